@@ -275,12 +275,19 @@ class TransactionIndex:
         the bound, so everything before the bound was decided by then (L10).
         """
         found: list[AbortedTransaction] = []
-        for entry in self._from(bisect_left(self._last_offsets, fetch_offset)):
+        for entry in self.since(fetch_offset):
             if entry.first_offset < upper_bound:
                 found.append(entry)
             if entry.last_stable_offset >= upper_bound:
                 return found, True
         return found, False
+
+    def since(self, offset: int) -> Iterator[AbortedTransaction]:
+        """Every entry whose marker lies at or after ``offset``, one by one: there may be millions.
+
+        What is added meanwhile, by another thread too, may be among them.
+        """
+        return self._from(bisect_left(self._last_offsets, offset))
 
     def truncate_to(self, offset: int) -> None:
         """Drop the entries whose marker lies at or after ``offset``."""

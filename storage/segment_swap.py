@@ -71,6 +71,9 @@ class CleaningState:
     """How many walk over the segments and may not find others under their feet."""
     passes: int = 0
     """How many passes this process has planned."""
+    swaps: int = 0
+    """How often segments have been replaced: batches read before may be gone, and with them what
+    the transaction index said of them."""
     failure: str | None = None
     """Why this log is not compacted any more until the next start."""
     unreadable_offset: int = -1
@@ -127,6 +130,7 @@ def _replace(log: "PartitionLog", group: "CleanedGroup") -> bool:
     swap = SegmentSwap(log.partition_id, group.generation, group.replaced)
     log.cleaning.pending.append(PendingSwap(swap, segment))
     log.cleaning.swaps_under_way += 1
+    log.cleaning.swaps += 1
     log.cleaning.compacted_offset = max(log.cleaning.compacted_offset, group.end_offset)
     return True
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from barnabas.broker.cli.arguments import add_format
 from barnabas.broker.cli.errors import OK, CommandError
-from barnabas.broker.cli.internal_records import decode_internal, plain
 from barnabas.broker.cli.output import Cell, Progress, RowPrinter, count_text, time_text
+from barnabas.protocol.internal_records import decode_internal, plain
 from barnabas.storage.dump import Source, UnknownFile, dump_file, is_known
 from barnabas.storage.dump_batches import Problem, Row
 from barnabas.storage.io import LocalFileSystem

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import sys
 import time
@@ -34,21 +33,6 @@ def print_pairs(pairs: Sequence[tuple[str, Cell]]) -> None:
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
         print(f"{name:{width}}{_GAP}{'-' if value is None else value}".rstrip())
-
-
-def uuid_text(identifier: bytes) -> str:
-    """Write an id of 16 bytes as Kafka does."""
-    return base64.urlsafe_b64encode(identifier).rstrip(b"=").decode()
-
-
-def bytes_as_json(data: bytes | None) -> str | dict[str, str] | None:
-    """Return bytes as text, or as ``{"base64": ...}`` where they are not UTF-8."""
-    if data is None:
-        return None
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(data).decode()}
 
 
 def time_text(timestamp_ms: int) -> str | None:

@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from barnabas.broker.cli.output import bytes_as_json, time_text
+from barnabas.broker.cli.output import time_text
 from barnabas.broker.client.topic_reader import ReceivedRecord
+from barnabas.protocol.internal_records import bytes_as_json
 
 Headers = tuple[tuple[str, bytes | None], ...]
 

@@ -15,7 +15,7 @@ from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at, patiently
 from barnabas.broker.cli.outcome import Outcome
-from barnabas.broker.cli.output import print_json, print_pairs, print_table, uuid_text
+from barnabas.broker.cli.output import print_json, print_pairs, print_table
 from barnabas.broker.cli.resource_settings import (
     DYNAMIC_TOPIC_CONFIG,
     TOPIC,
@@ -25,6 +25,7 @@ from barnabas.broker.cli.resource_settings import (
     settings_of,
 )
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.internal_records import uuid_text
 from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
     CreatePartitionsRequest,

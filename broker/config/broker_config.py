@@ -648,6 +648,12 @@ class BrokerConfig(SecurityConfig):
         "With auto they may write on a loopback address, and where users have to log in.",
         OneOf(("none", "read", "write", "auto")),
     )
+    console_records: bool = setting(
+        "barnabas.console.records",
+        BOOLEAN,
+        True,
+        "Whether the console and its API show records to those who may read them.",
+    )
     console_history: bool = setting(
         "barnabas.console.history",
         BOOLEAN,

@@ -21,6 +21,7 @@ from barnabas.broker.console.live import Live, read_watch
 from barnabas.broker.console.openapi import text
 from barnabas.broker.console.parameters import read_query
 from barnabas.broker.console.questions import Question, check_serving
+from barnabas.broker.console.records.places import Places
 from barnabas.broker.console.route import Route
 from barnabas.broker.console.routes import LIVE, MethodNotAllowed, match
 from barnabas.broker.console.shapes import Error
@@ -35,6 +36,7 @@ _API: Final = ("api",)
 _ASSETS: Final = ("assets",)
 """First parts of paths; all the others are addresses of the page."""
 OPENAPI: Final = "/api/openapi.json"
+JSON: Final = "application/json"
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.INVALID_REQUEST: 400,
@@ -45,6 +47,8 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: 403,
     ErrorCode.POLICY_VIOLATION: 403,
     ErrorCode.RESOURCE_NOT_FOUND: 404,
+    ErrorCode.OFFSET_OUT_OF_RANGE: 404,
+    ErrorCode.OFFSET_NOT_AVAILABLE: 404,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 404,
     ErrorCode.GROUP_ID_NOT_FOUND: 404,
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: 404,
@@ -68,6 +72,7 @@ class Console:
     def __init__(self, broker: ChangedBroker) -> None:
         self._broker = broker
         self._worst = WorstFinder()
+        self._places = Places()
         self._live = Live(broker, self._worst)
         self._assets = Assets()
 
@@ -93,7 +98,9 @@ class Console:
             return refusal(error, 405, {"Allow": refused.allowed})
         except KafkaError as error:
             return refusal(error)
-        question = Question(self._broker, self._worst, access, found.names, values)
+        question = Question(
+            self._broker, self._worst, access, found.names, values, places=self._places
+        )
         return _answer_later(route, question)
 
     def _change(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
@@ -127,7 +134,7 @@ async def _answer_later(route: Route, question: Question) -> Answer:
         found = await route.answering(question)
     except KafkaError as error:
         return refusal(error)
-    return Answer(200, "application/json", body_of(found))
+    return found if isinstance(found, Answer) else Answer(200, JSON, body_of(found))
 
 
 async def _perform_later(

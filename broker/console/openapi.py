@@ -33,6 +33,7 @@ ERRORS: Final = {
     "401": "Nobody has logged in who has to.",
     "403": "Not allowed.",
     "404": "Not there.",
+    "429": "Too much is asked at this moment.",
     "503": "The broker recovers, loads or has failed.",
 }
 _PLAIN: Final[dict[object, dict[str, Any]]] = {
@@ -40,6 +41,7 @@ _PLAIN: Final[dict[object, dict[str, Any]]] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     bool: {"type": "boolean"},
+    bytes: {"type": "string", "format": "binary"},
     type(None): {"type": "null"},
 }
 _WIDE: Final = {"type": ["integer", "string"], "pattern": "^-?[0-9]+$"}
@@ -177,9 +179,10 @@ def _query_parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _response(words: str, shape: type, used: dict[str, type]) -> dict[str, Any]:
+    content_type = "application/octet-stream" if shape is bytes else "application/json"
     return {
         "description": words,
-        "content": {"application/json": {"schema": schema_of(shape, used)}},
+        "content": {content_type: {"schema": schema_of(shape, used)}},
     }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from barnabas.broker.console.pacing import Pace
 from barnabas.broker.console.paging import Order, Selection
+from barnabas.broker.console.records.places import Places
 from barnabas.broker.http.pages import Observed
 from barnabas.broker.runtime.stage import Stage
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -73,6 +74,8 @@ class Question:
     values: Mapping[str, Value] = field(default_factory=dict)
     """The parameters, of the kinds that the route says; those without a default may be missing."""
     pace: Pace = field(default_factory=Pace)
+    places: Places = field(default_factory=Places)
+    """For who reads records."""
 
     @property
     def now_ms(self) -> int:

@@ -29,7 +29,7 @@ class Route:
     summary: str
     answering: Answering
     shape: type
-    """What is answered."""
+    """What is answered: in JSON, or bytes."""
     check: Check
     """What a user needs: for the whole request, or for each row of a list."""
     parameters: tuple[Parameter, ...] = ()

@@ -20,7 +20,7 @@ from barnabas.broker.http.answer import Answer, json_answer, text
 from barnabas.broker.http.guard import PROBES
 from barnabas.broker.http.sessions import HttpSessions, is_encrypted
 from barnabas.broker.network.addresses import network_of
-from barnabas.broker.security.access import OPEN, Access, always
+from barnabas.broker.security.access import OPEN, Access, always, open_from
 from barnabas.broker.security.principals import Principal, user
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class HttpLogin:
         if scheme.lower() == "bearer" and self._token is not None:
             if hmac.compare_digest(credentials.encode("latin-1"), self._token):
                 self._note(OPEN.principal, peer_host, "token")
-                return OPEN
+                return open_from(peer_host)
             return self._held_back(request, "", "token", "not the token", peer_host)
         pair = _name_and_password(credentials) if scheme.lower() == "basic" else None
         if pair is not None and self._passwords:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from barnabas.broker.http.answer import Answer, text
 from barnabas.broker.http.guard import HostCheck, check_origin
 from barnabas.broker.http.request import BadRequest, Request
-from barnabas.broker.security.access import OPEN, Access
+from barnabas.broker.security.access import OPEN, Access, open_from
 from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Site:
         door = self._doors.console if self._is_consoles(request) else self._doors.pages
         if door is not None and request.path == SESSION and request.method in {"POST", "DELETE"}:
             return door.session(request, peer_host)
-        verdict = OPEN if door is None else door.judge(request, peer_host)
+        verdict = open_from(peer_host) if door is None else door.judge(request, peer_host)
         if isinstance(verdict, Access):
             return self._page(request, verdict)
         if isinstance(verdict, Answer):

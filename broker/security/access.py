@@ -177,3 +177,8 @@ class Access:
 
 OPEN: Final = Access("User:ANONYMOUS", "", None, Generation())
 """The access of whoever is asked nothing."""
+
+
+def open_from(host: str) -> Access:
+    """Return the access of whoever is asked nothing, and whose address matters."""
+    return Access(OPEN.principal, host, None, Generation())

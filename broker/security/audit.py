@@ -6,6 +6,7 @@
 | `allowed` | it may: always where something is changed or administered, else if that is wanted |
 | `logged in`, `login failed` | at the end of a login |
 | `changed` | somebody has changed something over HTTP, or tried to |
+| `read records` | somebody looked at a topic's records over HTTP |
 | `suppressed` | there were more lines about somebody in a second than are written |
 
 What leaves out of an answer what a client may not see is no event.
@@ -114,6 +115,13 @@ class AuditLog:
                 "resource": _cut(resource),
                 "result": _cut(result),
             },
+        )
+
+    def read_records(self, principal: str, host: str, topic: str) -> None:
+        """Take note of a look at records outside of Kafka's protocol."""
+        self._event(
+            principal,
+            {"event": "read records", "principal": principal, "host": host, "topic": _cut(topic)},
         )
 
     def _event(self, about: str, event: dict[str, object]) -> None:

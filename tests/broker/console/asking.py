@@ -41,6 +41,8 @@ def fetch(broker, *parts, expected=200, authorization=None, **query):
     try:
         with urlopen(asked, timeout=60) as response:
             status, body = response.status, response.read()
+            if response.headers["Content-Type"] != "application/json":
+                return body
     except HTTPError as refused:
         status, body = refused.code, refused.read()
     assert status == expected, body

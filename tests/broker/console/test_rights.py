@@ -29,8 +29,14 @@ from tests.counterparts.transaction_client import TransactionClient
 
 SOMEBODY = "somebody"
 """Has the right of the test, of one name."""
-NAMES = {"topic": "seen", "group": "seen-group", "transactional_id": "seen-id"}
-OTHERS = {"topic": "hidden", "group": "hidden-group", "transactional_id": "hidden-id"}
+RECORD = {"partition": "0", "offset": "0"}
+NAMES = {"topic": "seen", "group": "seen-group", "transactional_id": "seen-id", **RECORD}
+OTHERS = {
+    "topic": "hidden",
+    "group": "hidden-group",
+    "transactional_id": "hidden-id",
+    **RECORD,
+}
 MAY_BE_EMPTY = {"/api/v1/ended-transactions", "/api/v1/readers"}
 """Lists of what has not happened here."""
 LISTENERS = "SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0"
@@ -92,7 +98,7 @@ def test_nobody_sees_anything(broker, route):
     answer = fetch(broker, *parts, expected=403, authorization=basic(NOBODY))
     assert answer["error"] == route.check.code.name
     # Of what is not there the same is said.
-    absent = parts_of(route, dict.fromkeys(NAMES, "absent"))
+    absent = parts_of(route, {**dict.fromkeys(NAMES, "absent"), **RECORD})
     assert fetch(broker, *absent, expected=403, authorization=basic(NOBODY))["error"] == (
         route.check.code.name
     )

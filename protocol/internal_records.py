@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import importlib
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, cast
 
-from barnabas.broker.cli.output import bytes_as_json, uuid_text
 from barnabas.protocol.api import AnyRecordType, prefix
 from barnabas.protocol.errors import KafkaError, Malformed
 from barnabas.protocol.kraft_records import decode_kraft_record
@@ -53,6 +53,21 @@ def _metadata_record(value: bytes | None) -> dict[str, Any] | None:
 def _record_type(module: str) -> AnyRecordType:
     found = importlib.import_module(f"barnabas.protocol.messages.{module}")
     return cast("AnyRecordType", getattr(found, module.upper()))
+
+
+def uuid_text(identifier: bytes) -> str:
+    """Write an id of 16 bytes as Kafka does."""
+    return base64.urlsafe_b64encode(identifier).rstrip(b"=").decode()
+
+
+def bytes_as_json(data: bytes | None) -> str | dict[str, str] | None:
+    """Return bytes as text, or as ``{"base64": ...}`` where they are not UTF-8."""
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
 
 
 def plain(value: object, name: str = "") -> Any:  # noqa: ANN401  Whatever JSON can hold.

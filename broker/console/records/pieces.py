@@ -1,0 +1,225 @@
+"""Reading a piece of a log: batches, and how the log stood when they had been read.
+
+Where a piece begins and ends, and how the log stands, is asked on the loop; the disk is waited for,
+and batches are walked over, on a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from barnabas.broker.console.records.standing import Standing, standing_of
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.records import BatchHeader, CorruptBatch, iterate_batches
+from barnabas.storage.damage import first_at_or_after
+from barnabas.storage.errors import Corrupt, OffsetOffline, OffsetOutOfRange
+from barnabas.storage.memory_read import MemorySlice
+from barnabas.storage.segment_read import FileSpan, read_waiting
+from barnabas.storage.time_lookup import Search, TimestampOffset, offset_for_timestamp
+
+if TYPE_CHECKING:
+    from barnabas.broker.console.records.pace import ThreadPace
+    from barnabas.storage.partition_log import PartitionLog
+
+THREADS: Final = 2
+PIECE_BYTES: Final = 256 * 1024
+ROUNDS_MAX: Final = 5
+"""How often a piece is read again because a segment was replaced meanwhile."""
+MEMORY_STEPS_MAX: Final = 200
+"""Entries of what is still in memory that are looked at to find where a piece begins."""
+READS_MAX: Final = 64
+"""Reads for one piece: of segments that have little left in them."""
+
+Result = TypeVar("Result")
+_base_offset: Final = attrgetter("base_offset")
+
+
+class Batch(NamedTuple):
+    """One batch as it is stored."""
+
+    header: BatchHeader
+    data: memoryview
+
+
+class Unread(NamedTuple):
+    """Offsets that cannot be read, and why."""
+
+    from_offset: int
+    until_offset: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Piece:
+    """Whole batches, in the order of their offsets."""
+
+    from_offset: int
+    until_offset: int
+    """Behind the last batch; what lies between the two and is in none is not there."""
+    batches: list[Batch]
+    size_bytes: int
+    standing: Standing
+    unread: list[Unread]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What one round has read so far."""
+
+    offset: int
+    batches: list[Batch] = field(default_factory=list)
+    size_bytes: int = 0
+    producers: set[int] = field(default_factory=set)
+    unread: list[Unread] = field(default_factory=list)
+    reads: int = 0
+
+
+class RecordReaders:
+    """The threads of all who read records; made when the first one does."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """Run work on a thread, and wait for it."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(THREADS, "barnabas-records")
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    async def offset_at(self, log: PartitionLog, timestamp_ms: int) -> int:
+        """Return the first offset that is not older than a time; where the log ends if none is."""
+        try:
+            found = await self._search(offset_for_timestamp(log, timestamp_ms))
+        except (Corrupt, OffsetOffline, OffsetOutOfRange, OSError, CorruptBatch) as error:
+            words = f"{log.topic}-{log.partition} cannot be searched by time: {error}"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, words) from None
+        return log.high_watermark if found is None else found.offset
+
+    async def _search(self, search: Search) -> TimestampOffset | None:
+        try:
+            work = next(search)
+            while True:
+                work = search.send(await self.run(work))
+        except StopIteration as stop:
+            found: TimestampOffset | None = stop.value
+            return found
+
+    async def before(self, log: PartitionLog, end: int, size_bytes: int, pace: ThreadPace) -> Piece:
+        """Read the last batches that begin before an offset: about so much, and at least one."""
+        start = max(start_of_piece(log, end, size_bytes), log.log_start_offset)
+        return await self._piece(log, start, end, None, pace)
+
+    async def after(
+        self, log: PartitionLog, start: int, end: int, size_bytes: int, pace: ThreadPace
+    ) -> Piece:
+        """Read the first batches from an offset on, as far as another one: about so much."""
+        return await self._piece(log, max(start, log.log_start_offset), end, size_bytes, pace)
+
+    async def _piece(
+        self, log: PartitionLog, start: int, end: int, size_bytes: int | None, pace: ThreadPace
+    ) -> Piece:
+        for _ in range(ROUNDS_MAX):
+            swaps = log.cleaning.swaps
+            found = _Found(start)
+            while found.offset < end and (size_bytes is None or found.size_bytes < size_bytes):
+                if not await self._read(log, end, found, pace):
+                    break
+            if log.cleaning.swaps == swaps:
+                break
+        else:
+            words = f"{log.topic}-{log.partition} is being compacted: ask again"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, words)
+        begin = min(start, found.batches[0].header.base_offset) if found.batches else start
+        # In this very turn: nothing was replaced since the bytes were read.
+        standing = standing_of(log, begin, found.producers)
+        return Piece(begin, found.offset, found.batches, found.size_bytes, standing, found.unread)
+
+    async def _read(self, log: PartitionLog, end: int, found: _Found, pace: ThreadPace) -> bool:
+        """Read what follows; False where nothing does before ``end``."""
+        found.reads += 1
+        if found.reads > READS_MAX:
+            return False
+        try:
+            plan = log.plan_read(found.offset, PIECE_BYTES)
+        except OffsetOffline as offline:
+            return _skip(log, end, found, str(offline))
+        except OffsetOutOfRange:
+            moved = found.offset < log.log_start_offset < end
+            found.offset = max(found.offset, log.log_start_offset)
+            return moved
+        except OSError as error:  # Its topic was deleted.
+            words = f"{log.topic}-{log.partition} cannot be read: {error.strerror}"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, words) from None
+        if plan is None:
+            found.offset = max(found.offset, min(end, log.high_watermark))
+            return False
+        try:
+            return await self.run(partial(_walk, plan, end, found, pace))
+        except (Corrupt, OSError, CorruptBatch) as error:
+            if not isinstance(error, CorruptBatch):
+                log.suspect(found.offset, error)
+            found.unread.append(Unread(found.offset, end, f"it cannot be read: {error}"))
+            found.offset = end
+            return False
+
+
+def _skip(log: PartitionLog, end: int, found: _Found, reason: str) -> bool:
+    """Go on behind a damaged range."""
+    damage = first_at_or_after(log.damaged, found.offset)
+    until = end if damage is None else min(end, damage.end_offset)
+    found.unread.append(Unread(found.offset, until, reason))
+    found.offset = max(until, found.offset)
+    return until < end
+
+
+def _walk(plan: FileSpan | MemorySlice, end: int, found: _Found, pace: ThreadPace) -> bool:
+    """On a thread: load what was planned, and find its batches."""
+    if isinstance(plan, FileSpan):
+        loaded = plan.load(read_waiting)
+        chunks = [] if loaded is None else [loaded.data]
+    else:
+        chunks = plan.chunks
+    before = found.offset
+    for chunk in chunks:
+        for position, header in iterate_batches(chunk):
+            pace.step()
+            if header.base_offset >= end:
+                found.offset = max(found.offset, end)
+                return False
+            found.batches.append(Batch(header, chunk[position : position + header.size]))
+            found.producers.add(header.producer_id)
+            found.size_bytes += header.size
+            found.offset = header.next_offset
+    if found.offset == before:
+        found.offset = max(before, end)  # Compaction has left nothing up to there.
+        return False
+    return True
+
+
+def start_of_piece(log: PartitionLog, end: int, size_bytes: int) -> int:
+    """Return an offset before ``end`` from which on there are about so many bytes."""
+    unflushed = log.unflushed
+    if unflushed and unflushed[0].base_offset < end:
+        at = bisect_left(unflushed, end, key=_base_offset) - 1
+        size = 0
+        first = max(0, at - MEMORY_STEPS_MAX)
+        while at > first and size < size_bytes:
+            size += unflushed[at].end - unflushed[at].start
+            at -= 1
+        return int(unflushed[at].base_offset)
+    at = log.segment_at(end - 1)
+    segment = log.segments[at]
+    while at > 0 and segment.size_bytes == 0:  # Compaction has left nothing in it.
+        at -= 1
+        segment = log.segments[at]
+    offsets = segment.index.offsets
+    _, position = offsets.entry_at(end - 1)
+    offset, _ = offsets.floor(max(0, position - size_bytes))
+    return int(min(offset, end - 1))

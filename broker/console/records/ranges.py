@@ -1,0 +1,143 @@
+"""Which offsets of which partitions a request is about, and the cursor that says what is left."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.console.records.pieces import RecordReaders
+    from barnabas.broker.topics.topic import Partition, Topic
+
+PARTITIONS_MOST: Final = 100
+"""Partitions that are put in one order at a time: where each one is goes into the cursor."""
+CURSOR_MOST: Final = 6000
+NEWEST: Final = "newest"
+OLDEST: Final = "oldest"
+FOR_EVER_MS: Final = 2**63 - 1
+_FROM: Final = re.compile(r"(beginning|end)|(offset|time|last):([0-9]{1,18})")
+
+
+class Start(NamedTuple):
+    """Where records begin to be of interest."""
+
+    kind: str
+    number: int = 0
+
+
+class Range(NamedTuple):
+    """Offsets of one partition, from ``low`` up to ``high``."""
+
+    partition: int
+    low: int
+    high: int
+
+
+def _refused(words: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, words)
+
+
+def read_start(text: str) -> Start:
+    """Return what a text means; raises KafkaError."""
+    found = _FROM.fullmatch(text)
+    if found is None:
+        raise _refused("from: beginning, end, offset:N, time:MILLISECONDS or last:N")
+    return Start(found[1]) if found[1] else Start(found[2], int(found[3]))
+
+
+def read_partitions(text: str) -> frozenset[int] | None:
+    """Return the partitions that a text names, None for all; raises KafkaError."""
+    if not text:
+        return None
+    parts = text.split(",")
+    if not all(each.isascii() and each.isdigit() and len(each) < 10 for each in parts):
+        raise _refused("partition: numbers with commas between")
+    return frozenset(map(int, parts))
+
+
+def chosen(topic: Topic, *wanted: frozenset[int] | None) -> list[Partition]:
+    """Return the partitions that are in all of what is wanted; raises KafkaError."""
+    named = [each for each in wanted if each is not None]
+    if not named and len(topic.partitions) > PARTITIONS_MOST:
+        words = f"of {len(topic.partitions)} partitions choose at most {PARTITIONS_MOST}"
+        raise _refused(f"partition: {words}")
+    numbers = frozenset.intersection(*named) if named else range(len(topic.partitions))
+    if len(numbers) > PARTITIONS_MOST:
+        raise _refused(f"partition: at most {PARTITIONS_MOST}")
+    count = len(topic.partitions)
+    for number in numbers:
+        if number >= count:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            raise KafkaError(code, f"partition {number}: there are {count}")
+    return [topic.partitions[number] for number in sorted(numbers)]
+
+
+async def ranges_of(
+    partitions: Iterable[Partition],
+    start: Start,
+    until_ms: int,
+    readers: RecordReaders,
+    *,
+    committed: bool,
+) -> list[Range]:
+    """Return the ranges of partitions; times are looked up on a thread."""
+    found = []
+    for partition in partitions:
+        log = partition.log
+        low = log.log_start_offset
+        if start.kind == "time":
+            low = await readers.offset_at(log, start.number)
+        high = log.last_stable_offset if committed else log.high_watermark
+        if until_ms != FOR_EVER_MS:
+            high = min(high, await readers.offset_at(log, until_ms))
+        match start.kind:
+            case "end":
+                low = high
+            case "offset":
+                low = max(low, start.number)
+            case "last":
+                low = max(low, high - start.number)
+        found.append(Range(partition.index, low, max(low, high)))
+    return found
+
+
+def cursor_of(order: str, left: Iterable[Range]) -> str | None:
+    """Return what stands for what is left; None where nothing is."""
+    rows = [[each.partition, each.low, each.high] for each in left if each.low < each.high]
+    if not rows:
+        return None
+    text = json.dumps([order, rows], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def ranges_from(cursor: str, order: str, partitions: Iterable[Partition]) -> list[Range]:
+    """Return what a cursor stands for, of partitions that are asked for; raises KafkaError."""
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        found = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError, RecursionError):
+        found = None
+    rows = found[1] if isinstance(found, list) and len(found) == 2 and found[0] == order else None
+    logs = {each.index: each.log for each in partitions}
+    if not isinstance(rows, list) or not all(_is_range(each) for each in rows):
+        raise _refused("after: not the next of an answer in this order")
+    ranges = []
+    for number, low, high in rows:
+        if number in logs:
+            start = logs[number].log_start_offset
+            ranges.append(Range(number, max(low, start), min(high, logs[number].high_watermark)))
+    return ranges
+
+
+def _is_range(row: Any) -> bool:  # noqa: ANN401  What a client has sent.
+    return (
+        isinstance(row, list)
+        and len(row) == 3
+        and all(type(each) is int and 0 <= each < 2**63 for each in row)
+    )

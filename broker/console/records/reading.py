@@ -1,0 +1,112 @@
+"""A request for records: what it may see, what it asks for, whom records wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from barnabas.broker.console.records.filters import read_filter
+from barnabas.broker.console.records.formats import INTERNAL, KEPT_BYTES, KEPT_BYTES_INTERNAL
+from barnabas.broker.console.records.ranges import (
+    FOR_EVER_MS,
+    chosen,
+    ranges_from,
+    ranges_of,
+    read_partitions,
+    read_start,
+)
+from barnabas.broker.console.records.rows import Behinds, Formats
+from barnabas.broker.console.records.scan import Scan, Terms
+from barnabas.broker.console.records.shapes import Behind
+from barnabas.broker.console.topics import topic_of
+from barnabas.broker.console.transactions import open_on, owners_of
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.console.questions import Question
+    from barnabas.broker.console.records.examining import FoundRecord
+    from barnabas.broker.console.records.pace import ThreadPace
+    from barnabas.broker.console.records.pieces import RecordReaders
+    from barnabas.broker.topics.topic import Partition, Topic
+
+ALL_STATES: Final = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One request for records, understood."""
+
+    question: Question
+    topic: Topic
+    formats: Formats
+    scan: Scan
+    pace: ThreadPace
+    readers: RecordReaders
+
+
+def check_shown(question: Question) -> None:
+    """Raise KafkaError where records are hidden; else take note of who reads them."""
+    broker = question.broker
+    if not broker.config.console_records:
+        words = "records are hidden: barnabas.console.records is false"
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, words)
+    access = question.access
+    broker.audit.read_records(access.principal, access.host, question.names["topic"])
+
+
+async def begin(question: Question, readers: RecordReaders, pace: ThreadPace) -> Reading:
+    """Understand a request; raises KafkaError."""
+    topic = topic_of(question)
+    wanted = read_filter(question.text("filter"))
+    order = question.text("order")
+    all_states = question.text("view") == ALL_STATES
+    start = read_start(question.text("from"))
+    until_ms = int(question.values.get("until_ms", FOR_EVER_MS))
+    partitions = chosen(topic, read_partitions(question.text("partition")), wanted.partitions)
+    after = question.text("after")
+    if after:
+        ranges = ranges_from(after, order, partitions)
+    else:
+        ranges = await ranges_of(partitions, start, until_ms, readers, committed=not all_states)
+    formats = Formats(question.text("key_format"), question.text("value_format"))
+    internal = {formats.key, formats.value} & INTERNAL.keys() or topic.name in INTERNAL.values()
+    terms = Terms(
+        order,
+        int(question.values["limit"]),
+        all_states,
+        wanted,
+        start.number if start.kind == "time" else -FOR_EVER_MS,
+        until_ms,
+        KEPT_BYTES_INTERNAL if internal else KEPT_BYTES,
+    )
+    parts = {each.index: each for each in partitions}
+    scan = Scan(readers, pace, parts, ranges, terms)
+    return Reading(question, topic, formats, scan, pace, readers)
+
+
+async def behinds_of(question: Question, topic: Topic, found: Iterable[FoundRecord]) -> Behinds:
+    """Return whom records wait for."""
+    holders = {(each.partition, each.holder) for each in found if each.holder is not None}
+    if not holders:
+        return {}
+    owners = await owners_of(question)
+    behinds = {}
+    for number, holder in holders:
+        assert holder is not None
+        partition = _partition(topic, number)
+        first = None
+        if partition is not None:
+            await question.pace.spend()
+            first = next(open_on(question, partition, owners, question.now_ms), None)
+        name = None
+        if first is not None and first.producer_id == str(holder.producer_id):
+            name = None if first.transaction is None else first.transaction.transactional_id
+        behinds[number, holder.producer_id] = Behind(
+            name, str(holder.producer_id), holder.producer_epoch, holder.start_offset
+        )
+    return behinds
+
+
+def _partition(topic: Topic, number: int) -> Partition | None:
+    return topic.partitions[number] if number < len(topic.partitions) else None

@@ -1,0 +1,81 @@
+"""The rows of records in the table of routes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, Check, Denial
+from barnabas.broker.console.parameters import Parameter
+from barnabas.broker.console.records import pages, shapes
+from barnabas.broker.console.records.filters import FILTER_MOST
+from barnabas.broker.console.records.formats import AUTO, FORMATS
+from barnabas.broker.console.records.ranges import CURSOR_MOST, NEWEST, OLDEST
+from barnabas.broker.console.records.reading import ALL_STATES
+from barnabas.broker.console.records.scan import ROWS_MOST
+from barnabas.broker.console.route import Route
+
+_RECORDS: Final = "/api/v1/topics/{topic}/records"
+_RECORD: Final = "/api/v1/topics/{topic}/partitions/{partition}/records/{offset}"
+_CHECK: Final = Check(READ, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST)
+_LIMIT_DEFAULT: Final = 50
+_FORMATS: Final = (
+    Parameter("key_format", "What keys are shown as.", str, AUTO, FORMATS),
+    Parameter("value_format", "What values are shown as.", str, AUTO, FORMATS),
+)
+_SELECTION: Final = (
+    Parameter("partition", "Numbers with commas between; all if there is none.", default=""),
+    Parameter(
+        "from",
+        "The oldest that are wanted: `beginning`, `end`, `offset:N`, `time:MILLISECONDS` or "
+        "`last:N`, so many offsets of each partition.",
+        default="beginning",
+    ),
+    Parameter("until_ms", "Only records that are older than this time.", int),
+    Parameter(
+        "filter",
+        "Words that all have to be there: `text`, `key:text`, `header.trace:text`, `/regex/`, "
+        "`partition:3`, `value.order.id = 5`.",
+        default="",
+        length_most=FILTER_MOST,
+    ),
+    Parameter(
+        "view",
+        "Those that readers of committed records are given now, or all.",
+        str,
+        "committed",
+        ("committed", ALL_STATES),
+    ),
+    Parameter("order", "What comes first.", str, NEWEST, (NEWEST, OLDEST)),
+    Parameter("limit", "Records at most.", int, _LIMIT_DEFAULT, least=1, most=ROWS_MOST),
+    Parameter("after", "`next` of the answer before.", default="", length_most=CURSOR_MOST),
+)
+
+RECORD_ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        "GET",
+        _RECORDS,
+        "Records of a topic, with the state of each",
+        pages.list_records,
+        shapes.RecordPage,
+        _CHECK,
+        (*_SELECTION, *_FORMATS),
+    ),
+    Route(
+        "GET",
+        _RECORD,
+        "A record, whole",
+        pages.describe_one,
+        shapes.RecordDescription,
+        _CHECK,
+        _FORMATS,
+    ),
+    Route(
+        "GET",
+        f"{_RECORD}/raw",
+        "The bytes of a key, a value or a header",
+        pages.download,
+        bytes,
+        _CHECK,
+        (Parameter("part", "`key`, `value` or `header:N`, counted from 0.", default="value"),),
+    ),
+)

@@ -1,0 +1,248 @@
+"""Looking through partitions, put in one order by time, as far as one request may.
+
+Each partition keeps its own order, by offsets: where timestamps go back, a record counts as no
+younger (or older) than those before it. What is known of a partition that was not looked into yet
+is how young it can be at most, so of many partitions only those are read that matter.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.broker.console.records.examining import NO_TIME, FoundRecord, Wanted, examine
+from barnabas.broker.console.records.pieces import PIECE_BYTES
+from barnabas.broker.console.records.ranges import FOR_EVER_MS, NEWEST, Range, cursor_of
+from barnabas.broker.console.records.shapes import PartitionScan, Scanned, UnreadRange
+from barnabas.storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from barnabas.broker.console.records.filters import Filter
+    from barnabas.broker.console.records.pace import ThreadPace
+    from barnabas.broker.console.records.pieces import RecordReaders
+    from barnabas.broker.topics.topic import Partition
+    from barnabas.storage.partition_log import PartitionLog
+
+ROWS_MOST: Final = 500
+BYTES_MOST: Final = 64 * 1024 * 1024
+SECONDS_MOST: Final = 10.0
+"""What one request looks at; then its answer says where to go on."""
+UNREAD_SHOWN: Final = 20
+SMALL_PIECE_BYTES: Final = 16 * 1024
+_ROWS_KEPT: Final = 2000
+"""Rows that wait for their turn, of all partitions together, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a request wants of all of its partitions."""
+
+    order: str
+    limit: int
+    all_states: bool
+    filter: Filter
+    since_ms: int
+    until_ms: int
+    kept_bytes: int
+
+
+class _Entry(NamedTuple):
+    """A record that waits for its turn, or (None) the rest of a partition, by what it may have."""
+
+    key: int
+    is_rest: bool
+    partition: int
+    number: int
+    record: FoundRecord | None
+
+
+@dataclass(slots=True)
+class _Part:
+    """One partition on its way."""
+
+    partition: Partition
+    low: int
+    high: int
+    """What is left: nothing where they meet."""
+    first_low: int
+    first_high: int
+    key: int
+    """Where its next records stand in the order, at the earliest."""
+    piece_bytes: int
+    waiting: deque[int] = field(default_factory=deque)
+    """Offsets of the records that were found and not handed out."""
+
+
+class Scan:
+    """One walk through ranges of partitions."""
+
+    def __init__(
+        self,
+        readers: RecordReaders,
+        pace: ThreadPace,
+        parts: Mapping[int, Partition],
+        ranges: Sequence[Range],
+        terms: Terms,
+    ) -> None:
+        self._readers = readers
+        self._pace = pace
+        self._terms = terms
+        self._newest_first = terms.order == NEWEST
+        self._heap: list[_Entry] = []
+        self._number = 0
+        self._records = self._bytes = self._undecided = self._given = 0
+        self._unread: list[UnreadRange] = []
+        self._stopped_by = "end"
+        self._begun = time.monotonic()
+        ranges = [each for each in ranges if each.partition in parts]
+        many = len(ranges) > 4
+        self._rows = max(16, _ROWS_KEPT // max(1, len(ranges)))
+        self._parts: dict[int, _Part] = {}
+        for each in ranges:
+            found = parts[each.partition]
+            key = -_youngest_ms(found.log) if self._newest_first else -FOR_EVER_MS
+            part = _Part(
+                found,
+                each.low,
+                each.high,
+                each.low,
+                each.high,
+                key,
+                SMALL_PIECE_BYTES if many else PIECE_BYTES,
+            )
+            self._parts[each.partition] = part
+            if part.low < part.high:
+                self._push(part, None)
+
+    def _push(self, part: _Part, record: FoundRecord | None) -> None:
+        self._number += 1
+        index = part.partition.index
+        heapq.heappush(self._heap, _Entry(part.key, record is None, index, self._number, record))
+
+    async def records(self, looked: Callable[[], None] | None = None) -> AsyncIterator[FoundRecord]:
+        """Yield records in order, to the end or a limit; ``looked`` is called after each piece."""
+        while self._heap:
+            if self._given >= self._terms.limit:
+                self._stopped_by = "records"
+                return
+            entry = self._heap[0]
+            if entry.record is None and self._has_had_enough():
+                return
+            heapq.heappop(self._heap)
+            part = self._parts[entry.partition]
+            if entry.record is not None:
+                part.waiting.popleft()
+                self._given += 1
+                yield entry.record
+            else:
+                await self._look(part)
+                if looked is not None:
+                    looked()
+
+    def _has_had_enough(self) -> bool:
+        if self._bytes >= BYTES_MOST:
+            self._stopped_by = "bytes"
+        elif time.monotonic() - self._begun >= SECONDS_MOST:
+            self._stopped_by = "time"
+        else:
+            return False
+        return True
+
+    async def _look(self, part: _Part) -> None:
+        """Look at the next piece of a partition."""
+        terms, log, pace = self._terms, part.partition.log, self._pace
+        size = part.piece_bytes
+        part.piece_bytes = min(PIECE_BYTES, 2 * size)
+        if self._newest_first:
+            piece = await self._readers.before(log, part.high, size, pace)
+        else:
+            piece = await self._readers.after(log, part.low, part.high, size, pace)
+        wanted = Wanted(
+            part.partition.index,
+            part.low,
+            part.high,
+            terms.since_ms,
+            terms.until_ms,
+            terms.all_states,
+            terms.filter,
+            min(self._rows, terms.limit),
+            terms.kept_bytes,
+            self._newest_first,
+        )
+        found = await self._readers.run(partial(examine, piece, wanted, pace))
+        self._records += found.records
+        self._bytes += found.bytes
+        self._undecided += found.undecided
+        room = UNREAD_SHOWN - len(self._unread)
+        index = part.partition.index
+        self._unread += [UnreadRange(index, *each) for each in found.unread[:room]]
+        for row in found.rows:
+            part.key = max(part.key, self._key(row.timestamp_ms))
+            part.waiting.append(row.offset)
+            self._push(part, row)
+        if found.records:
+            part.key = max(part.key, self._key(found.last_ms))
+        if self._newest_first:
+            part.high = max(part.low, min(found.position, part.high - 1))
+        else:
+            part.low = min(part.high, max(found.position, part.low + 1))
+        if part.low < part.high:
+            self._push(part, None)
+
+    def _key(self, timestamp_ms: int) -> int:
+        return -timestamp_ms if self._newest_first else timestamp_ms
+
+    # ----------------------------------------------------------------------------- what is said
+
+    @property
+    def records_looked_at(self) -> int:
+        """How many records were looked at so far."""
+        return self._records
+
+    def left(self) -> str | None:
+        """Return the cursor for what was not handed out; None where that is nothing."""
+        return cursor_of(self._terms.order, map(self._left_of, self._parts.values()))
+
+    def _left_of(self, part: _Part) -> Range:
+        low, high = part.low, part.high
+        if part.waiting and self._newest_first:
+            high = part.waiting[0] + 1
+        elif part.waiting:
+            low = part.waiting[0]
+        return Range(part.partition.index, low, high)
+
+    def said(self) -> Scanned:
+        """Return what was looked at."""
+        took_ms = int((time.monotonic() - self._begun) * 1000)
+        parts = []
+        for part in self._parts.values():
+            log = part.partition.log
+            index, low, high = self._left_of(part)
+            looked = (high, part.first_high) if self._newest_first else (part.first_low, low)
+            stable, end = log.last_stable_offset, log.high_watermark
+            parts.append(PartitionScan(index, log.log_start_offset, stable, end, *looked))
+        return Scanned(
+            self._records,
+            self._bytes,
+            took_ms,
+            self._stopped_by,
+            self._undecided,
+            tuple(parts),
+            tuple(self._unread),
+        )
+
+
+def _youngest_ms(log: PartitionLog) -> int:
+    """Return a time that the last records of a log are not younger than."""
+    for segment in reversed(log.segments):
+        if segment.size_bytes:
+            try:
+                return segment.max_timestamp_ms
+            except (StorageError, OSError):
+                return FOR_EVER_MS  # Its index cannot be read: its turn comes first.
+    return NO_TIME

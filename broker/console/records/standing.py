@@ -1,0 +1,115 @@
+"""What is committed at one moment, and what that says of each record.
+
+Rules of this file:
+
+1. **Never wrong towards "committed".** A record of a transaction is committed where it lies below
+   the last stable offset, so its outcome is known and durable, and no aborted transaction has it.
+   The offset and the transaction index are therefore taken in one turn of the loop, *after* the
+   bytes were read, and only if no segment was replaced in between (``CleaningState.swaps``):
+   compaction takes an aborted transaction out of the index with its last record, but not out of
+   bytes that were read before.
+2. What lies below the log's start at that moment is not shown: its part of the index is gone.
+3. The index is walked through on a thread. What is added to it meanwhile does no harm: whose
+   transaction is aborted later was open before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from barnabas.broker.console.records.pace import ThreadPace
+    from barnabas.protocol.records import BatchHeader
+    from barnabas.storage.index import TransactionIndex
+    from barnabas.storage.partition_log import PartitionLog
+
+PLAIN: Final = "plain"
+COMMITTED: Final = "committed"
+WAITING: Final = "waiting"
+ABORTED: Final = "aborted"
+OPEN: Final = "open"
+MARKER: Final = "marker"
+VISIBLE: Final = frozenset((PLAIN, COMMITTED))
+"""What a reader of committed records is given now."""
+
+Aborted = Mapping[int, list[tuple[int, int]]]
+"""First offset and marker of aborted transactions, by producer id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The first open transaction of a partition: it is what readers wait for."""
+
+    producer_id: int
+    producer_epoch: int
+    start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One partition at one moment."""
+
+    start_offset: int
+    stable_offset: int
+    high_watermark: int
+    opened: Mapping[int, int]
+    """Where the open transaction of a producer begins, of those that were asked about."""
+    holder: Holder | None
+    indexes: tuple[TransactionIndex, ...]
+
+    def aborted(self, offset: int, end: int, pace: ThreadPace) -> Aborted:
+        """Return the aborted transactions with data from ``offset`` up to ``end``; on a thread."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for index in self.indexes:
+            for entry in index.since(offset):
+                pace.step()
+                if entry.first_offset < end:
+                    ranges = found.setdefault(entry.producer_id, [])
+                    ranges.append((entry.first_offset, entry.last_offset))
+                if entry.last_stable_offset >= end:
+                    return found  # What came later began behind the end.
+        return found
+
+    def state(self, header: BatchHeader, offset: int, aborted: Aborted) -> str:
+        """Return what has become of a record."""
+        if header.is_control:
+            return MARKER
+        if header.is_transactional:
+            first_open = self.opened.get(header.producer_id)
+            if first_open is not None and first_open <= offset:
+                return OPEN
+            for first, last in aborted.get(header.producer_id, ()):
+                if first <= offset <= last:
+                    return ABORTED
+        if offset >= self.stable_offset:
+            return WAITING
+        return COMMITTED if header.is_transactional else PLAIN
+
+
+def standing_of(log: PartitionLog, offset: int, producer_ids: Iterable[int]) -> Standing:
+    """Return how a log stands now, for what was read of it from ``offset`` on."""
+    producers = log.producers
+    opened = {}
+    for producer_id in producer_ids:
+        entry = producers.entry(producer_id)
+        if entry is not None and entry.is_in_transaction:
+            opened[producer_id] = entry.transaction_first_offset
+    first = next(producers.open_transactions(), None)
+    holder = None
+    if first is not None:
+        holder = Holder(first.producer_id, first.epoch, first.transaction_first_offset)
+    segments = log.segments
+    return Standing(
+        log.log_start_offset,
+        log.last_stable_offset,
+        log.high_watermark,
+        opened,
+        holder,
+        tuple(
+            segments[at].transactions
+            for at in range(log.segment_at(offset), len(segments))
+            if len(segments[at].transactions)
+        ),
+    )
