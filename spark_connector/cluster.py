@@ -260,11 +260,16 @@ class Cluster(Connections):
         return response
 
     def existing(self, topics: Iterable[str]) -> dict[str, int]:
-        """Return those of the topics that exist, with the number of their partitions."""
+        """Return those of the topics that exist, with the number of their partitions.
+
+        Raises NotAllowed for one that may not be seen, of which nobody knows whether it exists.
+        """
         wanted = sorted(set(topics))
         if not wanted:
             return {}
         response = self.refresh(wanted, self.deadline())
+        for topic in response.topics:
+            _refuse_hidden(topic.name, topic.error_code)
         return {
             topic.name: len(topic.partitions)
             for topic in response.topics
@@ -308,10 +313,7 @@ class Cluster(Connections):
         while (partitions := self._leaders.get(topic)) is None:
             (answer,) = self.refresh([topic], deadline).topics
             code = ErrorCode(answer.error_code)
-            if code in _NOT_ALLOWED:
-                raise NotAllowed(
-                    f"The broker does not let this client see {topic}: {name_of(code)}."
-                )
+            _refuse_hidden(topic, code)
             if code and missing.is_over:
                 raise TopicMissing(
                     f"The topic {topic} does not exist at {self.servers} ({code.name}); if it is "
@@ -345,6 +347,13 @@ class Cluster(Connections):
                     raise NotYet(name_of(code))
                 self._coordinators[kind, answer.key] = found[answer.key] = answer.node_id
         return found
+
+
+def _refuse_hidden(topic: str | None, code: int) -> None:
+    if code in _NOT_ALLOWED:
+        raise NotAllowed(
+            f"The broker does not let this client see {topic}: {name_of(ErrorCode(code))}."
+        )
 
 
 def connected(options: SinkOptions) -> Cluster:

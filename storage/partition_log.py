@@ -218,14 +218,18 @@ class PartitionLog:
         return self._place(batch, header, stable=stable)
 
     def append_run(
-        self, batches: Sequence[bytes], transactional_producer_id: int = NO_PRODUCER_ID
+        self,
+        batches: Sequence[bytes],
+        transactional_producer_id: int = NO_PRODUCER_ID,
+        plain_producer_id: int | None = None,
     ) -> tuple[list[int], CommitGroup | None]:
         """Append small client batches, from the first on, as far as they are nothing special.
 
         Returns the base offset of each one appended, and what all of them wait for. It stops
         without an error before a batch that is refused, repeated, stamped, or meets the end of a
         segment: that one is for ``append``. Batches of an open transaction of the producer
-        ``transactional_producer_id`` are nothing special either.
+        ``transactional_producer_id`` are nothing special either. Outside of transactions every
+        producer's batches are taken, or only those of ``plain_producer_id``.
         """
         offsets: list[int] = []
         epoch = self.leader_epoch
@@ -248,10 +252,13 @@ class PartitionLog:
             has_producer = header[9] >= 0
             if has_producer and producers.check(header) is not ACCEPTED:
                 break
-            if header[5] & TRANSACTIONAL_BIT and not (
-                header[9] == transactional_producer_id
-                and producers.is_in_transaction(header[9], header[10])
-            ):
+            if header[5] & TRANSACTIONAL_BIT:
+                if not (
+                    header[9] == transactional_producer_id
+                    and producers.is_in_transaction(header[9], header[10])
+                ):
+                    break
+            elif plain_producer_id is not None and has_producer and header[9] != plain_producer_id:
                 break
             last_offset = next_offset + header[6]
             if segment.reserve_at_once(last_offset, header[8], len(batch)) < 0:

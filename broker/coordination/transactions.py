@@ -79,9 +79,11 @@ class Transactions:
         self._asker: Client | None = None
         """Who has sent what is being decided."""
         self._waits = TransitionWaits(host, self.counts)
+        self._producer_ids: dict[int, str] = {}
+        """Those that belong to transactional ids, and to which."""
         self.log: CoordinatorLog[TransactionShard] = CoordinatorLog(
             TRANSACTION_STATE,
-            lambda: TransactionShard(host.config.transaction_version),
+            lambda: TransactionShard(host.config.transaction_version, self._producer_ids),
             _topic_settings,
             host,
             catalogue,
@@ -111,6 +113,7 @@ class Transactions:
         self._runner.forget()
         self.clients.clear()
         self.events.clear(self._host.clock.now_ms())
+        self._producer_ids.clear()
         self._waits.release_all()
 
     def close(self) -> None:
@@ -315,6 +318,19 @@ class Transactions:
             return False
         transaction = self.transaction(transactional_id)
         return transaction is not None and transaction.producer_id == producer_id
+
+    def refusal_outside(self, producer_id: int) -> ErrorCode:
+        """Why nobody may write outside of transactions with a producer id; NONE if one may.
+
+        One of a transactional id is for its transactions, and one that was given to nobody yet may
+        be that of a transactional id tomorrow.
+        """
+        if producer_id in self._producer_ids:
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        if not self._catalogue.producer_ids.was_given(producer_id):
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        # Not ``is_loading``: what cannot be read at all must not keep everybody waiting.
+        return ErrorCode.NONE if self.log.replayed.is_set() else ErrorCode.NOT_ENOUGH_REPLICAS
 
     def add(self, command: AddPartitions) -> ErrorCode:
         """Make partitions part of a transaction, in front of what is appended next (P1)."""

@@ -7,7 +7,9 @@ and the append, so no marker can slip in between (P6): Kafka's verification guar
 does not exist here.
 
 An open transaction of a producer id is nobody's but of its transactional id's, which is what a
-client has its right for. Apache Kafka 4.3.0 takes the word of whoever knows the producer id.
+client has its right for. Apache Kafka 4.3.0 takes the word of whoever knows the producer id. Where
+there is access control nobody writes outside of transactions with such an id, either: in a log that
+would be the producer itself, its next sequence used or its epoch outdone.
 """
 
 from __future__ import annotations
@@ -48,6 +50,16 @@ def is_transactional(records: memoryview | None) -> bool:
         records is not None
         and len(records) >= HEADER_BYTES
         and records[ATTRIBUTES_LOW_BYTE] & _KINDS == TRANSACTIONAL_BIT
+        and records[PRODUCER_ID_POSITION] < 0x80
+    )
+
+
+def is_idempotent(records: memoryview | None) -> bool:
+    """Whether a batch has a producer and says that it is part of no transaction."""
+    return (
+        records is not None
+        and len(records) >= HEADER_BYTES
+        and not records[ATTRIBUTES_LOW_BYTE] & _KINDS
         and records[PRODUCER_ID_POSITION] < 0x80
     )
 

@@ -34,6 +34,7 @@ from barnabas.broker.coordination.verification import (
     Batches,
     Verification,
     Writer,
+    is_idempotent,
     is_transactional,
     verify,
 )
@@ -54,7 +55,12 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from barnabas.protocol.records import ATTRIBUTES_LOW_BYTE, COMPRESSION_MASK, HEADER_BYTES
+from barnabas.protocol.records import (
+    ATTRIBUTES_LOW_BYTE,
+    COMPRESSION_MASK,
+    HEADER_BYTES,
+    read_producer,
+)
 from barnabas.storage.batch_contents import HERE_BYTES, Contents, TooMuchToLookHere
 from barnabas.storage.errors import InvalidRecord, Rejected
 from barnabas.storage.journal import CommitGroup
@@ -271,7 +277,7 @@ class ProduceHandler:
         results: list[PartitionProduceResponse] = []
         may_be_zstd = context.api_version >= ZSTD_SINCE
         partitions = topic.partitions
-        refused_partitions = verification.refused
+        is_controlled = not context.access.is_open
         transaction_version = TRANSACTIONS_V2 if context.api_version >= ADDS_SINCE else CLASSIC
         for data in topic_data.partition_data:
             index = data.index
@@ -281,8 +287,8 @@ class ProduceHandler:
             if not may_be_zstd and _is_zstd(data.records):
                 results.append(_refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE))
                 continue
-            if refused_partitions and is_transactional(data.records):
-                code = refused_partitions.get(partitions[index].topic_partition)
+            if verification.refused or is_controlled:
+                code = self._producer_error(partitions[index], data.records, verification, context)
                 if code:
                     partitions[index].log.counts.refused += 1
                     results.append(_refused(index, code))
@@ -311,6 +317,20 @@ class ProduceHandler:
             )
             newest = appended.durable or newest
         return results, newest
+
+    def _producer_error(
+        self,
+        partition: Partition,
+        records: memoryview | None,
+        verification: Verification,
+        context: RequestContext,
+    ) -> ErrorCode:
+        """Why a batch may not be of the producer that it names."""
+        if is_transactional(records):
+            return verification.refused.get(partition.topic_partition, ErrorCode.NONE)
+        if records is not None and not context.access.is_open and is_idempotent(records):
+            return self.transactions.refusal_outside(read_producer(records)[0])
+        return ErrorCode.NONE
 
     def _topic_error(
         self, context: RequestContext, topic_data: TopicProduceData, topic: Topic | None

@@ -14,7 +14,8 @@ shortcut as soon as anything changes of what clients may do (``network/pipeline.
 A transactional batch is taken when the log knows its transaction as open, and its producer id is
 the one that the request's transactional id had when the request was learned: then no coordinator
 has to be asked about it (``coordination/verification.py``). A transaction's first batch is none of
-those.
+those. Under access control a batch outside of transactions is taken without a producer, or with the
+producer id that the request had that was learned, if that belongs to no transactional id.
 """
 
 from __future__ import annotations
@@ -164,6 +165,7 @@ class ProduceShortcut:
         "_answer",
         "_by_id",
         "_common",
+        "_plain_producer_id",
         "_producer_id",
         "_result_position",
         "_topic_key",
@@ -187,6 +189,8 @@ class ProduceShortcut:
         self._topic_key: str | bytes = b""
         self._producer_id = NO_PRODUCER_ID
         """Of the transactional id that the known request names, if it names one."""
+        self._plain_producer_id: int | None = None
+        """The only one that the client may write with outside of transactions; None: with any."""
         self._answer = bytearray()
         self._result_position = 0
 
@@ -215,6 +219,8 @@ class ProduceShortcut:
             return
         span = (index, stop - size, stop)
         self._producer_id = self._producer_of(request.transactional_id, records)
+        if not self._access.is_open:
+            self._plain_producer_id = self._plain_producer_of(records)
         if known is not None and known.is_like(frame, span):
             self._common = known  # With all that was learned along with it.
             return
@@ -232,6 +238,14 @@ class ProduceShortcut:
         producer_id: int = _producer(records, PRODUCER_ID_POSITION)[0]
         known = self._transactions.has_producer(transactional_id, producer_id)
         return producer_id if known else NO_PRODUCER_ID
+
+    def _plain_producer_of(self, records: memoryview) -> int:
+        """The producer id of a request's batch, if it may be used outside of transactions."""
+        if len(records) < HEADER_BYTES:
+            return NO_PRODUCER_ID
+        producer_id: int = _producer(records, PRODUCER_ID_POSITION)[0]
+        refused = producer_id < 0 or self._transactions.refusal_outside(producer_id)
+        return NO_PRODUCER_ID if refused else producer_id
 
     def _may_write(self, topic_data: TopicProduceData, transactional_id: str | None) -> bool:
         """Whether the client may write what a request names, batches of transactions included."""
@@ -328,7 +342,7 @@ class ProduceShortcut:
         log = self._log_of(partition)
         if log is None or not batches:
             return None
-        offsets, group = log.append_run(batches, self._producer_id)
+        offsets, group = log.append_run(batches, self._producer_id, self._plain_producer_id)
         if group is None:  # The first is something special: a repetition, a roll, an error.
             records = memoryview(batches[0])
             return self._append(frames, partition, records, correlation_ids[0], ends[0])
@@ -387,9 +401,10 @@ class ProduceShortcut:
         """Whether the log knows all about a batch: its transaction is open, or it has none."""
         if len(records) < HEADER_BYTES:
             return False
-        if not records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
-            return True
         producer_id, epoch = _producer(records, PRODUCER_ID_POSITION)
+        if not records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
+            only = self._plain_producer_id
+            return only is None or producer_id < 0 or producer_id == only
         return producer_id == self._producer_id and log.producers.is_in_transaction(
             producer_id, epoch
         )

@@ -133,6 +133,7 @@ class Catalogue:
         longer acceptable.
         """
         self.configs.load(image)
+        self.producer_ids.load(image)
         self._image = image
         for row in image.topics:
             check_topic_configs(row.configs, self.configs.broker_config)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from barnabas.broker.topics.changes import Changes
-    from barnabas.storage.metastore.interface import MetaStore
+    from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 
 LOW: Final = 500
 """When fewer are left the next block is fetched."""
@@ -20,7 +20,17 @@ class ProducerIds:
         self._metastore = metastore
         self._changes = changes
         self._ids: deque[int] = deque()
+        self._end = 0
+        """No id from this one on was given away."""
         self._is_coming = False
+
+    def load(self, image: MetadataImage) -> None:
+        """Take over which ids earlier starts may have given away."""
+        self._end = image.next_producer_id
+
+    def was_given(self, producer_id: int) -> bool:
+        """Whether an id was given away, by this start or, perhaps, by one before it."""
+        return producer_id < (self._ids[0] if self._ids else self._end)
 
     async def next(self) -> int:
         """Return a producer id that was never returned before (S10); raises KafkaError."""
@@ -57,4 +67,6 @@ class ProducerIds:
     async def _allocate(self) -> None:
         """Make the next block durable before one id of it is given away."""
         if len(self._ids) < LOW:
-            self._ids.extend(self._metastore.allocate_producer_ids())
+            block = self._metastore.allocate_producer_ids()
+            self._ids.extend(block)
+            self._end = block.stop

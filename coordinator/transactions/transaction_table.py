@@ -7,6 +7,7 @@ from operator import itemgetter
 from barnabas.coordinator.decision import Record
 from barnabas.coordinator.transactions.commands import MarkersPlaced
 from barnabas.coordinator.transactions.state import (
+    NO_PRODUCER_ID,
     TRANSACTIONS_V2,
     TopicPartition,
     Transaction,
@@ -23,9 +24,17 @@ _partition = itemgetter(1)
 class TransactionTable:
     """What the records say of the transactional ids whose hash falls to one partition."""
 
-    def __init__(self, transaction_version: int = TRANSACTIONS_V2) -> None:
-        """``transaction_version``: the level of Kafka's feature of that name, 0 to 2."""
+    def __init__(
+        self,
+        transaction_version: int = TRANSACTIONS_V2,
+        producer_ids: dict[int, str] | None = None,
+    ) -> None:
+        """``transaction_version``: the level of Kafka's feature of that name, 0 to 2.
+
+        ``producer_ids``: where to note which producer ids belong to whom; shared by all tables.
+        """
         self.transaction_version = transaction_version
+        self._producer_ids = {} if producer_ids is None else producer_ids
         self.transactions: dict[str, Transaction] = {}
         self.open: dict[str, Transaction] = {}
         """Those of them in which something has begun and is not over everywhere."""
@@ -39,12 +48,16 @@ class TransactionTable:
         """Take in a record; raises ValueError for one that cannot be."""
         key = record.key.transactional_id
         self.quarantined.discard(key)
+        known = self.transactions.get(key)
         if record.value is None:
-            self.transactions.pop(key, None)
+            if known is not None:
+                self._note_producer_ids(known, None)
+                del self.transactions[key]
             self.open.pop(key, None)
             self._awaiting.pop(key, None)
             return
         transaction = self.transactions[key] = transaction_of(record)
+        self._note_producer_ids(known, transaction)
         if transaction.state.is_idle:
             self.open.pop(key, None)
         else:
@@ -53,6 +66,25 @@ class TransactionTable:
             self._awaiting[key] = set(transaction.partitions)
         else:
             self._awaiting.pop(key, None)
+
+    def _note_producer_ids(self, before: Transaction | None, after: Transaction | None) -> None:
+        """Note the ids that the producer of a transactional id writes with, now or next.
+
+        The id before the latest rotation is none of them: nobody writes with it any more.
+        """
+        if before is not None:
+            if (
+                after is not None
+                and before.producer_id == after.producer_id
+                and before.next_producer_id == after.next_producer_id
+            ):
+                return
+            self._producer_ids.pop(before.producer_id, None)
+            self._producer_ids.pop(before.next_producer_id, None)
+        if after is not None:
+            self._producer_ids[after.producer_id] = after.transactional_id
+            if after.next_producer_id != NO_PRODUCER_ID:
+                self._producer_ids[after.next_producer_id] = after.transactional_id
 
     def set_aside(self, record_key: bytes) -> bool:
         """Refuse one id whose latest record cannot be read, and serve the others."""

@@ -120,6 +120,8 @@ class MetadataImage:
     acls: tuple[AclRow, ...] = ()
     scram_credentials: tuple[ScramRow, ...] = ()
     quotas: tuple[QuotaRow, ...] = ()
+    next_producer_id: int = 0
+    """No producer id from this one on was given away."""
 
 
 class MetaStore(Protocol):

@@ -283,6 +283,9 @@ class SqliteMetaStore:
                 acls=tuple(starmap(AclRow, _rows(connection, "acls"))),
                 scram_credentials=tuple(starmap(ScramRow, _rows(connection, "scram_credentials"))),
                 quotas=tuple(starmap(QuotaRow, _rows(connection, "quotas"))),
+                next_producer_id=_scalar(
+                    connection.execute("SELECT next_producer_id FROM cluster")
+                ),
             )
 
     def create_topic(

@@ -32,16 +32,24 @@ from barnabas.protocol.messages.create_topics import (
     CreateTopicsRequest,
 )
 from tests.broker.security.access_users import add_acls, allow, remove_acls
+from tests.certificates import Authority
 from tests.counterparts.kcat import run_kcat
+from tests.counterparts.logins import (
+    Login,
+    Tls,
+    aiokafka_settings,
+    kafka_python_settings,
+    librdkafka_settings,
+)
 from tests.counterparts.secured import (
     ADMIN,
     PASSWORD,
     Secured,
     SecuredBarnabas,
-    librdkafka_login,
-    python_login,
 )
 from tests.counterparts.wire_client import WireClient
+from tests.interop.secured import SecuredBarnabas as BarnabasWithTls
+from tests.interop.secured import SecuredBroker, store
 from tests.waiting import wait_until
 
 with warnings.catch_warnings():
@@ -65,7 +73,7 @@ class Denied(Exception):
 class Client(Protocol):
     """What the tests ask of a library, as one user."""
 
-    def __init__(self, servers: str, user: str) -> None: ...
+    def __init__(self, servers: str, login: Login) -> None: ...
 
     def produce(self, topic: str, value: bytes) -> None:
         """Write a record; raise Denied."""
@@ -79,8 +87,8 @@ class Client(Protocol):
 class KafkaPython:
     """kafka-python."""
 
-    def __init__(self, servers: str, user: str) -> None:
-        self._config = {"bootstrap_servers": servers, **python_login(user)}
+    def __init__(self, servers: str, login: Login) -> None:
+        self._config = {"bootstrap_servers": servers, **kafka_python_settings(login)}
         self._producer: Any = None
         self._consumer: Any = None
 
@@ -119,8 +127,8 @@ class KafkaPython:
 class Confluent:
     """confluent-kafka."""
 
-    def __init__(self, servers: str, user: str) -> None:
-        self._config = {"bootstrap.servers": servers, **librdkafka_login(user)}
+    def __init__(self, servers: str, login: Login) -> None:
+        self._config = {"bootstrap.servers": servers, **librdkafka_settings(login)}
         self._producer: Any = None
         self._consumer: Any = None
 
@@ -159,9 +167,9 @@ class Confluent:
 class AioKafka:
     """aiokafka."""
 
-    def __init__(self, servers: str, user: str) -> None:
+    def __init__(self, servers: str, login: Login) -> None:
         self._loop = asyncio.new_event_loop()
-        self._config = {"bootstrap_servers": servers, **python_login(user)}
+        self._config = {"bootstrap_servers": servers, **aiokafka_settings(login)}
         self._producer: Any = None
         self._consumer: Any = None
 
@@ -220,12 +228,17 @@ def admin(broker: Secured, topic: str) -> Iterator[WireClient]:
         yield client
 
 
-def rights(topic: str) -> list[Any]:
+def login_of(user: str) -> Login:
+    """How a user logs in with a password."""
+    return Login("PLAIN", user, PASSWORD)
+
+
+def rights(topic: str, writer: str = WRITER, reader: str = READER) -> list[Any]:
     """What the writer and the reader need."""
     return [
-        *allow(WRITER, Kind.TOPIC, topic, Operation.WRITE),
-        *allow(READER, Kind.TOPIC, topic, Operation.READ),
-        *allow(READER, Kind.GROUP, topic, Operation.READ),
+        *allow(writer, Kind.TOPIC, topic, Operation.WRITE),
+        *allow(reader, Kind.TOPIC, topic, Operation.READ),
+        *allow(reader, Kind.GROUP, topic, Operation.READ),
     ]
 
 
@@ -234,7 +247,7 @@ def made(broker: Secured) -> Iterator[Callable[[type[Client], str], Client]]:
     clients: list[Client] = []
 
     def make(kind: type[Client], user: str) -> Client:
-        clients.append(kind(broker.sasl_servers, user))
+        clients.append(kind(broker.sasl_servers, login_of(user)))
         return clients[-1]
 
     yield make
@@ -257,25 +270,67 @@ def test_who_may_not_is_told_and_who_may_is_served(made, admin, topic, kind):
     remove_acls(admin, rights(topic))
 
 
-@pytest.mark.parametrize("kind", CLIENTS)
-def test_what_is_taken_away_ends_in_mid_stream(made, admin, topic, kind):
-    add_acls(admin, rights(topic))
-    writer, reader = made(kind, WRITER), made(kind, READER)
+def check_loss_in_mid_stream(
+    writer: Client, reader: Client, admin: WireClient, topic: str, needed: list[Any]
+) -> None:
+    """Take away from a writer and a reader what they need, and see them told."""
+    add_acls(admin, needed)
     for number in range(50):
         writer.produce(topic, b"%d" % number)
     assert [reader.consume(topic) for _ in range(50)] == [b"%d" % n for n in range(50)]
-    remove_acls(admin, rights(topic)[:1])
+    remove_acls(admin, needed[:1])
     with pytest.raises(Denied, match=TOLD):
         writer.produce(topic, b"never")
-    remove_acls(admin, rights(topic)[1:2])
+    remove_acls(admin, needed[1:2])
     with pytest.raises(Denied, match=TOLD):
         reader.consume(topic)
-    remove_acls(admin, rights(topic)[2:])
+    remove_acls(admin, needed[2:])
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_what_is_taken_away_ends_in_mid_stream(made, admin, topic, kind):
+    check_loss_in_mid_stream(made(kind, WRITER), made(kind, READER), admin, topic, rights(topic))
+
+
+# One whose name the listener's rule makes shorter, and one whose name is as the certificate has it.
+CERTIFIED = {"CN=writer,O=Barn": "writer", "CN=reader,O=Elsewhere": "CN=reader,O=Elsewhere"}
+
+
+@pytest.fixture(scope="module")
+def certified(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[SecuredBroker, list[Login]]]:
+    """A broker that knows its clients by their certificates, and how a writer and a reader come."""
+    directory = tmp_path_factory.mktemp("certified")
+    authority = Authority()
+    trusted = directory / "trusted.pem"
+    trusted.write_text(authority.root_pem)
+    logins = [
+        Login(tls=Tls(str(trusted), store(directory / f"{number}.pem", authority.issue(name))))
+        for number, name in enumerate(CERTIFIED)
+    ]
+    with BarnabasWithTls(directory / "broker", authority) as running:
+        yield running, logins
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_what_is_taken_from_a_certificates_owner_ends_in_mid_stream(certified, topic, kind):
+    broker, logins = certified
+    with WireClient(broker) as admin:
+        request = CreateTopicsRequest([CreatableTopic(topic, 1, 1)], 60_000)
+        assert not admin.ask(CREATE_TOPICS, request, 7).topics[0].error_code
+        writer, reader = (kind(broker.servers("MTLS"), login) for login in logins)
+        try:
+            needed = rights(topic, *CERTIFIED.values())
+            check_loss_in_mid_stream(writer, reader, admin, topic, needed)
+        finally:
+            writer.close()
+            reader.close()
 
 
 def test_kcat_is_told_and_served(broker, admin, topic):
     def arguments(user: str) -> list[str]:
-        options = [f"-X{key}={value}" for key, value in librdkafka_login(user).items()]
+        options = [f"-X{key}={value}" for key, value in librdkafka_settings(login_of(user)).items()]
         return ["-b", broker.sasl_servers, "-t", topic, *options]
 
     with pytest.raises(subprocess.CalledProcessError) as caught:
@@ -291,7 +346,7 @@ def test_kcat_is_told_and_served(broker, admin, topic):
 
 
 def test_kafka_python_makes_finds_and_deletes_acls(broker):
-    config = KafkaPython(broker.sasl_servers, ADMIN)._config
+    config = KafkaPython(broker.sasl_servers, login_of(ADMIN))._config
     pattern = ResourcePattern(TypeOfKafkaPython.TOPIC, "kp-", PatternOfKafkaPython.PREFIXED)
     acls = [
         ACL("User:kp", "*", operation, ACLPermissionType.ALLOW, pattern)
@@ -314,7 +369,7 @@ def test_kafka_python_makes_finds_and_deletes_acls(broker):
 
 
 def test_confluent_kafka_makes_finds_and_deletes_acls(broker):
-    client = AdminClient(Confluent(broker.sasl_servers, ADMIN)._config)
+    client = AdminClient(Confluent(broker.sasl_servers, login_of(ADMIN))._config)
     acls = [
         AclBinding(
             ResourceType.GROUP,
@@ -346,7 +401,7 @@ def test_confluent_kafka_makes_finds_and_deletes_acls(broker):
 
 def test_who_may_not_administrate_is_told(broker):
     """Not DescribeAcls: librdkafka 2.16.1 takes a denial of that for an empty list."""
-    client = AdminClient(Confluent(broker.sasl_servers, STRANGER)._config)
+    client = AdminClient(Confluent(broker.sasl_servers, login_of(STRANGER))._config)
     every = AclBindingFilter(
         ResourceType.ANY,
         None,

@@ -2,10 +2,17 @@
 
 import pytest
 
+from barnabas.broker.security.operations import Operation
 from barnabas.broker.testing.embedded import KAFKA_3_9, Broker
 from barnabas.spark_connector import Pipeline, Sink, Source
-from barnabas.spark_connector.errors import BrokerTooOld, BrokerUnreachable, TopicMissing
+from barnabas.spark_connector.errors import (
+    BrokerTooOld,
+    BrokerUnreachable,
+    NotAllowed,
+    TopicMissing,
+)
 from barnabas.spark_connector.preflight import check_brokers
+from tests.broker.security.changing_rights import TOPIC, controlled_broker, right
 
 TWO_PHASE = {"transaction.two.phase.commit.enable": "true"}
 
@@ -47,6 +54,21 @@ def test_topics_that_are_not_there(broker):
         check_brokers(pipeline(broker, source=["in", "nowhere"]))
     with pytest.raises(TopicMissing, match="writes the topic nowhere"):
         check_brokers(pipeline(broker, sink="nowhere"))
+
+
+def test_topics_that_may_not_be_seen():
+    may_describe = right(Operation.DESCRIBE, TOPIC, "in"), right(Operation.DESCRIBE, TOPIC, "out")
+    with controlled_broker(*may_describe, **TWO_PHASE) as (controlled, rights):
+        for name in ("in", "out"):
+            controlled.create_topic(name)
+        assert check_brokers(pipeline(controlled)) == "two_phase"
+        for lost, name in zip(may_describe, ("in", "out"), strict=True):
+            rights.take(lost)
+            with pytest.raises(
+                NotAllowed, match=rf"does not let this client see {name}: not allow"
+            ):
+                check_brokers(pipeline(controlled))
+            rights.give(lost)
 
 
 def test_a_broker_that_is_too_old():

@@ -107,6 +107,20 @@ def test_only_open_transactions_go_on_together():
     assert log.append_run(run[2:], 7) == ([], None)
 
 
+def test_outside_of_transactions_one_producer_may_be_the_only_one():
+    host = Host()
+    host.boot()
+    host.append(batch(), batch())  # The first ones in a segment are looked at closely.
+    log = host.log
+    mine = [bytes(from_producer(7, number)) for number in range(3)]
+    foreign = bytes(from_producer(8, 0))
+    assert log.append_run([foreign], plain_producer_id=7) == ([], None)
+    assert log.append_run([foreign], plain_producer_id=-1) == ([], None)
+    assert log.append_run([*mine, foreign, bytes(batch())], plain_producer_id=7)[0] == [2, 3, 4]
+    assert log.append_run([bytes(batch()), foreign], plain_producer_id=7)[0] == [5]
+    assert log.append_run([foreign, bytes(from_producer(9, 0))])[0] == [6, 7]
+
+
 def test_a_topic_that_stamps_takes_them_one_by_one():
     host = Host(LogConfig(timestamp_type=LOG_APPEND_TIME))
     host.boot()

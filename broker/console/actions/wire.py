@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
+from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, RequestContext
 from barnabas.broker.security.principals import ANONYMOUS
 from barnabas.broker.security.session import Session
@@ -44,6 +45,7 @@ class _ConsoleAsPeer:
         self.endpoint = (_HOST, 0)
         self.peer_host = access.host
         self.frame_is_owned = True
+        self.seen = ClientSeen()
 
     def login_again(self) -> Login | None:
         """Refuse: who asks here has logged in over HTTP."""

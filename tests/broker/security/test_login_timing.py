@@ -1,12 +1,5 @@
-"""A wrong password and an unknown user take the same time: medians of thousands of attempts.
+"""A wrong password and an unknown user take the same time: medians of thousands of attempts."""
 
-Attempts of both kinds alternate, so that whatever else the machine does meets both. Of several
-rounds one has to show no difference: a real one shows in every round, as the planted ones do.
-"""
-
-import gc
-import statistics
-import time
 from itertools import chain
 
 import pytest
@@ -24,40 +17,7 @@ from barnabas.protocol.sasl.scram import (
     salted_password,
 )
 from barnabas.storage.metastore.interface import ScramRow
-
-ATTEMPTS = 2000
-ROUNDS = 6
-ALIKE = 1.08
-"""Medians of the same work, measured like this, were seen to differ by 1 to 3 %."""
-
-NAMES = [f"user-{number:04}" for number in range(200)]
-NOBODY = [f"none-{number:04}" for number in range(200)]
-
-
-def spent_ns(work):
-    begun = time.perf_counter_ns()
-    work()
-    return time.perf_counter_ns() - begun
-
-
-def differs(attempt):
-    """Whether attempts with names of users and of nobody can be told apart by their time."""
-    for _ in range(ROUNDS):
-        gc.collect()
-        gc.disable()
-        try:
-            times = {True: [], False: []}
-            for number in range(ATTEMPTS):
-                pair = ((NAMES, True), (NOBODY, False))
-                for names, is_user in pair if number % 2 else reversed(pair):
-                    work = attempt(names[number % len(names)])
-                    times[is_user].append(spent_ns(work))
-        finally:
-            gc.enable()
-        one, other = (statistics.median(times[is_user]) for is_user in (True, False))
-        if max(one, other) / min(one, other) <= ALIKE:
-            return False
-    return True
+from tests.broker.security.timing import NAMES, NOBODY, differs
 
 
 def failing(server, token):

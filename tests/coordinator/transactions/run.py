@@ -23,6 +23,7 @@ from barnabas.coordinator.transactions.state import (
     LARGEST_CLIENT_EPOCH,
     NEVER_MS,
     NO_EPOCH,
+    NO_PRODUCER_ID,
     PREDECESSORS,
     TRANSACTIONS_V2,
     State,
@@ -43,7 +44,8 @@ class Run:
     def __init__(self, version: int = TRANSACTIONS_V2, key: str = "t") -> None:
         self.key = key
         self.version = version
-        self.shard = TransactionShard(version)
+        self.producer_ids: dict[int, str] = {}
+        self.shard = TransactionShard(version, self.producer_ids)
         self.log: Log = []
         self.history: list[Transaction | None] = []
         """Every record of ``key``, as it was read back."""
@@ -143,7 +145,8 @@ class Run:
         if records is not None:
             del self.log[records:]
             del self.history[records:]
-        self.shard = self.replayed()
+        self.producer_ids = {}
+        self.shard = self.replayed(self.producer_ids)
         self.timers.clear()
         for effect in self.shard.begin(self.now):
             self.take(effect)
@@ -151,9 +154,9 @@ class Run:
 
     # ----------------------------------------------------------------------------------- checks
 
-    def replayed(self) -> TransactionShard:
+    def replayed(self, producer_ids: dict[int, str] | None = None) -> TransactionShard:
         """What a restart would give."""
-        shard = TransactionShard(self.version)
+        shard = TransactionShard(self.version, producer_ids)
         for offset, (key, value) in enumerate(self.log):
             record = decode_record(TOPIC, key, value)
             assert record is not None
@@ -164,6 +167,13 @@ class Run:
         """What holds between two commands."""
         if self.version > 0:  # Version 0 of the record has no room for all of it.
             assert self.replayed().transactions == self.shard.transactions
+        used = {
+            producer_id: each.transactional_id
+            for each in self.shard.transactions.values()
+            for producer_id in (each.producer_id, each.next_producer_id)
+            if producer_id != NO_PRODUCER_ID
+        }
+        assert self.producer_ids == used
         transaction = self.transaction
         if transaction is None:
             assert not self.timers

@@ -1,0 +1,207 @@
+"""Subscriptions by pattern (KIP-848) under ACLs, beside Apache Kafka 4.3.0.
+
+They find what their member may describe. One script of heartbeats by users with different rights
+goes to both brokers. Times, and who of two members gets which partition, are their own; errors,
+epochs and the topics of each must be equal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from barnabas.broker.security.operations import WILDCARD, Operation, Permission, ResourceType
+from tests.broker.security.access_users import (
+    PASSWORD,
+    UserClient,
+    acl,
+    add_acls,
+    allow,
+    remove_acls,
+)
+from tests.counterparts.secured import Secured, SecuredBarnabas, SecuredKafka
+from tests.counterparts.wire_client import WireClient
+from tests.interop.consumer_group import LEAVE, Group, create, until, wait_for_coordinator
+
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
+
+SETTINGS = {"group.consumer.assignment.interval.ms": "0"}
+TOPICS = ("seen", "hidden", "other")
+PATTERN, ANY_PATTERN = "seen|hidden|other", "[a-z]+"
+EVERYTHING, SOME, ALL_BUT, NOTHING, OUTSIDE = "everything", "some", "allbut", "nothing", "outside"
+USERS = (EVERYTHING, SOME, ALL_BUT, NOTHING, OUTSIDE)
+QUIET_S = 1.5
+"""After this long without a change nothing more comes of itself."""
+
+TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
+RIGHTS = [
+    *(each for user in USERS[:-1] for each in allow(user, GROUP, WILDCARD, Operation.READ)),
+    *allow(EVERYTHING, TOPIC, WILDCARD, Operation.READ),
+    *allow(SOME, TOPIC, "seen", Operation.DESCRIBE),
+    *allow(ALL_BUT, TOPIC, WILDCARD, Operation.READ),
+    acl(ALL_BUT, TOPIC, "hidden", Operation.DESCRIBE, Permission.DENY),
+    *allow(OUTSIDE, TOPIC, WILDCARD, Operation.READ),
+]
+
+
+class Side:
+    """One broker with its topics, and its users' connections."""
+
+    def __init__(self, broker: Secured) -> None:
+        self.admin = WireClient(broker)
+        wait_for_coordinator(self.admin)
+        self.ids = {name: create(self.admin, name, 1) for name in TOPICS}
+        add_acls(self.admin, RIGHTS)
+        self._users = {user: UserClient(broker.sasl_address, user) for user in USERS}
+
+    def group(self, user: str, group_id: str) -> Group:
+        """A group as a user speaks to it."""
+        client: Any = self._users[user]
+        return Group(client, group_id, self.ids)
+
+    def close(self) -> None:
+        for client in (self.admin, *self._users.values()):
+            client.close()
+
+    def topics(self, group: Group, member: str = "m") -> list[str]:
+        """The names of what a member was last told to own."""
+        names = {topic_id: name for name, topic_id in self.ids.items()}
+        return sorted(names[bytes(each.topic_id)] for each in group.has.get(member, ()))
+
+
+class Member:
+    """One member, who goes on by what it was told last."""
+
+    def __init__(self, side: Side, user: str, group_id: str, name: str = "m") -> None:
+        self._side = side
+        self._group = side.group(user, group_id)
+        self._name = name
+        self._epoch = 0
+
+    def join(self, pattern: str | None = PATTERN, **more: Any) -> tuple[int, int]:
+        """Join; answers the error and the epoch."""
+        names = more.pop("names", None)
+        return self._told(
+            self._group.join(self._name, names, subscribed_topic_regex=pattern, **more)
+        )
+
+    def go_on(self, **more: Any) -> tuple[int, int]:
+        """A heartbeat by which it owns what it was told to."""
+        return self._told(self._group.heartbeat(self._name, self._epoch, owned=True, **more))
+
+    def _told(self, answer: Any) -> tuple[int, int]:
+        if not answer.error_code:
+            self._epoch = answer.member_epoch
+        return answer.error_code, answer.member_epoch
+
+    @property
+    def topics(self) -> list[str]:
+        """What it owns."""
+        return self._side.topics(self._group, self._name)
+
+    def settled(self) -> tuple[int, int, list[str]]:
+        """What it comes to when nothing changes from outside."""
+        told, since = self.go_on(), time.monotonic()
+        while time.monotonic() - since < QUIET_S:
+            time.sleep(0.1)
+            before, told = (told, self.topics), self.go_on()
+            if before != (told, self.topics):
+                since = time.monotonic()
+        return (*told, self.topics)
+
+    def until(self, topics: list[str]) -> tuple[int, list[str]]:
+        """Go on until it has got these."""
+        code, _ = until(self.go_on, lambda told: bool(told[0]) or self.topics == topics)
+        return code, self.topics
+
+    def leave(self) -> int:
+        code: int = self._group.heartbeat(self._name, LEAVE).error_code
+        return code
+
+    def described(self) -> list[tuple[int, int]]:
+        """What a user is told of its group: the error, and how many members it sees."""
+        return [(each.error_code, len(each.members)) for each in self._group.describe().groups]
+
+
+def alone(side: Side) -> Iterator[tuple[str, Any]]:
+    for user in USERS:
+        for pattern in (ANY_PATTERN, "nothing-like-it"):
+            member = Member(side, user, f"alone-{user}-{len(pattern)}")
+            yield f"{user} joins by {pattern}", member.join(pattern)
+            if user != OUTSIDE:
+                yield f"{user} has got by {pattern}", member.settled()
+            yield f"{user} describes {pattern}", member.described()
+            yield f"{user} leaves {pattern}", member.leave()
+        member = Member(side, user, f"wrong-{user}")
+        yield f"{user} joins by what is no pattern", member.join("(")
+
+
+def names_beside_a_pattern(side: Side) -> Iterator[tuple[str, Any]]:
+    for user in USERS:
+        for names in ("seen", "hidden", "absent"):
+            member = Member(side, user, f"both-{user}-{names}")
+            told = member.join(names=names)
+            yield f"{user} names {names}", told
+            if not told[0]:
+                yield f"{user} with {names}", member.settled()
+                yield f"{user} names nothing", member.go_on(names="")
+                yield f"{user} names hidden", member.go_on(names="hidden")
+
+
+def two_users(side: Side) -> Iterator[tuple[str, Any]]:
+    """A pattern that is resolved is so for all of the group, whatever the second may describe."""
+    first = Member(side, EVERYTHING, "two", "m1")
+    yield "first", first.join()
+    yield "first has", first.settled()
+    second = Member(side, SOME, "two", "m2")
+    yield "second, by the same pattern", second.join()[0]
+    for _ in range(3):
+        first.go_on()
+        second.go_on()
+    both = sorted([*first.topics, *second.topics])
+    yield "by the pattern that is resolved", both
+    yield "second leaves", second.leave()
+    yield "first has all again", first.until(sorted(TOPICS))
+
+
+def rights_that_change(side: Side) -> Iterator[tuple[str, Any]]:
+    member = Member(side, SOME, "changing")
+    yield "join", member.join()
+    yield "has", member.until(["seen"])
+    more = allow(SOME, TOPIC, "other", Operation.DESCRIBE)
+    add_acls(side.admin, more)
+    create(side.admin, "new-1", 1)  # Has Apache Kafka look again, which has ten minutes else.
+    yield "has more", member.until(["other", "seen"])
+    remove_acls(side.admin, more)
+    create(side.admin, "new-2", 1)
+    yield "has less", member.until(["seen"])
+    gone = allow(SOME, GROUP, WILDCARD, Operation.READ)
+    remove_acls(side.admin, gone)
+    yield "not the group", member.go_on()
+    add_acls(side.admin, gone)
+    yield "the group", member.go_on()[0]
+
+
+Script = Callable[[Side], Iterator[tuple[str, Any]]]
+SCRIPTS: tuple[Script, ...] = (alone, names_beside_a_pattern, two_users, rights_that_change)
+
+
+@pytest.fixture(scope="module")
+def sides() -> Iterator[list[Side]]:
+    users = dict.fromkeys(USERS, PASSWORD)
+    with SecuredBarnabas(users, **SETTINGS) as ours, SecuredKafka(users, **SETTINGS) as theirs:
+        both = [Side(ours), Side(theirs)]
+        yield both
+        for side in both:
+            side.close()
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_patterns_find_what_they_find_in_apache_kafka(sides, script):
+    with ThreadPoolExecutor(len(sides)) as pool:
+        ours, theirs = pool.map(lambda side: dict(script(side)), sides)
+    assert ours == theirs

@@ -1,0 +1,71 @@
+"""A user with nothing but WRITE on a topic, and the producer id of a transactional producer there.
+
+Apache Kafka 4.3.0 takes its batches, after which the producer is fenced in that partition; Barnabas
+takes none and the producer goes on.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.broker.security.operations import Operation, ResourceType
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.produce import PRODUCE
+from tests.broker.data_plane import Named, batch, produce_request
+from tests.broker.raw_producer import RawProducer
+from tests.broker.security.access_users import PASSWORD, UserClient, add_acls, allow
+from tests.counterparts.secured import SecuredBarnabas, SecuredKafka
+from tests.counterparts.wire_client import WireClient
+from tests.waiting import wait_until
+
+ATTACKER, WORKER = "attacker", "worker"
+LAST_EPOCH = 32_767
+TOPIC = Named("t")
+VERSION = 12
+
+
+def write(client: UserClient, producer_id: int) -> int:
+    """Write outside of transactions with a producer id in its last epoch, or with -1 without."""
+    numbers = {"producer_id": producer_id, "producer_epoch": LAST_EPOCH, "base_sequence": 0}
+    records = batch(b"v", **numbers) if producer_id >= 0 else batch(b"v")
+    answer = client.ask(PRODUCE, produce_request(VERSION, TOPIC, (0, records)), VERSION)
+    code: int = answer.responses[0].partition_responses[0].error_code
+    return code
+
+
+@pytest.mark.parametrize(
+    ("broker", "taken", "then"),
+    [
+        (SecuredBarnabas, ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.NONE),
+        (SecuredKafka, ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH),
+    ],
+)
+def test_a_transactional_producer_and_who_may_write_its_topic(broker, taken, then):
+    with broker(dict.fromkeys((ATTACKER, WORKER), PASSWORD)) as running:
+        with WireClient(running) as client:
+            topics = CreateTopicsRequest([CreatableTopic(TOPIC.name, 1, 1)], 60_000)
+            assert not client.ask(CREATE_TOPICS, topics, 7).topics[0].error_code
+            rights = [
+                acl
+                for user in (ATTACKER, WORKER)
+                for acl in allow(user, ResourceType.TOPIC, TOPIC.name, Operation.WRITE)
+            ]
+            rights += allow(WORKER, ResourceType.TRANSACTIONAL_ID, "id", Operation.WRITE)
+            add_acls(client, rights)
+        worker = UserClient(running.sasl_address, WORKER)
+        attacker = UserClient(running.sasl_address, ATTACKER)
+        with worker, attacker:
+            find = FindCoordinatorRequest("id", key_type=1)
+            wait_until(lambda: not worker.ask(FIND_COORDINATOR, find, 3).error_code)
+            producer = RawProducer(worker, "id", VERSION)
+            wait_until(lambda: write(attacker, -1) == ErrorCode.NONE, "the topic has a leader")
+            assert write(attacker, producer.producer_id) == taken
+            assert producer.send(TOPIC, b"its own").error_code == then
+            # One that nobody has yet.
+            assert write(attacker, producer.producer_id + 5_000) == taken
