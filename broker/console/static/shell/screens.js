@@ -1,9 +1,14 @@
 // Which screen an address shows.
 
 import { html } from "./html.js";
+import { Clients } from "../screens/clients.js";
 import { Group } from "../screens/group.js";
 import { Groups } from "../screens/groups.js";
 import { Now } from "../screens/now.js";
+import { Records } from "../screens/records.js";
+import { Settings } from "../screens/settings.js";
+import { Storage } from "../screens/storage.js";
+import { Topic } from "../screens/topic.js";
 import { Topics } from "../screens/topics.js";
 import { TransactionalId } from "../screens/transaction.js";
 import { Transactions } from "../screens/transactions.js";
@@ -16,6 +21,9 @@ export const SCREENS = [
   ["topics", "Topics"],
   ["groups", "Groups"],
   ["transactions", "Transactions"],
+  ["clients", "Clients"],
+  ["storage", "Storage"],
+  ["settings", "Settings"],
 ];
 
 /**
@@ -25,10 +33,15 @@ export const SCREENS = [
 const ADDRESSES = [
   [[], Now],
   [["topics"], Topics],
+  [["topics", ":topic"], Topic],
+  [["topics", ":topic", "records"], Records],
   [["groups"], Groups],
   [["groups", ":group"], Group],
   [["transactions"], Transactions],
   [["transactions", ":id"], TransactionalId],
+  [["clients"], Clients],
+  [["storage"], Storage],
+  [["settings"], Settings],
 ];
 
 /**

@@ -1,0 +1,51 @@
+// Clients: who is connected, doing what?
+
+import { Action } from "../parts/action.js";
+import { PartitionLink, short } from "../parts/links.js";
+import { List } from "../parts/list.js";
+import { Screen } from "../parts/screen.js";
+import { Empty } from "../parts/states.js";
+import { Age } from "../parts/times.js";
+import { bytesRate, count, duration } from "../shell/format.js";
+import { html } from "../shell/html.js";
+
+/** @type {import("../parts/list.js").Column[]} */
+const CONNECTIONS = [
+  { title: "Client", sort: "client", cell: (row) => short(row.client || "(without a name)") },
+  { title: "Software", cell: (row) => (row.software ? `${row.software} ${row.software_version}` : "–") },
+  { title: "Address", cell: (row) => row.address },
+  { title: "User", cell: (row) => row.user },
+  { title: "Connected for", isNumber: true, cell: (row) => html`<${Age} since=${row.since_ms} />` },
+  { title: "In", isNumber: true, cell: (row) => bytesRate(row.received_bytes_per_s) },
+  { title: "Out", isNumber: true, cell: (row) => bytesRate(row.sent_bytes_per_s) },
+  { title: "Requests", isNumber: true, cell: (row) => count(row.requests) },
+  { title: "Refused", isNumber: true, cell: (row) => count(row.refused) },
+  { title: "Last request", cell: (row) => (row.last_api === null ? "–" : `${row.last_api}, ${duration(row.idle_ms)} ago`) },
+  { title: "Waits for", cell: (row) => row.waits_for.join(", ") || "–" },
+  { title: "Reads", cell: (row) => row.isolation_seen ?? "–" },
+  { title: "", cell: (row) => html`<${Action} name="connection.close" words="Close" on=${{ address: row.address }} />` },
+];
+
+/** @type {import("../parts/list.js").Column[]} */
+const READERS = [
+  { title: "Partition", sort: "topic", cell: (row) => html`<${PartitionLink} topic=${row.topic} partition=${row.partition} offset=${row.position} opens />` },
+  { title: "Client", cell: (row) => short(row.client || "(without a name)") },
+  { title: "Address", cell: (row) => row.address },
+  { title: "In a group", cell: (row) => (row.in_group ? "yes" : "no") },
+  { title: "Reads", cell: (row) => row.isolation_seen },
+  { title: "Position", isNumber: true, cell: (row) => count(row.position) },
+  { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag) },
+  { title: "Held back", isNumber: true, cell: (row) => count(row.lag_held_back) },
+];
+
+export function Clients() {
+  return html`<${Screen} title="Clients" question="Who is connected, doing what?">
+    <h2>Connections</h2>
+    <${List} label="Connections" parts=${["clients"]} columns=${CONNECTIONS} sort="client" rowKey=${(/** @type {any} */ row) => String(row.connection)}
+      empty=${html`<${Empty} command="barnabas topics list">No client is connected. Any request makes a connection:<//>`} />
+    <h2>Readers</h2>
+    <p class="faint">By their last fetches: readers in no group, too, as Spark's are.</p>
+    <${List} label="Readers" parts=${["readers"]} columns=${READERS} prefix="readers_" sort="topic"
+      rowKey=${(/** @type {any} */ row) => `${row.connection} ${row.topic} ${row.partition}`} empty=${html`<${Empty}>Nobody reads at this moment.<//>`} />
+  <//>`;
+}
