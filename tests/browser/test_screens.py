@@ -13,6 +13,7 @@ from tests.browser.looking import axe_check, screenshot, state_of, tab_stops
 from tests.interop.administration import create
 
 HOSTILE_GROUP = "a/b <img src=x onerror=alert(1)> & \u202egnorw %2F 'q\""
+NOWHERE = "There is no such page"
 NEW_TOPIC = "payments.of-2026_x"
 
 
@@ -42,19 +43,52 @@ def settled(page):
     return page
 
 
-def test_every_screen_is_for_everybody_full_and_empty(page, full_broker, own_broker):
-    for broker, words in ((full_broker, "full"), (own_broker, "empty")):
-        page.goto(broker.url)
-        addresses = screens(page)
-        assert len(addresses) >= 2
-        for address in addresses:
-            page.goto(broker.url + address)
-            settled(page)
-            axe_check(page)
-            screenshot(page, f"{words}-{address.strip('/') or 'now'}")
-            stops = tab_stops(page)
-            assert 'link "Skip to the content"' in stops[0]
-            assert len(set(stops)) > len(addresses)
+def opened(page):
+    """The address that the first row of each table of a screen opens."""
+    rows = page.locator("table").all()
+    links = [table.locator("a[data-open]").first for table in rows]
+    return [link.get_attribute("href") for link in links if link.count()]
+
+
+def is_nowhere(page):
+    return heading(page).inner_text() == NOWHERE
+
+
+def look_at(page, name):
+    """What holds for every screen, whatever is on it."""
+    settled(page)
+    axe_check(page)
+    screenshot(page, name)
+    stops = tab_stops(page)
+    assert 'link "Skip to the content"' in stops[0]
+    assert len(set(stops)) > len(screens(page))
+
+
+def test_every_screen_is_for_everybody_when_there_is_nothing(page, own_broker):
+    page.goto(own_broker.url)
+    addresses = screens(page)
+    assert len(addresses) >= 2
+    for address in addresses:
+        page.goto(own_broker.url + address)
+        look_at(page, f"empty-{address.strip('/') or 'now'}")
+
+
+def test_every_screen_is_for_everybody_and_so_is_what_its_rows_open(page, full_broker, say):
+    page.goto(full_broker.url)
+    addresses = dict.fromkeys(screens(page))
+    details = {}
+    for address in addresses:
+        page.goto(full_broker.url + address)
+        look_at(page, f"full-{address.strip('/') or 'now'}")
+        details |= dict.fromkeys(opened(page))
+    assert details, "no row can be opened"
+    for number, address in enumerate(each for each in details if each not in addresses):
+        page.goto(full_broker.url + address)
+        settled(page)
+        if is_nowhere(page):
+            say(f"no screen yet for {address}")
+        else:
+            look_at(page, f"opened-{number}")
 
 
 def test_an_address_leads_where_clicks_do_and_back_goes_back(page, full_broker):
@@ -124,7 +158,7 @@ def test_a_filter_is_in_the_address_and_finds_by_a_part_of_the_name(page, full_b
 
 def test_an_address_that_leads_nowhere_says_so(page, full_broker, troubles):
     page.goto(f"{full_broker.url}/topics/orders/no/such/page")
-    expect(heading(page)).to_have_text("There is no such page")
+    expect(heading(page)).to_have_text(NOWHERE)
     axe_check(page)
 
 

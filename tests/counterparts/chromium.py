@@ -146,7 +146,7 @@ class Apt:
     def missing(self, *packages: str) -> list[str]:
         """Return `name=version` of all that would be installed with these packages."""
         said = self._run("install", "--simulate", "--no-install-recommends", *packages)
-        return [f"{name}={version}" for name, version in _TO_INSTALL.findall(said)]
+        return to_install(said)
 
     def download(self, packages: list[str]) -> list[Path]:
         """Return the files of packages, each given as `name=version`."""
@@ -156,6 +156,11 @@ class Apt:
     def _run(self, *arguments: str, check: bool = True) -> str:
         command = ["apt-get", "--quiet", "--yes", *self._options, *arguments]
         return _run(command, directory=self._downloads, check=check)
+
+
+def to_install(said: str) -> list[str]:
+    """Return `name=version` of each package that a simulation of apt installs or upgrades."""
+    return [f"{name}={version}" for name, version in _TO_INSTALL.findall(said)]
 
 
 def _run(command: list[str], *, directory: Path | None = None, check: bool = True) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.counterparts import jars
 from tests.counterparts.broker_process import BrokerDied, BrokerProcess
+from tests.counterparts.chromium import to_install
 from tests.counterparts.probe import answers_metadata, free_port
 from tests.counterparts.usage import cpu_time, resident_bytes
 
@@ -61,3 +62,16 @@ def test_a_broker_that_does_not_answer_is_killed():
 
 def test_nobody_answers_on_a_free_port():
     assert not answers_metadata("127.0.0.1", free_port())
+
+
+def test_what_apt_would_install_is_read_with_its_version():
+    said = """Reading package lists...
+The following NEW packages will be installed:
+  chromium-common libogg0
+Inst libogg0 (1.3.5-3 Debian:12.14/oldstable [amd64])
+Inst libnss3 [2:3.87.1-1] (2:3.87.1-1+deb12u2 Debian-Security:12/oldstable-security [amd64]) []
+Inst xdg-utils (1.1.3-4.1 Debian:12.14/oldstable [all])
+Conf libogg0 (1.3.5-3 Debian:12.14/oldstable [amd64])
+"""
+    found = ["libogg0=1.3.5-3", "libnss3=2:3.87.1-1+deb12u2", "xdg-utils=1.1.3-4.1"]
+    assert to_install(said) == found
