@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from barnabas.broker.cli import renewal
 from barnabas.broker.cli.arguments import add_format, whole_number
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.output import print_json
@@ -28,6 +29,7 @@ from barnabas.protocol.sasl.scram import ITERATIONS_MIN, SCRAM_SHA_512, salted_p
 
 SETTINGS: Final = "server.properties"
 _DEFAULT_PORT: Final = 9092
+_DEFAULT_USER: Final = "admin"
 _THIS_MACHINE: Final = ("localhost", "127.0.0.1", "::1")
 _USER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.:-]{0,61}[A-Za-z0-9])?")
@@ -51,30 +53,36 @@ class _File(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add where to, and by which names clients come."""
-    parser.usage = "barnabas init --secure DIRECTORY [options]"
+    parser.usage = "barnabas init --secure|--renew DIRECTORY [options]"
     parser.add_argument("directory", metavar="DIRECTORY", help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--secure", action="store_true", required=True, help="with TLS, a login and access control"
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--secure", action="store_true", help="with TLS, a login and access control")
+    what.add_argument(
+        "--renew", action="store_true", help="only another certificate for the same names"
     )
     parser.add_argument(
         "--host", type=_host, action="append", default=[], metavar="NAME",
-        help="what clients call it; repeatable (default: only localhost)",
+        help="what clients call it, too; repeatable (default: only localhost)",
     )  # fmt: skip
     parser.add_argument(
         "--port", type=lambda text: whole_number(text, least=1, most=65535),
-        default=_DEFAULT_PORT, metavar="N", help=f"where it listens (default {_DEFAULT_PORT})",
+        metavar="N", help=f"where it listens (default {_DEFAULT_PORT})",
     )  # fmt: skip
     parser.add_argument(
-        "--user", type=_user, default="admin", metavar="NAME",
+        "--user", type=_user, metavar="NAME",
         help="who may do everything (default admin)",
     )  # fmt: skip
     parser.add_argument(
         "--if-not-exists", action="store_true", help="a directory it was done in is no error"
     )
+    parser.add_argument(
+        "--ca-key", metavar="FILE",
+        help="with --renew: where ca.key is now (default: in DIRECTORY)",
+    )  # fmt: skip
     add_format(parser)
     parser.epilog = (
         "DIRECTORY must be empty, and only its owner may write to it; or not there yet. "
-        "Nothing is ever overwritten."
+        "Nothing is ever overwritten, but by --renew the broker's own certificate."
     )
 
 
@@ -92,6 +100,14 @@ def _user(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write everything, or nothing."""
+    if arguments.renew:
+        if arguments.port or arguments.user or arguments.if_not_exists:
+            raise CommandError("--renew changes the certificate only", USAGE)
+        return renewal.run(arguments)
+    if arguments.ca_key:
+        raise CommandError("--ca-key is for --renew", USAGE)
+    arguments.port = arguments.port or _DEFAULT_PORT
+    arguments.user = arguments.user or _DEFAULT_USER
     directory = os.path.abspath(arguments.directory)
     if os.path.lexists(directory) and (not os.path.isdir(directory) or os.listdir(directory)):
         if arguments.if_not_exists and os.path.exists(os.path.join(directory, SETTINGS)):
@@ -211,6 +227,8 @@ def _write(directory: str, files: Iterable[_File]) -> None:
 
 def _tell(directory: str, arguments: argparse.Namespace, *, is_new: bool) -> None:
     """Say what was made and how clients use it."""
+    from barnabas.broker.tls.issuing import CERTIFICATE_DAYS
+
     user = os.path.join(directory, arguments.user)
     server = os.path.join(directory, SETTINGS)
     clients = {
@@ -234,4 +252,6 @@ Start the broker:
   kafka-python:                   KafkaProducer(**json.load(open("{clients["kafka-python"]}")))
 
 Clients trust {os.path.join(directory, "ca.pem")}.
-Keep ca.key somewhere else: whoever has it can make certificates.""")
+Keep ca.key somewhere else: whoever has it can make certificates. The broker's own holds for
+{CERTIFICATE_DAYS} days; this makes another one:
+  barnabas init --renew {directory} --ca-key .../ca.key""")

@@ -24,6 +24,10 @@ _CLOCKS_DIFFER: Final = timedelta(hours=1)
 """A certificate is valid a little earlier than now, for clocks that are behind."""
 
 
+class CannotIssue(Exception):
+    """No certificate can be made of what is there; the message says why, for a user."""
+
+
 @dataclass(frozen=True, slots=True)
 class Issued:
     """A private key and its certificate, in PEM."""
@@ -31,6 +35,8 @@ class Issued:
     key_pem: str = field(repr=False)
     """In PKCS #8, open: whoever stores it sees to who may read it."""
     certificate_pem: str
+    not_after: datetime
+    """Until when it is valid, in UTC."""
 
 
 class Authority:
@@ -50,6 +56,23 @@ class Authority:
         subject = _name(f"{name} {secrets.token_hex(4)}")
         builder = _builder(subject, subject, key, AUTHORITY_DAYS)
         return cls(_signed_as_authority(builder, key), key)
+
+    @classmethod
+    def load(cls, certificate_pem: str, key_pem: str) -> Self:
+        """Read one that was made before; raises CannotIssue."""
+        from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        certificate = _certificate_in(certificate_pem)
+        try:
+            key = load_pem_private_key(key_pem.encode(), None)
+        except (ValueError, TypeError):
+            raise CannotIssue("there is no private key that is not encrypted") from None
+        if not isinstance(key, EllipticCurvePrivateKey):
+            raise CannotIssue("the private key is not of an elliptic curve, as Barnabas makes them")
+        if key.public_key() != certificate.public_key():
+            raise CannotIssue("the private key is not that of the certificate")
+        return cls(certificate, key)
 
     @property
     def certificate_pem(self) -> str:
@@ -71,7 +94,9 @@ class Authority:
         from cryptography.x509.oid import ExtendedKeyUsageOID
 
         key = _new_key()
-        builder = _builder(self._certificate.subject, _name(common_name), key, CERTIFICATE_DAYS)
+        ends = self._certificate.not_valid_after_utc
+        subject = _name(common_name)
+        builder = _builder(self._certificate.subject, subject, key, CERTIFICATE_DAYS, ends)
         usage = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
         builder = (
             builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -86,15 +111,47 @@ class Authority:
             names = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
             builder = builder.add_extension(names, critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
-        return Issued(_key_pem(key), _pem(certificate))
+        return Issued(_key_pem(key), _pem(certificate), certificate.not_valid_after_utc)
+
+    def renew(self, certificate_pem: str, more_hosts: Sequence[str] = ()) -> Issued:
+        """Return another certificate for the names of a server's one; raises CannotIssue."""
+        from cryptography import x509
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.x509.oid import NameOID
+
+        before = _certificate_in(certificate_pem)
+        try:
+            before.verify_directly_issued_by(self._certificate)
+        except (InvalidSignature, ValueError, TypeError):
+            raise CannotIssue("its certificate is not of this authority") from None
+        if self._certificate.not_valid_after_utc <= datetime.now(UTC):
+            raise CannotIssue("the authority itself is not valid any more: clients need a new one")
+        names = before.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+        try:
+            found = before.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        except x509.ExtensionNotFound:
+            raise CannotIssue("its certificate is for no host") from None
+        hosts = [
+            *found.get_values_for_type(x509.DNSName),
+            *map(str, found.get_values_for_type(x509.IPAddress)),
+        ]
+        if len(names) != 1 or len(before.subject) != 1 or len(hosts) != len(list(found)):
+            raise CannotIssue("its certificate was not made by 'barnabas init'")
+        return self.issue(str(names[0].value), list(dict.fromkeys([*hosts, *more_hosts])))
 
 
 def _builder(
-    issuer: x509.Name, subject: x509.Name, key: EllipticCurvePrivateKey, days: int
+    issuer: x509.Name,
+    subject: x509.Name,
+    key: EllipticCurvePrivateKey,
+    days: int,
+    ends: datetime | None = None,
 ) -> x509.CertificateBuilder:
+    """What all certificates have; valid for so many days, but not beyond ``ends``."""
     from cryptography import x509
 
     now = datetime.now(UTC)
+    last = now + timedelta(days=days)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -102,9 +159,19 @@ def _builder(
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _CLOCKS_DIFFER)
-        .not_valid_after(now + timedelta(days=days))
+        .not_valid_after(last if ends is None else min(last, ends))
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
+
+
+def _certificate_in(text: str) -> x509.Certificate:
+    """The first certificate of a text that may have a key, too."""
+    from cryptography import x509
+
+    try:
+        return x509.load_pem_x509_certificates(text.encode())[0]
+    except ValueError:
+        raise CannotIssue("there is no certificate") from None
 
 
 def _signed_as_authority(

@@ -34,6 +34,7 @@ MAY_OPEN = {
     "storage/io.py",
     "broker/cli/directory_copy.py",
     "broker/cli/properties_file.py",
+    "broker/cli/renewal.py",
     "broker/client/credentials.py",
     "broker/runtime/process_usage.py",
     "broker/tls/stores.py",

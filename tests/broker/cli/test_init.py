@@ -140,7 +140,7 @@ def test_an_empty_directory_is_taken(tmp_path):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("d",), "the following arguments are required: --secure"),
+        (("d",), "one of the arguments --secure --renew is required"),
         (("--secure",), "required: DIRECTORY"),
         (("--secure", "d", "--host", "a/b"), "a/b is no name or address of a host"),
         (("--secure", "d", "--user", 'a"b'), "a name has up to 64 letters"),
