@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from barnabas.broker.console.shapes import Worst
     from barnabas.broker.metrics.history import History
     from barnabas.broker.runtime.clock import Clock
+    from barnabas.broker.runtime.events import EventRing
     from barnabas.broker.security.access import Access
     from barnabas.broker.topics.catalogue import Catalogue
 
@@ -33,6 +34,7 @@ class ObservedBroker(Observed, Protocol):
     loop: asyncio.AbstractEventLoop
     catalogue: Catalogue
     history: History | None
+    events: EventRing
 
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
         """Run a background task until the broker ends; an exception in it is fatal."""

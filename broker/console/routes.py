@@ -27,6 +27,7 @@ from barnabas.broker.api.checks import (
 )
 from barnabas.broker.console import groups, overview, shapes, topics, transactions
 from barnabas.broker.console.clients import CLIENT_ROUTES
+from barnabas.broker.console.events import EVENT_ROUTES
 from barnabas.broker.console.paging import CURSOR_MOST
 from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.route import Route, is_name
@@ -199,6 +200,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     *STORY_ROUTES,
     *CLIENT_ROUTES,
+    *EVENT_ROUTES,
 )
 
 LIVE: Final = StreamRoute(

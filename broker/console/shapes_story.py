@@ -159,3 +159,33 @@ class ReaderPage:
     as_of: Wide
     next: str | None
     items: tuple[ReaderRow, ...]
+
+
+# ----------------------------------------------------------------------------------------- events
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerEvent:
+    """Something that has happened in the broker."""
+
+    number: Wide
+    """Counts all events since the start."""
+    time_ms: Wide
+    kind: str
+    words: str
+    resource: str
+    """What it is about, as Kind:name; empty: the broker."""
+    user: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerEventPage:
+    """A page of what has happened in the broker."""
+
+    as_of: Wide
+    next: str | None
+    since_ms: Wide
+    """From when on nothing is missing."""
+    is_since_start: bool
+    items: tuple[BrokerEvent, ...]
