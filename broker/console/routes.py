@@ -30,6 +30,7 @@ from barnabas.broker.console.clients import CLIENT_ROUTES
 from barnabas.broker.console.events import EVENT_ROUTES
 from barnabas.broker.console.paging import CURSOR_MOST
 from barnabas.broker.console.parameters import Parameter, paged
+from barnabas.broker.console.pipelines import PIPELINE_ROUTES
 from barnabas.broker.console.route import Route, is_name
 from barnabas.broker.console.story import STORY_ROUTES
 from barnabas.broker.metrics.history import HEAT, NAMES
@@ -201,6 +202,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *STORY_ROUTES,
     *CLIENT_ROUTES,
     *EVENT_ROUTES,
+    *PIPELINE_ROUTES,
 )
 
 LIVE: Final = StreamRoute(

@@ -29,7 +29,7 @@ SOMEBODY = "somebody"
 """Has the right of the test, of one name."""
 NAMES = {"topic": "seen", "group": "seen-group", "transactional_id": "seen-id"}
 OTHERS = {"topic": "hidden", "group": "hidden-group", "transactional_id": "hidden-id"}
-MAY_BE_EMPTY = {"/api/v1/ended-transactions", "/api/v1/readers"}
+MAY_BE_EMPTY = {"/api/v1/ended-transactions", "/api/v1/pipelines", "/api/v1/readers"}
 """Lists of what has not happened here."""
 LISTENERS = "SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0"
 

@@ -243,6 +243,7 @@ def crowd():
             durable=durable,
             clients=SimpleNamespace(of=lambda _: None),
             events=events_of(looks),
+            pipelines=SimpleNamespace(all=list),
             **coordinator,
         ),
     )
@@ -267,6 +268,7 @@ ASKED = [
     (("clients",), {"filter": "nobody"}),
     (("readers",), {"sort": "-lag", "limit": "1000"}),
     (("events",), {"limit": "1000"}),
+    (("pipelines",), {}),
     (("overview",), {}),
     (("storage",), {}),
     (("settings",), {}),
