@@ -41,7 +41,9 @@ class Housekeeping:
         transactions: Transactions,
         scrubber: LogScrubber,
         certificates: CertificateReload,
+        on_event: Callable[[str, str], None] = lambda _kind, _words: None,
     ) -> None:
+        self._on_event = on_event
         self._host = host
         self._logs = logs
         self._catalogue = catalogue
@@ -115,6 +117,8 @@ class Housekeeping:
                 )
             else:
                 logger.info("disk has room again directory=%s", logs.root)
+            kind = "disk_full" if logs.full else "disk_has_room"
+            self._on_event(kind, logs.describe_space())
         if logs.wants_checkpoint:
             self._checkpoint()
 

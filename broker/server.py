@@ -52,6 +52,7 @@ from barnabas.broker.runtime.audit_file import AuditOutput, audit_output
 from barnabas.broker.runtime.clock import Clock, SystemClock
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.engine import LoopEngine
+from barnabas.broker.runtime.events import EventRing
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.security.access import Access, Generation
 from barnabas.broker.security.audit import AuditLog
@@ -69,6 +70,7 @@ from barnabas.broker.topics.identity import read_properties, refuse_backup, sett
 from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.broker.topics.scrubbing import LogScrubber
 from barnabas.broker.topics.user_credentials import UserCredentials
+from barnabas.broker.version import __version__
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
@@ -137,6 +139,7 @@ class BrokerServer:
         self._windows = Windows(self.routes)
         self.loop_monitor = LoopMonitor(self._windows.turn)
         self.history: History | None = None
+        self.events = EventRing(self.clock)
         self.stage = Stage.OPENING
         self.recovery: RecoveryProgress | None = None
         """How far recovery has come, once it has begun."""
@@ -171,7 +174,12 @@ class BrokerServer:
         self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
-        self.audit = AuditLog(self.clock, self._write_audit, allowed_too=self.config.audit_allowed)
+        self.audit = AuditLog(
+            self.clock,
+            self._write_audit,
+            allowed_too=self.config.audit_allowed,
+            note=self._note_audit,
+        )
         self.authorizer = authorizer_of(self.config, self.generation, self.audit)
         self.logins = Logins(self.config, self.clock)
         self.sockets = SocketServer(
@@ -221,15 +229,10 @@ class BrokerServer:
             transactions=self.transactions,
             scrubber=self.scrubber,
             certificates=self.certificates,
+            on_event=self.events.add,
         )
         self._housekeeping.start()
-        logger.info(
-            "storage opened directory=%s clean=%s partitions=%d batches_replayed=%d",
-            self.logs.root,
-            str(report.clean).lower(),
-            report.partitions,
-            report.batches_replayed,
-        )
+        self._tell_started(report)
 
     async def stop(self) -> bool:
         """Drain, write down where everything stands, close everything.
@@ -240,6 +243,7 @@ class BrokerServer:
         ``abandon``. Nothing is lost, the next start finds it in the journal.
         """
         self.stage = Stage.STOPPING
+        self.events.add("stopping", "no requests are taken any more")
         await self.sockets.stop(self.config.shutdown_timeout_ms)
         self.logins.close()
         if self._housekeeping is not None:
@@ -352,12 +356,33 @@ class BrokerServer:
 
     # --------------------------------------------------------------------------------- private
 
+    def _tell_started(self, report: RecoveryReport) -> None:
+        found = "after an orderly end" if report.clean else "after a crash"
+        words = f"{__version__}, {found}: {report.partitions} partitions"
+        self.events.add("started", f"{words}, {report.batches_replayed} batches replayed")
+        logger.info(
+            "storage opened directory=%s clean=%s partitions=%d batches_replayed=%d",
+            self.logs.root,
+            str(report.clean).lower(),
+            report.partitions,
+            report.batches_replayed,
+        )
+
     def _opened_audit(self) -> AuditOutput:
         path = self.config.audit_log
         try:
             return audit_output(path)
         except OSError as error:
             raise ConfigError("barnabas.audit.log", path, error.strerror or str(error)) from None
+
+    def _note_audit(self, event: dict[str, object]) -> None:
+        """Show what the audit log says, too."""
+        said = {name: str(value) for name, value in event.items()}
+        kind = said.pop("event").replace(" ", "_")
+        user = said.pop("principal", "") or said.pop("user", "")
+        host, resource = said.pop("host", ""), said.pop("resource", "")
+        words = ", ".join(f"{name} {value}" for name, value in said.items())
+        self.events.add(kind, words, resource=resource, user=user, host=host)
 
     def _write_audit(self, line: str) -> None:
         if self._audit_output is not None:
@@ -547,6 +572,7 @@ class BrokerServer:
             on_log_removed=self._log_removed,
             on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
             on_config_changed=self._use_config,
+            on_event=lambda kind, resource, words: self.events.add(kind, words, resource=resource),
             check_config=lambda config, is_same: self.certificates.check(config, is_same=is_same),
             on_fatal=self.fatal,
         )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from barnabas.broker.console.shapes import Worst
     from barnabas.broker.metrics.history import History
     from barnabas.broker.runtime.clock import Clock
+    from barnabas.broker.runtime.events import EventRing
     from barnabas.broker.security.access import Access
     from barnabas.broker.security.audit import AuditLog
     from barnabas.broker.topics.catalogue import Catalogue
@@ -36,6 +37,7 @@ class ObservedBroker(Observed, Protocol):
     catalogue: Catalogue
     history: History | None
     audit: AuditLog
+    events: EventRing
     asks_for_login: bool
     """Whether the console asks who somebody is."""
 

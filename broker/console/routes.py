@@ -28,8 +28,10 @@ from barnabas.broker.api.checks import (
 from barnabas.broker.console import groups, overview, session, shapes, topics, transactions
 from barnabas.broker.console.actions import listing
 from barnabas.broker.console.clients import CLIENT_ROUTES
+from barnabas.broker.console.events import EVENT_ROUTES
 from barnabas.broker.console.paging import CURSOR_MOST
 from barnabas.broker.console.parameters import Parameter, paged
+from barnabas.broker.console.pipelines import PIPELINE_ROUTES
 from barnabas.broker.console.records.routes import RECORD_ROUTES
 from barnabas.broker.console.route import Route, is_name
 from barnabas.broker.console.story import STORY_ROUTES
@@ -233,6 +235,8 @@ ROUTES: Final[tuple[Route, ...]] = (
     *STORY_ROUTES,
     *CLIENT_ROUTES,
     *RECORD_ROUTES,
+    *EVENT_ROUTES,
+    *PIPELINE_ROUTES,
 )
 
 LIVE: Final = StreamRoute(

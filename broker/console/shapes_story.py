@@ -159,3 +159,70 @@ class ReaderPage:
     as_of: Wide
     next: str | None
     items: tuple[ReaderRow, ...]
+
+
+# ----------------------------------------------------------------------------------------- events
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerEvent:
+    """Something that has happened in the broker."""
+
+    number: Wide
+    """Counts all events since the start."""
+    time_ms: Wide
+    kind: str
+    words: str
+    resource: str
+    """What it is about, as Kind:name; empty: the broker."""
+    user: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerEventPage:
+    """A page of what has happened in the broker."""
+
+    as_of: Wide
+    next: str | None
+    since_ms: Wide
+    """From when on nothing is missing."""
+    is_since_start: bool
+    items: tuple[BrokerEvent, ...]
+
+
+# -------------------------------------------------------------------------------------- pipelines
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineRow:
+    """A group whose offsets are committed in transactions."""
+
+    group: str
+    transactional_ids: int
+    """How many were seen lately; at most 50 are remembered."""
+    transactional_id: str | None
+    """The first of them that may be seen."""
+    inputs: tuple[str, ...]
+    """Topics of the group's committed offsets."""
+    outputs: tuple[str, ...]
+    lag: Wide
+    lag_readable: Wide
+    lag_held_back: Wide
+    commits: Wide
+    """Since the pipeline was seen first."""
+    aborts: Wide
+    commits_per_s: float
+    """Over the last whole minute."""
+    last_commit_ms: Wide | None
+    last_took_ms: Wide | None
+    """From the beginning of the transaction that was committed last to its decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinePage:
+    """A page of pipelines."""
+
+    as_of: Wide
+    next: str | None
+    items: tuple[PipelineRow, ...]

@@ -25,6 +25,7 @@ from barnabas.broker.coordination.appended_runner import AppendedRunner
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.broker.coordination.marker_phase import MarkerPhase
+from barnabas.broker.coordination.pipelines import Pipelines
 from barnabas.broker.coordination.responding import respond_to
 from barnabas.broker.coordination.transaction_clients import Client, TransactionClients
 from barnabas.broker.coordination.transaction_counts import TransactionCounts
@@ -75,6 +76,7 @@ class Transactions:
         self._logs = logs
         self.clients = TransactionClients()
         self.counts = TransactionCounts()
+        self.pipelines = Pipelines()
         self.events = TransactionEvents(host.clock.now_ms())
         self._asker: Client | None = None
         """Who has sent what is being decided."""
@@ -112,6 +114,7 @@ class Transactions:
         self._markers.forget()
         self._runner.forget()
         self.clients.clear()
+        self.pipelines.clear()
         self.events.clear(self._host.clock.now_ms())
         self._producer_ids.clear()
         self._waits.release_all()
@@ -284,6 +287,9 @@ class Transactions:
     def _moves(self, known: TransactionTable, decision: Decision, command: Command) -> None:
         """Count and note a transition that is about to happen."""
         self.counts.moves(known, decision, command)
+        after: Transaction | None = decision.records[-1].meaning
+        if after is not None and after.state.is_decided:
+            self.pipelines.decided(after)
         former = self.clients.of(command.transactional_id)
         now_ms = self._host.clock.now_ms()
         self.events.moves(known, decision, command, self._asker, former, now_ms)

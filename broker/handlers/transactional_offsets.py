@@ -154,6 +154,7 @@ class _Commit:
             code = verdicts[partition]
         if not code:
             transactions.used(request.transactional_id, context)
+            transactions.pipelines.reads(request.group_id, request.transactional_id)
         if code == ErrorCode.PRODUCER_FENCED:
             transactions.was_fenced(request.transactional_id, context)
             return ErrorCode.INVALID_PRODUCER_EPOCH

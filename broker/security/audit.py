@@ -39,9 +39,18 @@ class AuditLog:
     """Writes events as lines, as many as are of use."""
 
     def __init__(
-        self, clock: Clock, write: Callable[[str], None], *, allowed_too: bool = False
+        self,
+        clock: Clock,
+        write: Callable[[str], None],
+        *,
+        allowed_too: bool = False,
+        note: Callable[[dict[str, object]], None] = lambda _event: None,
     ) -> None:
-        """``allowed_too``: every decision is written, not those that matter alone."""
+        """``allowed_too``: every decision is written, not those that matter alone.
+
+        ``note`` is given what is written, too.
+        """
+        self._note = note
         self._clock = clock
         self._write = write
         self._allowed_too = allowed_too
@@ -146,6 +155,7 @@ class AuditLog:
         now = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
         time = now.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
         self._write(json.dumps({"time": time, **event}))
+        self._note(event)
 
 
 def _cut(text: str) -> str:

@@ -79,18 +79,27 @@ class Catalogue:
         on_config_changed: Callable[[BrokerConfig], None] = lambda _config: None,
         check_config: ConfigCheck = lambda _config, _is_same: None,
         on_fatal: Callable[[BaseException], None] = lambda _error: None,
+        on_event: Callable[[str, str, str], None] = lambda _kind, _resource, _words: None,
     ) -> None:
         """Make an empty catalogue; ``load``, then recovery, then ``open`` fill it.
 
-        ``config`` is the configuration as it was loaded.
+        ``config`` is the configuration as it was loaded. ``on_event`` is told what has changed:
+        a kind, the resource, and words.
         """
+        self._on_event = on_event
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[bytes, Topic] = {}
         self.topics_version = 0
         """Grows whenever a topic comes, goes or gets partitions; begins anew at each start."""
         self.changes = Changes(on_fatal)
         self.configs = DynamicConfigs(
-            metastore, self.changes, config, self.topics, on_config_changed, check_config
+            metastore,
+            self.changes,
+            config,
+            self.topics,
+            on_config_changed,
+            check_config,
+            lambda resource, keys: on_event("configured", resource, keys),
         )
         self.producer_ids = ProducerIds(metastore, self.changes)
         self._deleted: dict[bytes, int] = {}
@@ -239,6 +248,7 @@ class Catalogue:
         await self._make_logs(topic, row.partitions)
         self._add(topic)
         logger.info("topic created name=%s partitions=%d", name, partition_count)
+        self._on_event("topic_created", f"Topic:{name}", f"{partition_count} partitions")
         return topic
 
     async def delete_topic(self, topic_id: bytes) -> None:
@@ -259,6 +269,7 @@ class Catalogue:
                 await asyncio.sleep(0)
         self._on_topic_deleted(topic)
         logger.info("topic deleted name=%s", topic.name)
+        self._on_event("topic_deleted", f"Topic:{topic.name}", "")
 
     def check_new_partitions(self, name: str, total_count: int) -> int:
         """Return how many partitions a topic would gain; raises KafkaError when it may not."""
@@ -295,6 +306,7 @@ class Catalogue:
         topic.partitions.extend(grown.partitions)
         self.topics_version += 1
         logger.info("topic grown name=%s partitions=%d", name, total_count)
+        self._on_event("topic_grown", f"Topic:{name}", f"{total_count} partitions")
 
     # -------------------------------------------------------------------------------------- details
 

@@ -39,12 +39,15 @@ class DynamicConfigs:
         topics: Mapping[str, Topic],
         on_changed: Callable[[BrokerConfig], None],
         check: ConfigCheck,
+        on_altered: Callable[[str, str], None] = lambda _resource, _keys: None,
     ) -> None:
         """``config`` is the configuration as it was loaded; ``broker_config`` is the one in force.
 
         ``topics`` are those of the catalogue, by name. ``check`` raises ConfigError for what could
         not be used; it is also told whether nothing but that is wanted once more which holds.
+        ``on_altered`` is told of what the settings were changed, and which they are.
         """
+        self._on_altered = on_altered
         self.broker_config = config
         self.broker_overrides: dict[str, Configs] = {}
         self.group_overrides: dict[str, Configs] = {}
@@ -85,8 +88,10 @@ class DynamicConfigs:
         if configs == topic.configs:
             return
         self._metastore.set_topic_configs(topic.topic_id, configs)
+        changed = _changed(topic.configs, configs)
         topic.configs = configs
         self._configure(topic)
+        self._on_altered(f"Topic:{name}", changed)
 
     def checked_broker_configs(self, entity: str, change: ConfigsChange) -> Configs:
         """Return what dynamic settings of a node ("" = all nodes) would be; raises KafkaError."""
@@ -101,10 +106,12 @@ class DynamicConfigs:
     async def _alter_broker_configs(self, entity: str, change: ConfigsChange) -> None:
         configs = self.checked_broker_configs(entity, change)
         self._metastore.set_broker_configs(entity, configs)
+        changed = _changed(self.broker_overrides.get(entity, {}), configs)
         self.broker_overrides[entity] = configs
         self._use_broker_config(self._merged_config(self.broker_overrides))
         for topic in self._topics.values():
             self._configure(topic)
+        self._on_altered(f"Broker:{entity or 'all'}", changed)
 
     def group_value(self, group_id: str, name: str) -> Value:
         """Return the value in force of one key of a group, whether or not it has settings."""
@@ -132,6 +139,8 @@ class DynamicConfigs:
     async def _alter_group_configs(self, group_id: str, change: ConfigsChange) -> None:
         configs = self.checked_group_configs(group_id, change)
         self._metastore.set_group_configs(group_id, configs)
+        changed = _changed(self.group_overrides.get(group_id, {}), configs)
+        self._on_altered(f"Group:{group_id}", changed)
         if configs:
             self.group_overrides[group_id] = configs
         else:
@@ -188,6 +197,12 @@ class DynamicConfigs:
             topic.log_config = settings
             for partition in topic.partitions:
                 partition.log.configure(settings)
+
+
+def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Return the names of settings that differ; never what they are: they may be secrets."""
+    names = before.keys() | after.keys()
+    return ", ".join(sorted(name for name in names if before.get(name) != after.get(name)))
 
 
 def check_configs(configs: Mapping[str, str | None], config: BrokerConfig) -> None:

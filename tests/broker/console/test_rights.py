@@ -37,7 +37,7 @@ OTHERS = {
     "transactional_id": "hidden-id",
     **RECORD,
 }
-MAY_BE_EMPTY = {"/api/v1/ended-transactions", "/api/v1/readers"}
+MAY_BE_EMPTY = {"/api/v1/ended-transactions", "/api/v1/pipelines", "/api/v1/readers"}
 """Lists of what has not happened here."""
 LISTENERS = "SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0"
 

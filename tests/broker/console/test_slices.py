@@ -26,6 +26,8 @@ from barnabas.broker.coordination.transaction_events import (
 )
 from barnabas.broker.http.answer import Answer
 from barnabas.broker.http.request import Request
+from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.runtime.events import EventRing
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.security.access import OPEN
 from barnabas.broker.security.session import NOBODY
@@ -215,6 +217,7 @@ def crowd():
         config=BrokerConfig(),
         cluster_id="",
         history=None,
+        events=EventRing(ManualClock()),
         sockets=SimpleNamespace(connections=connections_of(looks), is_listening=True),
         scrubber=SimpleNamespace(describe_damage=lambda: None),
         logs=SimpleNamespace(
@@ -240,6 +243,7 @@ def crowd():
             durable=durable,
             clients=SimpleNamespace(of=lambda _: None),
             events=events_of(looks),
+            pipelines=SimpleNamespace(all=list),
             **coordinator,
         ),
     )
@@ -263,6 +267,8 @@ ASKED = [
     (("clients",), {"sort": "-received_bytes_per_s", "limit": "1000"}),
     (("clients",), {"filter": "nobody"}),
     (("readers",), {"sort": "-lag", "limit": "1000"}),
+    (("events",), {"limit": "1000"}),
+    (("pipelines",), {}),
     (("overview",), {}),
     (("storage",), {}),
     (("settings",), {}),

@@ -1,0 +1,64 @@
+"""What has changed in the broker, and who did it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from barnabas.broker.api.checks import CLUSTER, CLUSTER_DENIED, DESCRIBE, Check, Denial
+from barnabas.broker.console.pacing import ROW_UNITS
+from barnabas.broker.console.parameters import Parameter, paged
+from barnabas.broker.console.route import Route
+from barnabas.broker.console.shapes_story import BrokerEvent, BrokerEventPage
+
+if TYPE_CHECKING:
+    from barnabas.broker.console.questions import Question
+
+ORDERS: Final[Mapping[str, tuple[type, ...]]] = {"time_ms": (int, int)}
+EVENT_UNITS: Final = 2
+
+
+async def list_events(question: Question) -> BrokerEventPage:
+    """List what has changed."""
+    ring = question.broker.events
+    wanted, kind = question.text("filter").casefold(), question.text("kind")
+    since_ms = int(question.values["since_ms"])
+    selection, found = question.selection(ORDERS), {}
+    for each in ring.newest_first():
+        await question.pace.spend(EVENT_UNITS)
+        if each.time_ms < since_ms or (kind and each.kind != kind):
+            continue
+        if not wanted or any(wanted in text.casefold() for text in each[2:]):
+            found[each.number] = each
+            selection.offer(each.time_ms, each.number)
+    page, following = selection.page()
+    rows = []
+    for place in page:
+        await question.pace.spend(ROW_UNITS)
+        event = found[int(place[-1])]
+        rows.append(BrokerEvent(*event))
+    return BrokerEventPage(
+        question.now_ms,
+        following,
+        ring.complete_since_ms,
+        ring.complete_since_ms == ring.begun_ms,
+        tuple(rows),
+    )
+
+
+EVENT_ROUTES: Final = (
+    Route(
+        "GET",
+        "/api/v1/events",
+        "What has changed in the broker, and who did it",
+        list_events,
+        BrokerEventPage,
+        Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST),
+        (
+            *paged("-time_ms", ORDERS, "any of its texts"),
+            Parameter("kind", "Only those of this kind."),
+            Parameter("since_ms", "Only those from this time on.", int, 0),
+        ),
+        watched="events",
+    ),
+)

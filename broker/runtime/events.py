@@ -1,0 +1,90 @@
+"""What has changed in a broker, and who did it: the last events, in a ring of fixed memory.
+
+In memory only, for who looks at the broker; the logs and the audit log are what lasts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from barnabas.broker.runtime.clock import Clock
+
+SLOTS: Final = 1000
+TEXT_MOST: Final = 256
+"""Characters of one text; the rest is cut."""
+CHARACTERS_MOST: Final = 64 * 1024
+"""Of all texts together; where they are long there are fewer events."""
+
+
+class Event(NamedTuple):
+    """Something that has happened."""
+
+    number: int
+    """Counts all events since the start."""
+    time_ms: int
+    kind: str
+    words: str
+    resource: str
+    """What it is about, as Kind:name; empty: the broker."""
+    user: str
+    host: str
+    """Who did it, and from where; empty: the broker itself, or unknown."""
+
+
+class EventRing:
+    """The last events, the oldest of which give way."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._events: deque[Event] = deque()
+        self._characters = 0
+        self._number = 0
+        self.begun_ms = clock.now_ms()
+        self.complete_since_ms = self.begun_ms
+        """From when on nothing is missing."""
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def add(
+        self,
+        kind: str,
+        words: str,
+        *,
+        resource: str = "",
+        user: str = "",
+        host: str = "",
+        time_ms: int | None = None,
+    ) -> None:
+        """Take in an event, of this moment if no time is given."""
+        self._number += 1
+        event = Event(
+            self._number,
+            self._clock.now_ms() if time_ms is None else time_ms,
+            _cut(kind),
+            _cut(words),
+            _cut(resource),
+            _cut(user),
+            _cut(host),
+        )
+        self._events.append(event)
+        self._characters += _size(event)
+        while len(self._events) > SLOTS or self._characters > CHARACTERS_MOST:
+            gone = self._events.popleft()
+            self._characters -= _size(gone)
+            self.complete_since_ms = max(self.complete_since_ms, gone.time_ms)
+
+    def newest_first(self) -> Iterator[Event]:
+        """Yield what there was when the first one was asked for."""
+        yield from reversed(list(self._events))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT_MOST else f"{text[:TEXT_MOST]}..."
+
+
+def _size(event: Event) -> int:
+    return sum(map(len, event[2:]))

@@ -1,0 +1,59 @@
+"""What has changed in a broker, as clients have changed it."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, NewPartitions
+from confluent_kafka.admin import ConfigResource as Resource
+
+from barnabas.broker.runtime.clock import SystemClock
+from barnabas.broker.runtime.events import SLOTS, EventRing
+from barnabas.testing import Broker
+from tests.broker.console.asking import HTTP, fetch
+
+LIMIT_BYTES = 512 * 1024
+
+
+def test_what_clients_change():
+    with Broker(config=HTTP) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        broker.create_topic("seen", partitions=2)
+        admin.create_partitions([NewPartitions("seen", 3)])["seen"].result(30)
+        entry = ConfigEntry("retention.ms", "5000", incremental_operation=AlterConfigOpType.SET)
+        change = Resource("TOPIC", "seen", incremental_configs=[entry])
+        admin.incremental_alter_configs([change])[change].result(30)
+        admin.delete_topics(["seen"])["seen"].result(30)
+        answer = fetch(broker, "events", filter="topic:seen")
+        assert [(each["kind"], each["words"]) for each in answer["items"]] == [
+            ("topic_deleted", ""),
+            ("configured", "retention.ms"),
+            ("topic_grown", "3 partitions"),
+            ("topic_created", "2 partitions"),
+        ]
+        assert answer["is_since_start"] is True
+        (started,) = fetch(broker, "events", kind="started")["items"]
+        assert "0 batches replayed" in started["words"]
+        first = fetch(broker, "events", limit=2)
+        rest = fetch(broker, "events", after=first["next"])
+        assert first["items"] + rest["items"] == fetch(broker, "events")["items"]
+
+
+@pytest.mark.parametrize("length", [10, 100_000])
+def test_memory_has_a_limit(length):
+    ring = EventRing(SystemClock())
+    tracemalloc.start()
+    try:
+        for number in range(3 * SLOTS):
+            text = f"{number}" + "\u4e00" * length
+            ring.add("denied", text, resource=text, user=text, host="10.0.0.1")
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert 0 < len(ring) <= SLOTS
+    assert taken <= LIMIT_BYTES
+    assert ring.complete_since_ms >= ring.begun_ms
+    numbers = [each.number for each in ring.newest_first()]
+    assert numbers == sorted(numbers, reverse=True)
+    assert numbers[0] == 3 * SLOTS

@@ -1,0 +1,71 @@
+"""Exactly-once pipelines, found from what kafka-python's producer commits."""
+
+from __future__ import annotations
+
+from kafka import KafkaProducer, TopicPartition
+from kafka.structs import OffsetAndMetadata
+
+from barnabas.broker.coordination import pipelines as module
+from barnabas.broker.coordination.pipelines import Pipelines
+from barnabas.coordinator.transactions.state import State, Transaction
+from barnabas.testing import Broker
+from tests.broker.console.asking import HTTP, fetch
+from tests.broker.console.test_views import write
+
+
+def test_what_goes_in_and_what_comes_out():
+    with Broker(config=HTTP) as broker:
+        broker.create_topic("orders", partitions=1)
+        broker.create_topic("invoices", partitions=1)
+        write(broker, "orders", 5)
+        producer = KafkaProducer(
+            bootstrap_servers=broker.bootstrap_servers, transactional_id="invoicing-1"
+        )
+        try:
+            producer.init_transactions()
+            for offset, commits in ((1, True), (2, False), (2, True)):
+                producer.begin_transaction()
+                producer.send("invoices", b"x").get(30)
+                read = {TopicPartition("orders", 0): OffsetAndMetadata(offset, "", -1)}
+                producer.send_offsets_to_transaction(read, "invoicing")
+                if commits:
+                    producer.commit_transaction()
+                else:
+                    producer.abort_transaction()
+        finally:
+            producer.close()
+        (row,) = fetch(broker, "pipelines")["items"]
+        assert (row["group"], row["transactional_id"]) == ("invoicing", "invoicing-1")
+        assert (row["inputs"], row["outputs"]) == (["orders"], ["invoices"])
+        assert (row["commits"], row["aborts"]) == (2, 1)
+        assert (row["lag"], row["lag_readable"]) == (3, 3)
+        assert row["last_took_ms"] <= row["last_commit_ms"]
+        assert fetch(broker, "pipelines", filter="other")["items"] == []
+
+
+def test_everything_has_a_limit():
+    found = Pipelines()
+    for number in range(3 * module.PIPELINES_MOST):
+        found.reads(f"group-{number}", f"id-{number}")
+    assert len(found.all()) == module.PIPELINES_MOST
+    for number in range(3 * module.IDS_MOST):
+        found.reads("wide", f"wide-{number}")
+    (wide,) = [each for each in found.all() if each.group == "wide"]
+    assert len(wide.ids) == module.IDS_MOST
+    found.reads("x" * (module.NAME_MOST + 1), "long")
+    assert len(found.all()) == module.PIPELINES_MOST
+
+
+def test_rates_are_of_whole_spans():
+    found = Pipelines()
+    found.reads("g", "id")
+    for number in range(60):
+        now_ms = 1_000_000 + number * 1000
+        partitions = frozenset({("out", 0)})
+        found.decided(
+            Transaction("id", 1, 0, 1, State.PREPARE_COMMIT, partitions, now_ms - 7, now_ms)
+        )
+    (pipeline,) = found.all()
+    assert pipeline.commits_per_s(1_060_000) == 1.0
+    assert pipeline.commits_per_s(2_000_000) == 0.0
+    assert (pipeline.took, list(pipeline.outputs)) == (7, ["out"])
