@@ -12,6 +12,8 @@ const NAMES = 240;
 const ROW = 26;
 const AXIS = 24;
 const TICKS = 5;
+/** A bar this wide has its duration inside. */
+const INSIDE = 80;
 
 /**
  * @typedef {{
@@ -21,7 +23,7 @@ const TICKS = 5;
  */
 
 /** Shapes beside colours. @type {Record<string, string>} */
-const SHAPES = { open: "●", late: "▲", committed: "✓", aborted: "○", timeout: "⏱", fenced: "✗", operator: "◆" };
+const SHAPES = { open: "●", late: "▲", committed: "✓", aborted: "○", timeout: "▼", fenced: "✗", operator: "◆" };
 
 /**
  * @param {{ title: string, bars: Bar[], now: number, empty: any }} given
@@ -93,15 +95,18 @@ function Bars({ bars, now }) {
 function Row({ bar, y, x, now }) {
   const begin = x(bar.begin);
   const end = x(bar.end ?? now);
+  const isDashed = bar.end === null && bar.deadline !== null && x(bar.deadline) > end;
   const shown = bar.id.length > 30 ? `${bar.id.slice(0, 29)}…` : bar.id;
   return html`<a href=${path(["transactions", bar.id])} aria-label=${`${bar.id}: ${bar.words}, ${took(bar, now)}`}>
     <rect class="target" x="0" y=${y} width=${WIDTH} height=${ROW} />
     <text class="name" x=${NAMES - 8} y=${y + 17} text-anchor="end">${SHAPES[bar.kind]} ${shown}</text>
     <rect class=${`bar ${bar.kind}`} x=${begin} y=${y + 5} width=${Math.max(end - begin, 3)} height=${ROW - 10} rx="2" />
-    ${bar.end === null && bar.deadline !== null && x(bar.deadline) > end
-      ? html`<line class=${`left ${bar.kind}`} x1=${end} x2=${x(bar.deadline)} y1=${y + ROW / 2} y2=${y + ROW / 2} />`
+    ${isDashed
+      ? html`<line class=${`left ${bar.kind}`} x1=${end} x2=${x(bar.deadline ?? 0)} y1=${y + ROW / 2} y2=${y + ROW / 2} />`
       : null}
-    <text class="tick" x=${Math.min(end + 6, WIDTH - 60)} y=${y + 17}>${took(bar, now)}</text>
+    ${end - begin > INSIDE
+      ? html`<text class="inside" x=${begin + 6} y=${y + 17}>${took(bar, now)}</text>`
+      : html`<text class="tick" x=${Math.min(end + 6, WIDTH - INSIDE)} y=${y + (isDashed ? 9 : 17)}>${took(bar, now)}</text>`}
   </a>`;
 }
 

@@ -63,7 +63,14 @@ function Canvas({ times, lines, format, marks }) {
   shownMarks.current = marks;
   /** @type {[number[], ...(number | null)[][]]} */
   const data = [times.map((each) => each / 1000), ...lines.map((line) => line.values)];
-  const key = `${lines.map((line) => line.label).join()} ${theme.value} ${isUtc.value}`;
+  const isDark = matchMedia("(prefers-color-scheme: dark)");
+  const [systemTheme, setSystemTheme] = useState(isDark.matches);
+  useEffect(() => {
+    const changed = () => setSystemTheme(isDark.matches);
+    isDark.addEventListener("change", changed);
+    return () => isDark.removeEventListener("change", changed);
+  }, []);
+  const key = `${systemTheme} ${lines.map((line) => line.label).join()} ${theme.value} ${isUtc.value}`;
   useEffect(() => {
     const element = /** @type {HTMLDivElement} */ (place.current);
     const chart = new uPlot(options(element, lines, format, shownMarks), data, element);

@@ -47,7 +47,7 @@ const READERS = [
 export function Topic({ parts }) {
   const name = parts[1];
   const { seen, refresh } = useFetched(apiPath(["topics", name]));
-  const readers = useFetched(apiPath(["readers"], { filter: name, limit: 200 })).seen.value;
+  const readers = useFetched(apiPath(["readers"], { topic: name, limit: 200 })).seen.value;
   const on = { topic: name };
   const actions = html`
     <a class="button" href=${path(["topics", name, "records"])}>Records</a>
@@ -63,7 +63,7 @@ export function Topic({ parts }) {
     <${List} label="Partitions" parts=${["topics", name, "partitions"]} columns=${partitionsOf(name)} sort="partition" hasFilter=${false}
       rowKey=${(/** @type {any} */ row) => String(row.partition)} empty=${html`<${Empty}>It has no partitions.<//>`} />
     <h2>Connections that read it</h2>
-    <${Shown} seen=${readers}>${(/** @type {any} */ data) => html`<${Readers} rows=${data.items.filter((/** @type {any} */ row) => row.topic === name)} />`}<//>
+    <${Shown} seen=${readers}>${(/** @type {any} */ data) => html`<${Readers} rows=${data.items} />`}<//>
     <h2>Configurations</h2>
     <${Shown} seen=${seen.value}>${(/** @type {any} */ topic) => html`<${Configs} rows=${topic.configs} />`}<//>
   <//>`;

@@ -2,9 +2,11 @@
 
 import { html } from "./html.js";
 import { Clients } from "../screens/clients.js";
+import { Events } from "../screens/events.js";
 import { Group } from "../screens/group.js";
 import { Groups } from "../screens/groups.js";
 import { Now } from "../screens/now.js";
+import { Pipelines } from "../screens/pipelines.js";
 import { Records } from "../screens/records.js";
 import { Settings } from "../screens/settings.js";
 import { Storage } from "../screens/storage.js";
@@ -21,9 +23,11 @@ export const SCREENS = [
   ["topics", "Topics"],
   ["groups", "Groups"],
   ["transactions", "Transactions"],
+  ["pipelines", "Pipelines"],
   ["clients", "Clients"],
   ["storage", "Storage"],
   ["settings", "Settings"],
+  ["events", "Events"],
 ];
 
 /**
@@ -39,9 +43,11 @@ const ADDRESSES = [
   [["groups", ":group"], Group],
   [["transactions"], Transactions],
   [["transactions", ":id"], TransactionalId],
+  [["pipelines"], Pipelines],
   [["clients"], Clients],
   [["storage"], Storage],
   [["settings"], Settings],
+  [["events"], Events],
 ];
 
 /**

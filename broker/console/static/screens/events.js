@@ -1,0 +1,25 @@
+// Events: what changed, who did it?
+
+import { short } from "../parts/links.js";
+import { List } from "../parts/list.js";
+import { Screen } from "../parts/screen.js";
+import { Empty } from "../parts/states.js";
+import { Time } from "../parts/times.js";
+import { html } from "../shell/html.js";
+
+/** @type {import("../parts/list.js").Column[]} */
+const COLUMNS = [
+  { title: "When", sort: "time_ms", isNumber: true, cell: (row) => html`<${Time} at=${row.time_ms} />` },
+  { title: "What", cell: (row) => row.kind.replaceAll("_", " ") },
+  { title: "Of", cell: (row) => short(row.resource || "–") },
+  { title: "By", cell: (row) => (row.user ? html`${short(row.user)}${row.host ? ` at ${row.host}` : ""}` : html`<span class="faint">the broker</span>`) },
+  { title: "More", cell: (row) => short(row.words || "") },
+];
+
+export function Events() {
+  return html`<${Screen} title="Events" question="What changed, who did it?">
+    <p class="faint">The last thousand since the broker started. What happened to transactions is at <a href="/transactions">Transactions</a>.</p>
+    <${List} label="Events" parts=${["events"]} columns=${COLUMNS} sort="-time_ms" filterWords="Find in events"
+      rowKey=${(/** @type {any} */ row) => String(row.number)} empty=${html`<${Empty}>Nothing has changed yet.<//>`} />
+  <//>`;
+}
