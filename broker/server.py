@@ -178,7 +178,7 @@ class BrokerServer:
             self.clock,
             self._write_audit,
             allowed_too=self.config.audit_allowed,
-            note=self._note_audit,
+            note=self.events.add_audited,
         )
         self.authorizer = authorizer_of(self.config, self.generation, self.audit)
         self.logins = Logins(self.config, self.clock)
@@ -374,15 +374,6 @@ class BrokerServer:
             return audit_output(path)
         except OSError as error:
             raise ConfigError("barnabas.audit.log", path, error.strerror or str(error)) from None
-
-    def _note_audit(self, event: dict[str, object]) -> None:
-        """Show what the audit log says, too."""
-        said = {name: str(value) for name, value in event.items()}
-        kind = said.pop("event").replace(" ", "_")
-        user = said.pop("principal", "") or said.pop("user", "")
-        host, resource = said.pop("host", ""), said.pop("resource", "")
-        words = ", ".join(f"{name} {value}" for name, value in said.items())
-        self.events.add(kind, words, resource=resource, user=user, host=host)
 
     def _write_audit(self, line: str) -> None:
         if self._audit_output is not None:

@@ -6,7 +6,7 @@ In memory only, for who looks at the broker; the logs and the audit log are what
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -48,6 +48,15 @@ class EventRing:
 
     def __len__(self) -> int:
         return len(self._events)
+
+    def add_audited(self, event: Mapping[str, object]) -> None:
+        """Take in a line of the audit log (broker/security/audit.py)."""
+        said = {name: str(value) for name, value in event.items()}
+        kind = said.pop("event").replace(" ", "_")
+        user = said.pop("principal", "") or said.pop("user", "")
+        host, resource = said.pop("host", ""), said.pop("resource", "")
+        words = ", ".join(f"{name} {value}" for name, value in said.items())
+        self.add(kind, words, resource=resource, user=user, host=host)
 
     def add(
         self,

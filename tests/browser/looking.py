@@ -25,7 +25,10 @@ _LOOK_AT_FOCUS = """
   if (window.walked.has(focused)) return "again";
   window.walked.add(focused);
   if (!focused.matches(":focus-visible")) return "without a mark";
-  const { left, right, top, bottom } = focused.getBoundingClientRect();
+  const box = focused.getBoundingClientRect();
+  // Of what is larger than the window, the middle of the part that is in it.
+  const [left, right] = [Math.max(box.left, 0), Math.min(box.right, window.innerWidth)];
+  const [top, bottom] = [Math.max(box.top, 0), Math.min(box.bottom, window.innerHeight)];
   const met = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
   return focused.contains(met) || met?.contains(focused) ? "seen" : "covered or outside";
 }

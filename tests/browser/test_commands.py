@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -43,6 +44,7 @@ def shell(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bin")
     commands = {name: kafka_tools.tool_command(main) for name, main in KAFKAS.items()}
     commands |= {"barnabas": [sys.executable, "-m", "barnabas"], "kcat": [kcat()]}
+    commands["curl"] = [str(shutil.which("curl"))]
     for name, command in commands.items():
         script = folder / name
         script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
@@ -67,7 +69,8 @@ def test_every_command_of_every_screen_runs(page, full_broker, shell):
     assert all(found.values()), f"screens without a command: {found}"
     for tool, line in dict.fromkeys(each for lines in found.values() for each in lines):
         assert line.split()[0] == tool
-        assert full_broker.bootstrap_servers in line
+        address = full_broker.url if tool == "curl" else full_broker.bootstrap_servers
+        assert address in line
         answer = subprocess.run(
             ["bash", "-c", line],
             env=shell,

@@ -162,7 +162,7 @@ def test_time_that_is_over_and_an_operator(broker, shell):
     assert story(broker, "slow", kind="aborted")[0]["client"] == "sleeper"
     (over,) = ended(broker, "slow")
     assert over["outcome"] == "timeout"
-    assert over["end_time_ms"] - over["start_time_ms"] >= 1000
+    assert over["end_time_ms"] - over["start_time_ms"] >= 990  # By two clocks.
     stuck = producer_of(broker, "stuck", "hung")
     write(stuck, 5)
     shell("transactions", "abort", "stuck", "--yes")

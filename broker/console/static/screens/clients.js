@@ -6,6 +6,8 @@ import { List } from "../parts/list.js";
 import { Screen } from "../parts/screen.js";
 import { Empty } from "../parts/states.js";
 import { Age } from "../parts/times.js";
+import { apiPath } from "../shell/api.js";
+import { curl } from "../shell/commands.js";
 import { bytesRate, count, duration } from "../shell/format.js";
 import { html } from "../shell/html.js";
 
@@ -39,7 +41,7 @@ const READERS = [
 ];
 
 export function Clients() {
-  return html`<${Screen} title="Clients" question="Who is connected, doing what?">
+  return html`<${Screen} title="Clients" question="Who is connected, doing what?" commands=${[curl(apiPath(["clients"])), curl(apiPath(["readers"]))]}>
     <h2>Connections</h2>
     <${List} label="Connections" parts=${["clients"]} columns=${CONNECTIONS} sort="client" rowKey=${(/** @type {any} */ row) => String(row.connection)}
       empty=${html`<${Empty} command="barnabas topics list">No client is connected. Any request makes a connection:<//>`} />

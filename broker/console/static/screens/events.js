@@ -5,6 +5,8 @@ import { List } from "../parts/list.js";
 import { Screen } from "../parts/screen.js";
 import { Empty } from "../parts/states.js";
 import { Time } from "../parts/times.js";
+import { apiPath } from "../shell/api.js";
+import { curl } from "../shell/commands.js";
 import { html } from "../shell/html.js";
 
 /** @type {import("../parts/list.js").Column[]} */
@@ -17,7 +19,7 @@ const COLUMNS = [
 ];
 
 export function Events() {
-  return html`<${Screen} title="Events" question="What changed, who did it?">
+  return html`<${Screen} title="Events" question="What changed, who did it?" commands=${[curl(apiPath(["events"]))]}>
     <p class="faint">The last thousand since the broker started. What happened to transactions is at <a href="/transactions">Transactions</a>.</p>
     <${List} label="Events" parts=${["events"]} columns=${COLUMNS} sort="-time_ms" filterWords="Find in events"
       rowKey=${(/** @type {any} */ row) => String(row.number)} empty=${html`<${Empty}>Nothing has changed yet.<//>`} />

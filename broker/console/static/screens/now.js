@@ -8,7 +8,7 @@ import { Empty, Mark, Problem } from "../parts/states.js";
 import { Age } from "../parts/times.js";
 import { announce } from "../shell/announce.js";
 import { ask, apiPath } from "../shell/api.js";
-import { barnabas } from "../shell/commands.js";
+import { barnabas, curl } from "../shell/commands.js";
 import { bytes, bytesRate, count, counted, milliseconds, percent, rate } from "../shell/format.js";
 import { html, useEffect, useRef, useState } from "../shell/html.js";
 import { useLive } from "../shell/live.js";
@@ -35,7 +35,7 @@ export function Now() {
   useEffect(() => {
     if (state) announce(summary(state));
   }, [state]);
-  return html`<${Screen} title="Now" question="What is the broker doing, and is anything wrong?" commands=${[barnabas("topics", "list"), barnabas("transactions", "list")]}>
+  return html`<${Screen} title="Now" question="What is the broker doing, and is anything wrong?" commands=${[curl(apiPath(["overview"])), barnabas("transactions", "list")]}>
     ${live.error && html`<${Problem} error=${live.error} />`}
     ${state === null ? html`<p class="faint">Loading</p>` : html`<${Health} state=${state} />`}
     <label class="choice">Range

@@ -5,7 +5,8 @@ import { List } from "../parts/list.js";
 import { Screen } from "../parts/screen.js";
 import { Empty, Mark } from "../parts/states.js";
 import { Age } from "../parts/times.js";
-import { barnabas } from "../shell/commands.js";
+import { apiPath } from "../shell/api.js";
+import { barnabas, curl } from "../shell/commands.js";
 import { count, duration, percent, rate } from "../shell/format.js";
 import { html } from "../shell/html.js";
 
@@ -49,7 +50,7 @@ function took(milliseconds) {
 
 export function Pipelines() {
   const empty = html`<${Empty} command="barnabas transactions list">No group has committed its offsets in a transaction since the broker started. A producer does it with send_offsets_to_transaction.<//>`;
-  return html`<${Screen} title="Pipelines" question="Is my exactly-once pipeline exactly once, and how far?" commands=${[barnabas("transactions", "list")]}>
+  return html`<${Screen} title="Pipelines" question="Is my exactly-once pipeline exactly once, and how far?" commands=${[curl(apiPath(["pipelines"])), barnabas("transactions", "list")]}>
     <p class="faint">Groups whose offsets are committed in the transactions that write their results. Of Spark's queries, which are in no group, <a href="/clients">Clients</a> shows the readers.</p>
     <${List} label="Pipelines" parts=${["pipelines"]} columns=${COLUMNS} sort="group" rowKey=${(/** @type {any} */ row) => row.group} empty=${empty} />
   <//>`;

@@ -4,7 +4,8 @@ import { Action } from "../parts/action.js";
 import { List } from "../parts/list.js";
 import { Screen } from "../parts/screen.js";
 import { Empty } from "../parts/states.js";
-import { barnabas } from "../shell/commands.js";
+import { apiPath } from "../shell/api.js";
+import { curl } from "../shell/commands.js";
 import { html } from "../shell/html.js";
 import { query, setQuery } from "../shell/location.js";
 
@@ -22,7 +23,7 @@ export function Settings() {
   const options = html`<label><input type="checkbox" checked=${isChanged}
     onChange=${(/** @type {any} */ event) => setQuery({ changed: event.currentTarget.checked ? null : "false" })} /> Only what is not at its default</label>`;
   return html`<${Screen} title="Settings" question="What is set, by whom?" actions=${html`<${Action} name="broker.configure" />`}
-    commands=${[barnabas("config", "list")]}>
+    commands=${[curl(apiPath(["settings"], { changed: true }))]}>
     <${List} label="Settings" parts=${["settings"]} columns=${COLUMNS} sort="key" asked=${{ changed: isChanged }} options=${options}
       rowKey=${(/** @type {any} */ row) => row.key} empty=${html`<${Empty}>Everything is at its default.<//>`} />
   <//>`;

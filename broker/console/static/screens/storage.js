@@ -7,7 +7,7 @@ import { Plot } from "../parts/plot.js";
 import { Facts, Screen } from "../parts/screen.js";
 import { Empty, Mark, Shown } from "../parts/states.js";
 import { apiPath } from "../shell/api.js";
-import { barnabas } from "../shell/commands.js";
+import { curl } from "../shell/commands.js";
 import { bytes, count, duration, rate } from "../shell/format.js";
 import { useFetched } from "../shell/fetched.js";
 import { html } from "../shell/html.js";
@@ -23,7 +23,7 @@ const LARGEST = [
 export function Storage() {
   const storage = useFetched(apiPath(["storage"])).seen.value;
   const history = useFetched(apiPath(["history"], { series: [...SERIES, "flush", "produce"].join(), step_s: 10 }), { everyMs: 10_000 }).seen.value;
-  return html`<${Screen} title="Storage" question="Is the disk the limit?" commands=${[barnabas("topics", "list")]}>
+  return html`<${Screen} title="Storage" question="Is the disk the limit?" commands=${[curl(apiPath(["storage"]))]}>
     <${Shown} seen=${storage}>${(/** @type {any} */ found) => html`<${Summary} storage=${found} history=${history.data} />`}<//>
     <${Shown} seen=${history}>${(/** @type {any} */ found) => html`<${Past} history=${found} />`}<//>
     <h2>Largest logs</h2>

@@ -37,3 +37,11 @@ export function kcat(...words) {
 export function kafka(tool, ...words) {
   return { tool: `${tool}.sh`, line: line(`${tool}.sh`, "--bootstrap-server", bootstrap.value, ...words) };
 }
+
+/**
+ * Asking the API, where no command says the same; somebody who logs in gives a password to curl.
+ * @param {string} target  A path of the API.
+ */
+export function curl(target) {
+  return { tool: "curl", line: line("curl", "-sf", `${window.location.origin}${target}`) };
+}
