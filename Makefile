@@ -229,6 +229,10 @@ browser: $(VENV)/.counterparts $(if $(COMPILED),$(COMPILED)/.built) ## The conso
 	$(call heading,browser tests)
 	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(PARALLEL) $(or $(ARGS),tests/browser)
 
+.PHONY: docs-pictures
+docs-pictures: ## Take the pictures of the documentation out of what the browser tests have made
+	@cp build/browser/pictures/group-that-waits-light.png docs/console-group.png
+
 .PHONY: browser-soak
 browser-soak: $(VENV)/.counterparts $(COMPILED)/.built ## What an open page costs, with 10,000 partitions (DURATION=)
 	@BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED) DURATION=$(DURATION) $(PYTEST) --quiet $(or $(ARGS),tests/browser/long_look.py)

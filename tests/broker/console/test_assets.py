@@ -130,7 +130,8 @@ def test_every_kind_of_file_is_known_and_all_are_small():
 
 @pytest.mark.parametrize("path", [each for each in FILES if each.suffix == ".js"], ids=name_of)
 def test_what_scripts_import_is_there(path):
-    for name in re.findall(r'(?<!")from ?"([^"]+)"', path.read_text()):
+    imports = r'(?:import|export)\b[^"\';]*?\bfrom ?"([^"]+)"'
+    for name in re.findall(imports, path.read_text()):
         assert name.startswith("."), "a bare name would need an import map, which is inline"
         assert (path.parent / name).resolve() in FILES
 

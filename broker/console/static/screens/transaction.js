@@ -104,7 +104,7 @@ function what(row) {
  */
 function who(client, host) {
   if (client === null) return html`<span class="faint">the broker</span>`;
-  return html`${short(client)}${host ? ` at ${host}` : ""}`;
+  return html`${short(client)}${host ? ` at ${host.replace(/^\//, "")}` : ""}`;
 }
 
 /** @param {any} row */
