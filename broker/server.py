@@ -35,7 +35,7 @@ from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.http.guard import HostCheck
 from barnabas.broker.http.login import HttpLogin, is_loopback
 from barnabas.broker.http.pages import pages
-from barnabas.broker.http.server import HttpServer
+from barnabas.broker.http.server import HttpServer, console_lines
 from barnabas.broker.http.site import ConsolePage, Doors, Site
 from barnabas.broker.metrics.collectors import (
     register_coordinators,
@@ -740,7 +740,8 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
     gc.disable()
     if not await _started(server, asked):
         return 0
-    for line in (*server.listening_lines(), server.ready_line):
+    console = console_lines(server.http, server.config.console_access)
+    for line in (*server.listening_lines(), *console, server.ready_line):
         on_ready(line)
     collecting = loop.create_task(_collect_once_loaded(server))
     failure = loop.create_task(server.wait_for_failure())
