@@ -79,7 +79,7 @@ function One({ topic, place, formats }) {
 function Whole({ topic, found, parts }) {
   const row = found.record;
   const near = (/** @type {any} */ offset) => setQuery({ record: `${row.partition}:${offset}` });
-  const again = { key: row.key?.text ?? "", key_format: row.key === null ? "null" : "text", value: row.value?.text ?? "", value_format: row.value === null ? "null" : "text", partition: row.partition };
+  const again = sameAgain(useFetched(apiPath(parts, { key_format: "base64", value_format: "base64" }), { everyMs: 0 }).seen.value.data?.record, row);
   return html`
     <h2>${short(`${topic}-${row.partition}`)}, offset ${count(row.offset)}</h2>
     <p><${State} row=${row} /></p>
@@ -101,8 +101,29 @@ function Whole({ topic, found, parts }) {
       ${found.previous_offset === null ? null : html`<button type="button" onClick=${() => near(found.previous_offset)}>Before</button>`}
       ${found.next_offset === null ? null : html`<button type="button" onClick=${() => near(found.next_offset)}>Behind</button>`}
       ${row.key === null ? null : html`<a class="button" href=${path(["topics", topic, "records"], { filter: `key:"${row.key.text}"`, partition: row.partition })}>Same key</a>`}
-      <${Action} name="records.produce" words="The same again" on=${{ topic }} values=${again} />
+      ${again ? html`<${Action} name="records.produce" words=${row.header_count ? "The same again, without headers" : "The same again"} on=${{ topic }} values=${again} />` : null}
     </p>`;
+}
+
+/**
+ * What a form begins with that writes the same bytes once more; null where they are too many.
+ * @param {any} exact  The record with its bytes in Base64, once it is here.
+ * @param {any} row
+ */
+function sameAgain(exact, row) {
+  if (!exact || exact.key?.is_cut || exact.value?.is_cut) return null;
+  const [key, keyFormat] = sameBytes(exact.key, row.key);
+  const [value, valueFormat] = sameBytes(exact.value, row.value);
+  return { key, key_format: keyFormat, value, value_format: valueFormat, partition: row.partition };
+}
+
+/**
+ * @param {any} exact
+ * @param {any} shown
+ */
+function sameBytes(exact, shown) {
+  if (exact === null) return ["", "null"];
+  return shown.format === "text" && !shown.is_cut && !shown.text.includes("\r") ? [shown.text, "text"] : [exact.text, "base64"];
 }
 
 /** @param {{ shown: any, href: string }} given */

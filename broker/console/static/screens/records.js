@@ -1,6 +1,7 @@
 // Records: find one, see what state it is in.
 
 import { Action } from "../parts/action.js";
+import { save } from "../parts/export.js";
 import { Screen } from "../parts/screen.js";
 import { Empty, Problem } from "../parts/states.js";
 import { apiPath, ask } from "../shell/api.js";
@@ -42,7 +43,7 @@ export function Records({ parts }) {
     ${found.last?.next
       ? html`<p><button type="button" disabled=${found.isAsking} onClick=${goOn}>Go on</button> <span class="faint">${stopped(found.last.scanned)}</span></p>`
       : null}
-    ${found.items.length ? html`<p><button type="button" onClick=${() => download(topic, found.items)}>Save as JSON lines</button></p>` : null}
+    ${found.items.length ? html`<${Save} topic=${topic} items=${found.items} />` : null}
   <//>`;
 }
 
@@ -142,28 +143,16 @@ function Choices() {
   </form>`;
 }
 
-/**
- * Save records in the form that `barnabas produce --input json` reads.
- * @param {string} topic
- * @param {any[]} items
- */
-function download(topic, items) {
-  const lines = items.filter((row) => row.state !== "marker").map((row) => JSON.stringify({
-    topic,
-    partition: row.partition,
-    offset: row.offset,
-    timestamp: row.timestamp_ms,
-    key: exported(row.key),
-    value: exported(row.value),
-  }));
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "application/x-ndjson" }));
-  link.download = `${topic}.jsonl`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), FOLLOW_MS);
-}
-
-/** @param {any} shown */
-function exported(shown) {
-  return shown === null ? null : shown.text;
+/** @param {{ topic: string, items: any[] }} given */
+function Save({ topic, items }) {
+  const [words, setWords] = useState("");
+  async function clicked() {
+    try {
+      await save(topic, items, (done) => setWords(`${count(done)} of ${count(items.length)}`));
+      setWords("Saved.");
+    } catch (error) {
+      setWords(/** @type {Error} */ (error).message);
+    }
+  }
+  return html`<p><button type="button" onClick=${clicked}>Save as JSON lines</button> <span class="faint" role="status">${words}</span></p>`;
 }
