@@ -33,6 +33,7 @@ _PAGES: Final = ((), ("assets",))
 """First parts of the paths that are no API: the page's own, and its files'."""
 OPENAPI: Final = "/api/openapi.json"
 JSON: Final = "application/json"
+EVENTS: Final = "text/event-stream"
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.INVALID_REQUEST: 400,
@@ -89,7 +90,13 @@ class Console:
         except KafkaError as error:
             return refusal(error)
         question = Question(
-            self._broker, self._worst, access, found.names, values, places=self._places
+            self._broker,
+            self._worst,
+            access,
+            found.names,
+            values,
+            places=self._places,
+            accepts_events=EVENTS in request.headers.get("accept", ""),
         )
         return _answer_later(route, question)
 
