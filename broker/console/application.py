@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Final
 
-from barnabas.broker.console.actions.command import ChangedBroker
+from barnabas.broker.console.actions.command import ChangedBroker, Conflict
 from barnabas.broker.console.actions.fields import Refused, read_body
-from barnabas.broker.console.actions.performing import Conflict, Found, find, methods_of, perform
+from barnabas.broker.console.actions.performing import Found, find, methods_of, perform
 from barnabas.broker.console.assets import Assets
 from barnabas.broker.console.encoding import as_json, body_of
 from barnabas.broker.console.live import Live, read_watch

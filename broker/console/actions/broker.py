@@ -29,7 +29,7 @@ async def plan_configure(command: Command) -> Plan:
     return Plan("change settings of the broker while it runs", {"changes": len(changes)}, changes)
 
 
-async def configure(command: Command) -> None:
+async def configure(command: Command, _: Plan) -> None:
     """Change settings of the broker."""
     await _configure(command, validate_only=False)
 
@@ -47,7 +47,7 @@ async def plan_close(command: Command) -> Plan:
     return Plan(words, {"connections": 1}, basis=(address,))
 
 
-async def close(command: Command) -> None:
+async def close(command: Command, _: Plan) -> None:
     """Close a connection."""
     _connection(command).close("an operator has closed it")
 

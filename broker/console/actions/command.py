@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from barnabas.broker.console.actions.wire import WireClient
 from barnabas.broker.console.questions import ObservedBroker
+from barnabas.broker.security.operations import ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -15,13 +16,19 @@ if TYPE_CHECKING:
     from barnabas.broker.console.actions.fields import FieldValue
     from barnabas.broker.console.pacing import Pace
     from barnabas.broker.security.access import Access
+    from barnabas.broker.security.quotas import Quotas
     from barnabas.broker.topics.topic import Topic
+
+
+class Conflict(Exception):
+    """What was looked at is not as it was."""
 
 
 class ChangedBroker(ObservedBroker, Protocol):
     """The broker, as far as the console changes it."""
 
     routes: Routes
+    quotas: Quotas
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,10 @@ class Command:
     def wire(self) -> WireClient:
         """Return what asks the broker's handlers."""
         return WireClient(self.broker, self.access)
+
+    def may_see(self, topic: str) -> bool:
+        """Whether the user may know of a topic."""
+        return self.access.may_see(ResourceType.TOPIC, topic)
 
     def text(self, name: str, otherwise: str = "") -> str:
         """Return a field that is text."""

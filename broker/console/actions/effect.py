@@ -44,6 +44,8 @@ class Plan:
     changes: tuple[Change, ...] = ()
     basis: tuple[object, ...] = ()
     """What must not have changed between a look and a deed."""
+    state: object = None
+    """What the deed goes by, of those that would else look once more."""
 
     @property
     def based_on(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from barnabas.broker.console.actions.command import Command, invalid
+from barnabas.broker.console.actions.command import Command, Conflict, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.wire import check
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -67,12 +67,17 @@ async def plan_seek(command: Command) -> Plan:
     figures = {"partitions": len(changes), "offsets_skipped": skipped, "offsets_read_again": again}
     basis = tuple(sorted(seek.old.items()))
     words = f"let {command.names['group']} go on from another place"
-    return Plan(words, figures, tuple(changes[:CHANGES_SHOWN]), basis)
+    return Plan(words, figures, tuple(changes[:CHANGES_SHOWN]), basis, seek)
 
 
-async def seek(command: Command) -> None:
+async def seek(command: Command, plan: Plan) -> None:
     """Commit other offsets for a group without members; one that is not there is made so."""
-    new = (await _work_out(command)).new
+    found = plan.state
+    assert isinstance(found, _Seek)
+    # Nothing comes in between this look and the commit: it is made in the same turn.
+    if _offsets(command, is_idle=True) != found.old:
+        raise Conflict
+    new = found.new
     by_topic: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
     for (topic, index), offset in new.items():
         by_topic[topic].append(OffsetCommitRequestPartition(index, offset, -1, ""))
@@ -167,7 +172,7 @@ def _chosen(command: Command, old: Offsets) -> list[tuple[str, int]]:
         if index is not None:
             raise invalid("topic: say of which")
         return [key for key in old if catalogue.partition(*key) is not None]
-    topic = catalogue.topic(name)
+    topic = catalogue.topic(name) if command.may_see(name) else None
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such topic")
     if index is None:
@@ -190,7 +195,7 @@ async def plan_delete(command: Command) -> Plan:
     return Plan(words, {"offsets": len(old)}, _gone(old), tuple(sorted(old.items())))
 
 
-async def delete(command: Command) -> None:
+async def delete(command: Command, _: Plan) -> None:
     """Delete a group."""
     answer = await command.wire.ask(DELETE_GROUPS, DeleteGroupsRequest([command.names["group"]]))
     for each in answer.results:
@@ -207,7 +212,7 @@ async def plan_delete_offsets(command: Command) -> Plan:
     return Plan(words, {"offsets": len(old)}, _gone(old), tuple(sorted(old.items())))
 
 
-async def delete_offsets(command: Command) -> None:
+async def delete_offsets(command: Command, _: Plan) -> None:
     """Delete what a group has committed for a topic."""
     partitions = [OffsetDeleteRequestPartition(index) for _, index in _of_topic(command)]
     topic = OffsetDeleteRequestTopic(command.text("topic"), partitions)
@@ -253,7 +258,10 @@ def _is_there(command: Command) -> bool:
 
 
 def _offsets(command: Command, *, is_idle: bool = False) -> Offsets:
-    """Return what a group has committed; raises KafkaError if it has members and may not have."""
+    """Return what a group has committed for topics that the user may see.
+
+    Raises KafkaError if it has members and may not have.
+    """
     if not command.broker.groups.is_coordinator():
         return {}
     machine, group_id = _machine(command), command.names["group"]
@@ -267,5 +275,6 @@ def _offsets(command: Command, *, is_idle: bool = False) -> Offsets:
     return {
         (topic, index): committed.offset
         for topic, partitions in machine.offsets.of_group(group_id).items()
+        if command.may_see(topic)
         for index, committed in partitions.items()
     }

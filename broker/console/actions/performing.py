@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from barnabas.broker.console.actions.command import ChangedBroker, Command, invalid
+from barnabas.broker.console.actions.command import ChangedBroker, Command, Conflict, invalid
 from barnabas.broker.console.actions.effect import Effect, Plan
 from barnabas.broker.console.actions.fields import BASED_ON, CONFIRM, read_fields
 from barnabas.broker.console.actions.table import ACTIONS, Action
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 PARAMETERS: Final = (
     Parameter("dry_run", "Whether to say only what would be done.", bool, default=False),
 )
-
-
-class Conflict(Exception):
-    """What was looked at is not as it was."""
 
 
 class Found(NamedTuple):
@@ -71,15 +67,20 @@ async def perform(
     is_dry = bool(read_query(PARAMETERS, query)["dry_run"])
     values = read_fields(action.fields, body)
     resource = action.resource(names, values)
+    if broker.changes_refused is not None:
+        _note(found, broker, access, resource, broker.changes_refused)
     _check_allowed(action, broker, access, resource)
     command = Command(broker, access, names, values, Pace())
     plan = await action.planning(command)
     if not is_dry:
-        _check_confirmed(found, plan, body)
         try:
-            await action.doing(command)
+            _check_confirmed(found, plan, body)
+            await action.doing(command, plan)
         except KafkaError as error:
             _note(found, broker, access, resource, f"{error.code.name}: {error.message}")
+            raise
+        except Conflict:
+            _note(found, broker, access, resource, "refused: it is not as it was looked at")
             raise
         _note(found, broker, access, resource, "done")
     return Effect(

@@ -39,7 +39,7 @@ async def plan_produce(command: Command) -> Plan:
     return Plan(f"write one record to {where}", {"bytes": size}, (change,))
 
 
-async def produce(command: Command) -> None:
+async def produce(command: Command, _: Plan) -> None:
     """Write one record, acknowledged when it is durable."""
     topic, record = command.topic(), _record(command)
     index = _partition(command, record)

@@ -36,7 +36,7 @@ from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType, shown
 
 Planning: TypeAlias = Callable[[Command], Awaitable[Plan]]
-Doing: TypeAlias = Callable[[Command], Awaitable[None]]
+Doing: TypeAlias = Callable[[Command, Plan], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ async def plan_create(command: Command) -> Plan:
     return Plan(f"make the topic {command.text('topic')}", {"partitions": count}, configs)
 
 
-async def create(command: Command) -> None:
+async def create(command: Command, _: Plan) -> None:
     """Make a topic."""
     await _create(command, validate_only=False)
 
@@ -105,7 +105,7 @@ async def plan_configure(command: Command) -> Plan:
     return Plan(f"change configurations of {topic.name}", {"changes": len(changes)}, changes)
 
 
-async def configure(command: Command) -> None:
+async def configure(command: Command, _: Plan) -> None:
     """Change configurations of a topic."""
     await _configure(command, validate_only=False)
 
@@ -143,7 +143,7 @@ async def plan_add_partitions(command: Command) -> Plan:
     return Plan(f"give {topic.name} {count} partitions", {}, (change,))
 
 
-async def add_partitions(command: Command) -> None:
+async def add_partitions(command: Command, _: Plan) -> None:
     """Give a topic more partitions."""
     await _add_partitions(command, validate_only=False)
 
@@ -175,7 +175,7 @@ async def plan_delete(command: Command) -> Plan:
     )
 
 
-async def delete(command: Command) -> None:
+async def delete(command: Command, _: Plan) -> None:
     """Delete a topic: the one that was looked at, not another one of its name."""
     request = DeleteTopicsRequest([DeleteTopicState(None, command.topic().topic_id)])
     for each in (await command.wire.ask(DELETE_TOPICS, request)).responses:
@@ -200,7 +200,7 @@ async def plan_delete_records(command: Command) -> Plan:
     return Plan(words, {"offsets": gone}, tuple(changes), (topic.topic_id, starts))
 
 
-async def delete_records(command: Command) -> None:
+async def delete_records(command: Command, _: Plan) -> None:
     """Delete the records before an offset."""
     partitions = [
         DeleteRecordsPartition(partition.index, offset)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.console.actions.command import Command, invalid
+from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, denied
+from barnabas.broker.console.actions.command import Command, Conflict, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.wire import check
 from barnabas.coordinator.transactions.state import State
@@ -42,25 +43,33 @@ async def plan_abort(command: Command) -> Plan:
     for topic, index in found.partitions:
         await command.pace.spend()
         partition = command.broker.catalogue.partition(topic, index)
-        if partition is not None:
+        if partition is not None and command.may_see(topic):
             held += partition.log.high_watermark - partition.log.last_stable_offset
     age_ms = command.broker.clock.now_ms() - found.start_ms
     changes = tuple(
         Change(f"{topic}-{index}", "open", "aborted", None)
         for topic, index in sorted(found.partitions)[:100]
+        if command.may_see(topic)
     )
     await command.broker.transactions.durable()
     return Plan(
         f"abort the open transaction of {found.transactional_id} and fence its producer",
         {"partitions": len(found.partitions), "offsets_held_back": held, "open_for_ms": age_ms},
         changes,
-        (found.producer_id, found.producer_epoch, found.start_ms, found.state.kafka_name),
+        _basis(found),
     )
 
 
-async def abort(command: Command) -> None:
+def _basis(found: Transaction) -> tuple[object, ...]:
+    return found.producer_id, found.producer_epoch, found.start_ms, found.state.kafka_name
+
+
+async def abort(command: Command, plan: Plan) -> None:
     """Fence the producer of a transactional id; its transaction is aborted."""
     found = _open_transaction(command)
+    # Nothing comes in between this look and the request: it is handled in the same turn.
+    if _basis(found) != plan.basis:
+        raise Conflict
     timeout_ms = min(found.timeout_ms, _TIMEOUT_MS)
     request = InitProducerIdRequest(found.transactional_id, timeout_ms)
     answer = await command.wire.ask(INIT_PRODUCER_ID, request, INIT_PRODUCER_ID_STABLE)
@@ -103,7 +112,7 @@ async def plan_abort_hanging(command: Command) -> Plan:
     )
 
 
-async def abort_hanging(command: Command) -> None:
+async def abort_hanging(command: Command, _: Plan) -> None:
     """Write the marker that ends it."""
     partition, entry = _hanging(command)
     topic = WritableTxnMarkerTopic(partition.topic.name, [partition.index])
@@ -125,6 +134,9 @@ async def abort_hanging(command: Command) -> None:
 
 def _hanging(command: Command) -> tuple[Partition, ProducerEntry]:
     """Return a transaction that only an operator can end; raises KafkaError."""
+    name = command.names["topic"]
+    if not command.access.may_see(TOPIC, name, READ):  # As DescribeProducers asks for it.
+        raise denied(TOPIC_DENIED, READ, TOPIC, name)
     topic, index = command.topic(), command.number("partition")
     start = command.number("start_offset")
     if index is None or not 0 <= index < len(topic.partitions):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.security.access import Access
     from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
+    from barnabas.broker.security.quotas import Quotas
     from barnabas.protocol.api import Api
 
 Asked = TypeVar("Asked")
@@ -34,6 +35,7 @@ class ServesClients(Protocol):
     """The broker, as far as its handlers are asked."""
 
     routes: Routes
+    quotas: Quotas
 
 
 class _ConsoleAsPeer:
@@ -93,6 +95,9 @@ class WireClient:
         self._routes = broker.routes
         self._access = access
         self._peer = _ConsoleAsPeer(access)
+        name = access.principal.partition(":")[2]
+        # Of partitions that are made or deleted; there is no connection to slow down.
+        self._quota = broker.quotas.client_quota(name, CLIENT_ID)
 
     async def ask(
         self, api: Api[Asked, Answered], request: Asked, version: int | None = None
@@ -101,7 +106,9 @@ class WireClient:
         route = self._routes.get(api.key)
         assert route is not None, api.name
         asked_version = route.max_version if version is None else version
-        context = RequestContext(self._peer, api.key, asked_version, CLIENT_ID, self._access)
+        context = RequestContext(
+            self._peer, api.key, asked_version, CLIENT_ID, self._access, self._quota
+        )
         route.requests += 1
         try:
             async with asyncio.timeout(ANSWER_SECONDS):

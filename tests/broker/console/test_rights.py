@@ -171,6 +171,33 @@ def test_an_action_needs_the_right_of_its_row(broker, action):
     assert status == 403
 
 
+def test_a_dry_run_names_no_topic_that_may_not_be_seen(broker):
+    acls = [
+        *allow(SOMEBODY, ResourceType.GROUP, NAMES["group"], Operation.DELETE),
+        *allow(SOMEBODY, ResourceType.GROUP, NAMES["group"], Operation.READ),
+        *allow(SOMEBODY, ResourceType.TRANSACTIONAL_ID, NAMES["transactional_id"], Operation.WRITE),
+        *allow(SOMEBODY, ResourceType.CLUSTER, CLUSTER_NAME, Operation.ALTER),
+    ]
+    add_acls(broker.admin, acls)
+    group, key = NAMES["group"], NAMES["transactional_id"]
+    try:
+        for method, where, body in (
+            ("DELETE", f"groups/{group}", {}),
+            ("DELETE", f"groups/{group}/offsets", {"topic": NAMES["topic"]}),
+            ("POST", f"groups/{group}/seek", {"to": "end"}),
+            ("POST", f"groups/{group}/seek", {"to": "end", "topic": NAMES["topic"]}),
+            ("POST", f"transactions/{key}/abort", {}),
+            ("POST", f"topics/{NAMES['topic']}/abort", {"partition": 0, "start_offset": 0}),
+        ):
+            path = f"/api/v1/{where}?dry_run=true"
+            _, answer = send(broker, method, path, body, Authorization=basic(SOMEBODY))
+            assert not any(f"{each['topic']}-0" in str(answer) for each in (NAMES, OTHERS)), answer
+            assert answer.get("figures", {}).get("offsets", 0) == 0
+            assert answer.get("figures", {}).get("offsets_held_back", 0) == 0
+    finally:
+        remove_acls(broker.admin, acls)
+
+
 def test_a_group_shows_topics_and_transactions_only_to_those_who_may_see_them(broker):
     who = {"authorization": basic(SOMEBODY)}
     group = allow(SOMEBODY, ResourceType.GROUP, NAMES["group"], Operation.DESCRIBE)
