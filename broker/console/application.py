@@ -37,6 +37,7 @@ _ASSETS: Final = ("assets",)
 """First parts of paths; all the others are addresses of the page."""
 OPENAPI: Final = "/api/openapi.json"
 JSON: Final = "application/json"
+EVENTS: Final = "text/event-stream"
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.INVALID_REQUEST: 400,
@@ -99,7 +100,13 @@ class Console:
         except KafkaError as error:
             return refusal(error)
         question = Question(
-            self._broker, self._worst, access, found.names, values, places=self._places
+            self._broker,
+            self._worst,
+            access,
+            found.names,
+            values,
+            places=self._places,
+            accepts_events=EVENTS in request.headers.get("accept", ""),
         )
         return _answer_later(route, question)
 

@@ -78,6 +78,8 @@ class Question:
     pace: Pace = field(default_factory=Pace)
     places: Places = field(default_factory=Places)
     """For who reads records."""
+    accepts_events: bool = False
+    """Whether the answer may be a stream of events."""
 
     @property
     def now_ms(self) -> int:

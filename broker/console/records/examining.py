@@ -115,6 +115,12 @@ def examine(piece: Piece, wanted: Wanted, pace: ThreadPace) -> Examined:
     for batch in batches:
         if not _examine_batch(piece, batch, wanted, aborted, found, pace):
             break
+        if found.bytes >= EXPANDED_BYTES_MAX:  # What is small on the disk may be much here.
+            header = batch.header
+            found.position = (
+                max(wanted.low, header.base_offset) if newest_first else header.next_offset
+            )
+            break
     return found
 
 
@@ -195,8 +201,8 @@ def _row(
         key,
         value,
         tuple(
-            (name, _kept(content, HEADER_BYTES_KEPT))
-            for name, content in record.headers[:HEADERS_KEPT]
+            (name, _kept(content, max(HEADER_BYTES_KEPT, wanted.kept_bytes // 8)))
+            for name, content in record.headers[: max(HEADERS_KEPT, wanted.kept_bytes // 256)]
         ),
         len(record.headers),
         _size(record),

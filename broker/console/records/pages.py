@@ -21,7 +21,9 @@ from barnabas.broker.console.records.pace import ThreadPace
 from barnabas.broker.console.records.ranges import FOR_EVER_MS
 from barnabas.broker.console.records.reading import begin, behinds_of, check_shown
 from barnabas.broker.console.records.rows import Behinds, Formats, json_of, json_rows, row_of
+from barnabas.broker.console.records.search import search
 from barnabas.broker.console.records.shapes import RecordPage
+from barnabas.broker.console.records.tail import follow
 from barnabas.broker.console.topics import topic_of
 from barnabas.broker.http.answer import Answer
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -41,13 +43,18 @@ _PART: Final = re.compile(r"(key|value)|header:([0-9]{1,6})")
 
 
 async def list_records(question: Question) -> Answer:
-    """Answer a page of records."""
+    """Answer a page of records; as events where that is asked for."""
     check_shown(question)
+    if question.accepts_events:
+        return await (follow(question) if question.values["follow"] else search(question))
+    if question.values["follow"]:
+        words = "follow: needs Accept: text/event-stream"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, words)
     pace = ThreadPace()
     try:
         with question.places as readers:
             reading = await begin(question, readers, pace)
-            found = [each async for each in reading.scan.records()]
+            found = [each async for each in reading.scan.records() if each is not None]
             behinds = await behinds_of(question, reading.topic, found)
             name = reading.topic.name
             formats = await readers.run(partial(reading.formats.guessed, name, found, pace))

@@ -1,7 +1,8 @@
-"""How many read records at a time."""
+"""How many read records at a time: one search of each viewer, and four in all."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from barnabas.broker.console.records.pieces import RecordReaders
@@ -10,6 +11,9 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 READERS_MOST: Final = 4
 """Requests at a time that read records; one more is refused."""
 
+Viewing = tuple[str, str, str]
+"""User, address, and what the page calls itself."""
+
 
 class Places:
     """The places of one broker's readers of records."""
@@ -17,6 +21,7 @@ class Places:
     def __init__(self) -> None:
         self.readers = RecordReaders()
         self._taken = 0
+        self._searches: dict[Viewing, Callable[[], None]] = {}
 
     def __enter__(self) -> RecordReaders:
         """Take a place; raises KafkaError where none is left."""
@@ -29,3 +34,15 @@ class Places:
     def __exit__(self, *_: object) -> None:
         """Give the place back."""
         self._taken -= 1
+
+    def replace_search(self, viewing: Viewing, end: Callable[[], None]) -> None:
+        """End the search that a viewer has under way; ``end`` ends the new one."""
+        before = self._searches.pop(viewing, None)
+        if before is not None:
+            before()
+        self._searches[viewing] = end
+
+    def forget_search(self, viewing: Viewing, end: Callable[[], None]) -> None:
+        """Take note that a search is over."""
+        if self._searches.get(viewing) is end:
+            del self._searches[viewing]

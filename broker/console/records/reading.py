@@ -55,8 +55,10 @@ def check_shown(question: Question) -> None:
     broker.audit.read_records(access.principal, access.host, question.names["topic"])
 
 
-async def begin(question: Question, readers: RecordReaders, pace: ThreadPace) -> Reading:
-    """Understand a request; raises KafkaError."""
+async def begin(
+    question: Question, readers: RecordReaders, pace: ThreadPace, kept_bytes: int = KEPT_BYTES
+) -> Reading:
+    """Understand a request; ``kept_bytes`` of a key and of a value are. Raises KafkaError."""
     topic = topic_of(question)
     wanted = read_filter(question.text("filter"))
     order = question.text("order")
@@ -78,7 +80,7 @@ async def begin(question: Question, readers: RecordReaders, pace: ThreadPace) ->
         wanted,
         start.number if start.kind == "time" else -FOR_EVER_MS,
         until_ms,
-        KEPT_BYTES_INTERNAL if internal else KEPT_BYTES,
+        max(kept_bytes, KEPT_BYTES_INTERNAL) if internal else kept_bytes,
     )
     parts = {each.index: each for each in partitions}
     scan = Scan(readers, pace, parts, ranges, terms)

@@ -6,7 +6,7 @@ from typing import Final
 
 from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, Check, Denial
 from barnabas.broker.console.parameters import Parameter
-from barnabas.broker.console.records import pages, shapes
+from barnabas.broker.console.records import export, pages, shapes
 from barnabas.broker.console.records.filters import FILTER_MOST
 from barnabas.broker.console.records.formats import AUTO, FORMATS
 from barnabas.broker.console.records.ranges import CURSOR_MOST, NEWEST, OLDEST
@@ -49,6 +49,20 @@ _SELECTION: Final = (
     Parameter("limit", "Records at most.", int, _LIMIT_DEFAULT, least=1, most=ROWS_MOST),
     Parameter("after", "`next` of the answer before.", default="", length_most=CURSOR_MOST),
 )
+_STREAM: Final = (
+    Parameter(
+        "follow",
+        "As a stream: go on with what is written from now on, sampled, without an end.",
+        bool,
+        False,
+    ),
+    Parameter(
+        "viewer",
+        "As a stream: a name for who looks; an earlier search of the same name ends.",
+        default="",
+        length_most=64,
+    ),
+)
 
 RECORD_ROUTES: Final[tuple[Route, ...]] = (
     Route(
@@ -58,7 +72,17 @@ RECORD_ROUTES: Final[tuple[Route, ...]] = (
         pages.list_records,
         shapes.RecordPage,
         _CHECK,
-        (*_SELECTION, *_FORMATS),
+        (*_SELECTION, *_FORMATS, *_STREAM),
+    ),
+    Route(
+        "GET",
+        f"{_RECORDS}/export",
+        "The same records as JSON lines for `barnabas produce --input json`; the header "
+        f"`{export.NEXT}` says where to go on",
+        export.export,
+        bytes,
+        _CHECK,
+        _SELECTION,
     ),
     Route(
         "GET",

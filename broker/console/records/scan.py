@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -124,8 +124,8 @@ class Scan:
         index = part.partition.index
         heapq.heappush(self._heap, _Entry(part.key, record is None, index, self._number, record))
 
-    async def records(self, looked: Callable[[], None] | None = None) -> AsyncIterator[FoundRecord]:
-        """Yield records in order, to the end or a limit; ``looked`` is called after each piece."""
+    async def records(self) -> AsyncIterator[FoundRecord | None]:
+        """Yield records in order, to the end or a limit, and None after each piece."""
         while self._heap:
             if self._given >= self._terms.limit:
                 self._stopped_by = "records"
@@ -141,8 +141,7 @@ class Scan:
                 yield entry.record
             else:
                 await self._look(part)
-                if looked is not None:
-                    looked()
+                yield None
 
     def _has_had_enough(self) -> bool:
         if self._bytes >= BYTES_MOST:
@@ -198,11 +197,6 @@ class Scan:
         return -timestamp_ms if self._newest_first else timestamp_ms
 
     # ----------------------------------------------------------------------------- what is said
-
-    @property
-    def records_looked_at(self) -> int:
-        """How many records were looked at so far."""
-        return self._records
 
     def left(self) -> str | None:
         """Return the cursor for what was not handed out; None where that is nothing."""

@@ -129,6 +129,30 @@ class RecordPage:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchState:
+    """How far a search is: `progress` once a second, and `done` at its end."""
+
+    as_of: Wide
+    next: str | None
+    """Where to go on from here; None where nothing is left."""
+    key_format: str | None
+    """None until there is a record."""
+    value_format: str | None
+    found: int
+    scanned: Scanned
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """What a live tail has not shown since it began."""
+
+    skipped: Wide
+    """Records that are wanted, but were too many, or came while nothing was read."""
+    unseen: Wide
+    """Offsets that were not looked at: more was written than is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
 class RecordDescription:
     """One record, whole up to a mebibyte of each of its parts."""
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from email.message import Message
+from typing import NamedTuple
 from urllib.request import urlopen
 
 import pytest
 from confluent_kafka import Producer
 
 from barnabas.testing import Broker
+from tests.broker.cli.inline import Shell
 from tests.broker.console.asking import HTTP, fetch, path
 from tests.broker.console.test_views import open_transaction
 
@@ -358,6 +361,38 @@ def test_below_the_start_nothing_is_shown(broker):
     assert log.log_start_offset == 4
     assert texts(records(broker, "cut", order="oldest")) == [str(n) for n in range(4, 11)]
     fetch(broker, "topics", "cut", "partitions", "0", "records", "3", expected=404)
+
+
+def test_an_export_is_what_produce_reads(broker, monkeypatch):
+    for topic in ("exported", "imported"):
+        broker.create_topic(topic, partitions=2)
+    rows = [
+        (0, b"k\xff", "line\nü", [("a", "1"), ("a", None), ("b", b"\x00\xff")], 1000),
+        (1, None, None, [], 2000),
+        (1, "", "x" * 9000, [], 3000),
+    ]
+    write(broker, "exported", rows)
+    first = export(broker, "exported", order="oldest", limit=2)
+    second = export(broker, "exported", order="oldest", after=first.headers["Barnabas-Next"])
+    assert second.headers["Barnabas-Next"] is None
+    shell = Shell(monkeypatch, broker.bootstrap_servers)
+    ended = shell("produce", "imported", "--input", "json", stdin=first.body + second.body)
+    assert ended.exit_code == 0, ended.stderr
+    again = export(broker, "imported", order="oldest")
+    assert again.body.replace(b'"imported"', b'"exported"') == first.body + second.body
+    assert len(again.body.splitlines()) == 3
+
+
+class Export(NamedTuple):
+    headers: Message
+    body: bytes
+
+
+def export(broker, topic, **query):
+    host, port = broker.server.http.address
+    asked = path("topics", topic, "records", "export", **query)
+    with urlopen(f"http://{host}:{port}{asked}", timeout=60) as answer:
+        return Export(answer.headers, answer.read())
 
 
 def test_who_reads_is_written_down(broker, caplog):

@@ -1,0 +1,83 @@
+"""An answer of events that a task makes for one viewer, for as long as he is there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from typing import Final
+
+from barnabas.broker.console.encoding import text_of
+from barnabas.broker.console.records.pace import Ended, ThreadPace
+from barnabas.broker.console.shapes import Error
+from barnabas.broker.http.answer import Answer, Stream, Viewer
+from barnabas.protocol.errors import KafkaError
+
+logger = logging.getLogger("barnabas.broker.console")
+
+SLOW_SECONDS: Final = 0.05
+"""When to look again whether a viewer has read."""
+GOODBYE_SECONDS: Final = 5.0
+"""How long a viewer may take to close a stream that is over."""
+COMMENT: Final = ":\n\n"
+
+
+def event(kind: str, data: str) -> str:
+    """Return an event; ``data`` is JSON in one line."""
+    return f"event: {kind}\ndata: {data}\n\n"
+
+
+class Events(ABC):
+    """What is shown to one viewer."""
+
+    def __init__(self) -> None:
+        self.pace = ThreadPace()
+        self._task: asyncio.Task[None] | None = None
+        self._viewer: Viewer
+
+    def answer(self) -> Answer:
+        """Return the answer: nothing is done before it has begun."""
+        return Answer(200, "text/event-stream", Stream(self._joined, self._left))
+
+    def end(self) -> None:
+        """Cut the stream off."""
+        if self._task is not None:
+            self._viewer.abort()
+
+    def _joined(self, viewer: Viewer) -> None:
+        self._viewer = viewer
+        self._task = asyncio.get_running_loop().create_task(self._go_on())
+
+    def _left(self, _viewer: Viewer) -> None:
+        self.pace.end()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _go_on(self) -> None:
+        try:
+            await self.show_all()
+        except KafkaError as error:
+            shown = text_of(Error(error.code.name, error.message))
+            await self.shown(event("refused", shown))
+        except Ended:
+            pass
+        except Exception:
+            # The top frame: a bug ends the stream, and no more.
+            logger.exception("records cannot be shown")
+            self._viewer.abort()
+        # Who is cut off comes again: let him close it himself.
+        await asyncio.sleep(GOODBYE_SECONDS)
+        self._viewer.abort()
+
+    @abstractmethod
+    async def show_all(self) -> None:
+        """Show what there is, to the end; raises KafkaError."""
+
+    def show(self, text: str) -> bool:
+        """Show events unless those before wait to be read."""
+        return self._viewer.show(text)
+
+    async def shown(self, text: str) -> None:
+        """Show events; nothing more is made until the viewer has read those before."""
+        while not self.show(text):  # noqa: ASYNC110  a viewer does not say when he has read
+            await asyncio.sleep(SLOW_SECONDS)
