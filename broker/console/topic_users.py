@@ -50,7 +50,7 @@ GROUP_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
 async def list_producers(question: Question) -> ProducerPage:
     """List the producers that the partitions of a topic know."""
     topic, pace = topic_of(question), question.pace
-    only_open = bool(question.values["open"])
+    only_open, only = bool(question.values["open"]), question.values.get("producer_id")
     selection, found = question.selection(PRODUCER_ORDERS), {}
     by_partition = question.text("sort").removeprefix("-") == "partition"
     for partition in list(topic.partitions):
@@ -58,6 +58,8 @@ async def list_producers(question: Question) -> ProducerPage:
         producers = partition.log.producers
         for entry in list(producers.open_transactions() if only_open else producers.entries()):
             await pace.spend()
+            if only is not None and entry.producer_id != only:
+                continue
             place = partition.index, entry.producer_id
             found[place] = entry
             selection.offer(*place if by_partition else (entry.last_timestamp, *place))
@@ -154,6 +156,7 @@ TOPIC_USER_ROUTES: Final = (
         (
             *paged("-last_write_ms", PRODUCER_ORDERS),
             Parameter("open", "Only those with an open transaction in it.", bool, False),
+            Parameter("producer_id", "Only this one.", int),
         ),
     ),
     Route(

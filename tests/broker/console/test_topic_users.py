@@ -46,6 +46,7 @@ def test_who_writes(broker, monkeypatch):
         assert (newest["transactional_id"], newest["transaction_start_offset"]) == ("shop/1", 7)
         assert before == idempotent
         assert producers(broker, "written", open="true") == [newest]
+        assert producers(broker, "written", producer_id=newest["producer_id"]) == [newest]
         assert producers(broker, "written", sort="partition") == [before, newest]
         same_as_kafka_says(broker, monkeypatch, newest)
     # It is over, and still known by its name.
