@@ -71,7 +71,6 @@ _THINGS: Final = (
     ("topic", "topic"),
     ("group", "group"),
     ("transactional_id", "transactional id"),
-    ("address", "client's address and port"),
 )
 _CLUSTER: Final = Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST)
 

@@ -92,7 +92,6 @@ _FORMAT: Final = "What the text stands for; null is no text at all."
 TOPIC_KIND: Final = "topic"
 GROUP_KIND: Final = "group"
 TRANSACTION_KIND: Final = "transactional_id"
-CONNECTION_KIND: Final = "address"
 
 
 def _topic(operation: Operation, *or_else: tuple[Operation, ResourceType]) -> Check:
@@ -277,8 +276,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         broker.close,
         _cluster(ALTER),
         is_destructive=True,
-        kind=CONNECTION_KIND,
     ),
 )
 
-KINDS: Final = (TOPIC_KIND, GROUP_KIND, TRANSACTION_KIND, CONNECTION_KIND)
+KINDS: Final = (TOPIC_KIND, GROUP_KIND, TRANSACTION_KIND)

@@ -180,7 +180,7 @@ def _laid_out(
 
 
 def guess(topic: str, samples: Sequence[Content | None], pace: ThreadPace) -> str:
-    """Return the format that all samples are in; ``hex`` of what is nothing else."""
+    """Return the format of all samples, else ``text`` if that is most of them, else ``hex``."""
     for name, internal in INTERNAL.items():
         if topic == internal:
             return name
@@ -199,7 +199,8 @@ def guess(topic: str, samples: Sequence[Content | None], pace: ThreadPace) -> st
         return "integer"
     if all(each.size_bytes == _UUID_BYTES for each in some):
         return "uuid"
-    return HEX
+    # What is not text among much that is falls to hex by itself.
+    return TEXT if 2 * sum(map(_looks_like_text, some)) > len(some) else HEX
 
 
 def _looks_like_json(content: Content, pace: ThreadPace) -> bool:

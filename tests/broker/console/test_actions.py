@@ -120,10 +120,10 @@ def test_bodies_that_cannot_be(broker, action):
         assert answer["message"].split(":")[0] in {each.name for each in action.fields}
 
 
-@each_action
+@pytest.mark.parametrize(
+    "action", [each for each in ACTIONS if "{" in each.template], ids=lambda each: each.name
+)
 def test_what_is_not_there_is_not_changed(broker, action):
-    if not action.kind:
-        return
     status, answer = send(broker, action.method, some_path(action), some_body(action))
     assert status in {400, 404, 409}, answer
 

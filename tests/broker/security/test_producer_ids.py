@@ -206,13 +206,18 @@ def test_while_transactional_ids_are_being_loaded_producers_have_to_wait(control
         assert plain(wire, topic, mine) == NONE
 
 
-def test_an_expired_transactional_id_leaves_its_producer_id_to_nobody(controlled):
-    broker, _ = controlled
+def test_an_expired_transactional_id_leaves_its_producer_id_to_nobody():
+    settings = {"transactional_id_expiration_ms": "60000"}
+    with controlled_broker(*RIGHTS, **settings) as (broker, _):
+        expire_one(broker)
+
+
+def expire_one(broker):
     topic = topic_of(broker, "t")
     with Wire(broker.address) as wire:
         producer = RawProducer(wire, "id")
         producer_id = producer.producer_id
-        broker.clock.advance(days=8)
+        broker.clock.advance(minutes=2)
         broker.call(broker.server.transactions.expire_ids)
         assert broker.call(lambda: broker.server.transactions.transaction("id")) is None
         assert plain(wire, topic, producer_id) == NONE

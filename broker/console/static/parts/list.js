@@ -47,7 +47,7 @@ export function List(given) {
     </div>
     ${error && html`<${Problem} error=${error} since=${failedSince} />`}
     ${data && !items.length
-      ? html`<div class="empty">${filter ? html`<p>Nothing here has “${filter}” in its name.</p>` : empty}</div>`
+      ? filter ? html`<div class="empty"><p>Nothing here has “${filter}” in its name.</p></div>` : empty
       : html`<${Table} label=${label} columns=${columns} rows=${items} rowKey=${rowKey} sort=${sort} isOld=${error !== null}
           sorts=${(/** @type {string} */ chosen) => setQuery({ [`${prefix}sort`]: chosen === given.sort ? null : chosen })} />`}
     ${data?.next && rows < LARGEST_PAGE
