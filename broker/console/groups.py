@@ -94,7 +94,7 @@ class Summary(NamedTuple):
 
 async def list_groups(question: Question) -> GroupPage:
     """List groups."""
-    groups = _loaded(question)
+    groups = loaded(question)
     pace, access = question.pace, question.access
     wanted, state = question.text("filter").casefold(), question.text("state")
     selection = question.selection(ORDERS)
@@ -140,14 +140,22 @@ async def row_of(question: Question, machine: GroupShard, group_id: str) -> Grou
 async def lag_of(question: Question, machine: GroupShard, group_id: str) -> Lag:
     """Return the lag of a group over all partitions that are there and may be seen."""
     total = Lag()
-    for name, partitions in list(machine.offsets.of_group(group_id).items()):
-        topic = question.broker.catalogue.topic(name)
-        if topic is None or not question.access.may_see(TOPIC, name):
-            continue
-        for index, committed in list(partitions.items()):
-            await question.pace.spend(PARTITION_UNITS)
-            if index < len(topic.partitions) and committed.is_of(topic.topic_id):
-                total = total.plus(_lag(committed, topic.partitions[index]))
+    for name in list(machine.offsets.of_group(group_id)):
+        total = total.plus(await lag_on(question, machine, group_id, name))
+    return total
+
+
+async def lag_on(question: Question, machine: GroupShard, group_id: str, name: str) -> Lag:
+    """Return the lag of a group on one topic, as far as that is there and may be seen."""
+    total = Lag()
+    topic = question.broker.catalogue.topic(name)
+    if topic is None or not question.access.may_see(TOPIC, name):
+        return total
+    partitions = machine.offsets.of_group(group_id).get(name, {})
+    for index, committed in list(partitions.items()):
+        await question.pace.spend(PARTITION_UNITS)
+        if index < len(topic.partitions) and committed.is_of(topic.topic_id):
+            total = total.plus(_lag(committed, topic.partitions[index]))
     return total
 
 
@@ -166,7 +174,7 @@ def _lag(committed: CommittedOffset, partition: Partition) -> Lag:
     return Lag(max(end - committed.offset, 0), held_back, 1)
 
 
-def _loaded(question: Question) -> Groups:
+def loaded(question: Question) -> Groups:
     """Return the coordinator once it has read its log; raises KafkaError before."""
     groups = question.broker.groups
     if groups.is_coordinator() and groups.is_loading:
@@ -188,7 +196,7 @@ def _machine_that_knows(groups: Groups, group_id: str) -> GroupShard | None:
 
 async def describe_one(question: Question) -> GroupDescription:
     """Describe a group: why it is behind, and who reads what."""
-    groups, group_id = _loaded(question), question.names["group"]
+    groups, group_id = loaded(question), question.names["group"]
     code = groups.refusal(group_id) if groups.is_coordinator() else ErrorCode.NONE
     if code:
         raise KafkaError(code)

@@ -35,6 +35,7 @@ from barnabas.broker.console.pipelines import PIPELINE_ROUTES
 from barnabas.broker.console.records.routes import RECORD_ROUTES
 from barnabas.broker.console.route import Route, is_name
 from barnabas.broker.console.story import STORY_ROUTES
+from barnabas.broker.console.topic_users import TOPIC_USER_ROUTES
 from barnabas.broker.metrics.history import HEAT, NAMES
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -236,6 +237,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *RECORD_ROUTES,
     *EVENT_ROUTES,
     *PIPELINE_ROUTES,
+    *TOPIC_USER_ROUTES,
 )
 
 LIVE: Final = StreamRoute(

@@ -51,7 +51,7 @@ Owners = Mapping[int, "Transaction"]
 
 async def list_transactions(question: Question) -> TransactionPage:
     """List transactional ids."""
-    transactions = _loaded(question)
+    transactions = loaded(question)
     pace, access = question.pace, question.access
     wanted, state = question.text("filter").casefold(), question.text("state")
     only_open = bool(question.values["open"])
@@ -89,7 +89,7 @@ def _of_machine(machine: TransactionTable, *, only_open: bool) -> list[Transacti
 async def describe_one(question: Question) -> TransactionDescription:
     """Describe a transactional id."""
     key = question.names["transactional_id"]
-    transactions = _loaded(question)
+    transactions = loaded(question)
     code = transactions.refusal(key) if transactions.is_coordinator() else ErrorCode.NONE
     if code:
         raise KafkaError(code)
@@ -132,7 +132,7 @@ def _found(transactions: Transactions, key: str) -> Transaction | None:
     return transactions.transaction(key) if transactions.is_coordinator() else None
 
 
-def _loaded(question: Question) -> Transactions:
+def loaded(question: Question) -> Transactions:
     """Return the coordinator once it has read its log; raises KafkaError before."""
     transactions = question.broker.transactions
     if transactions.is_coordinator() and transactions.is_loading:
@@ -171,7 +171,7 @@ def row_of(question: Question, found: Transaction, now_ms: int) -> TransactionRo
 
 async def list_holders(question: Question) -> HolderPage:
     """List the partitions whose readers wait, with whom they wait for."""
-    transactions = _loaded(question)
+    transactions = loaded(question)
     pace, access = question.pace, question.access
     wanted = question.text("filter").casefold()
     selection = question.selection(HOLDER_ORDERS)
@@ -204,7 +204,7 @@ async def list_holders(question: Question) -> HolderPage:
 async def owners_of(question: Question) -> Owners:
     """Return the transactions that are not over, by producer id."""
     owners = {}
-    for machine in _loaded(question).machines:
+    for machine in loaded(question).machines:
         for each in list(machine.open.values()):
             await question.pace.spend()
             owners[each.producer_id] = each

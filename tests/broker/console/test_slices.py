@@ -253,6 +253,8 @@ ASKED = [
     (("topics",), {"sort": "-size_bytes", "limit": "1000"}),
     (("topics",), {"sort": "topic"}),
     (("topics", "large", "partitions"), {"sort": "-held_back", "limit": "1000"}),
+    (("topics", "large", "producers"), {"limit": "1000"}),
+    (("topics", "many-0", "groups"), {"sort": "-lag", "limit": "1000"}),
     (("groups",), {"sort": "group", "limit": "1000"}),
     (("groups",), {"sort": "-members", "filter": "GROUP-0"}),
     (("groups",), {"sort": "-lag_held_back", "limit": "1000"}),

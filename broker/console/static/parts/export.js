@@ -1,65 +1,68 @@
-// Records as lines of JSON, byte for byte: the form that `barnabas produce --input json` reads.
-//
-// What a list shows is laid out and may be cut, so the bytes are asked for one by one.
+// Records as lines of JSON, whole: the form that `barnabas produce --input json` reads.
 
-import { apiPath } from "../shell/api.js";
+import { apiPath, Refused, refusal } from "../shell/api.js";
+import { placeOf } from "./bands.js";
 
-const ASKED_MS = 15_000;
+const NEXT = "Barnabas-Next";
+const ASKED_MS = 30_000;
+const FREED_MS = 60_000;
+const PAGE_ROWS = 500;
 
 /**
- * Save records as a file.
+ * Save the records that are listed as a file, the oldest first; throws Refused, or an Error.
  * @param {string} topic
- * @param {any[]} rows  RecordRows of the API.
+ * @param {Record<string, string | number>} asked  What they were asked for with.
+ * @param {any[]} rows  RecordRows of the API, the oldest first, without markers.
  * @param {(done: number) => void} progress
  */
-export async function save(topic, rows, progress) {
-  const lines = [];
-  for (const row of rows) {
-    if (row.state !== "marker") lines.push(JSON.stringify(await lineOf(topic, row)));
-    progress(lines.length);
+export async function save(topic, asked, rows, progress) {
+  const found = new Map();
+  for (const [partition, listed] of Map.groupBy(rows, (row) => row.partition)) {
+    const wanted = new Set(listed.map(placeOf));
+    // Each partition from the first that is listed on, so that what has come since is not in the way.
+    for await (const line of linesOf(topic, { ...asked, partition, from: `offset:${listed[0].offset}`, order: "oldest" })) {
+      const place = placeIn(line);
+      if (wanted.delete(place)) found.set(place, line);
+      progress(found.size);
+      if (!wanted.size) break;
+    }
+    if (wanted.size) throw new Refused(404, "OFFSET_NOT_AVAILABLE", `${wanted.size} of them are not there any more.`);
   }
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([lines.map((line) => `${line}\n`).join("")], { type: "application/x-ndjson" }));
-  link.download = `${topic}.jsonl`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), ASKED_MS);
+  offer(`${topic}.jsonl`, rows.map((row) => found.get(placeOf(row))));
 }
 
 /**
  * @param {string} topic
- * @param {any} row
+ * @param {Record<string, string | number>} asked
  */
-async function lineOf(topic, row) {
-  const parts = ["topics", topic, "partitions", String(row.partition), "records", String(row.offset), "raw"];
-  const headers = [];
-  for (let at = 0; at < row.header_count; at += 1) {
-    const shown = row.headers[at];
-    // In a list there are only the first of many headers, and their names cannot be asked for.
-    if (shown === undefined) throw new Error(`The record at ${row.partition}:${row.offset} has too many headers to be saved from here.`);
-    headers.push({ key: shown.name, value: shown.value === null ? null : await bytesOf(parts, `header:${at}`) });
-  }
-  return {
-    topic,
-    partition: row.partition,
-    offset: row.offset,
-    timestamp: row.timestamp_ms,
-    key: row.key === null ? null : await bytesOf(parts, "key"),
-    value: row.value === null ? null : await bytesOf(parts, "value"),
-    headers,
-  };
+async function* linesOf(topic, asked) {
+  let after = "";
+  do {
+    const target = apiPath(["topics", topic, "records", "export"], { ...asked, limit: PAGE_ROWS, after });
+    const answer = await fetch(target, { signal: AbortSignal.timeout(ASKED_MS) });
+    if (!answer.ok) throw await refusal(answer);
+    yield* (await answer.text()).split("\n").filter(Boolean);
+    after = answer.headers.get(NEXT) ?? "";
+  } while (after);
 }
 
 /**
- * @param {string[]} parts
- * @param {string} part
+ * The partition and offset of a line: they stand in it before anything that somebody has written.
+ * @param {string} line
  */
-async function bytesOf(parts, part) {
-  const answer = await fetch(apiPath(parts, { part }), { signal: AbortSignal.timeout(ASKED_MS) });
-  if (!answer.ok) throw new Error(`It could not be read: ${answer.status}.`);
-  const bytes = new Uint8Array(await answer.arrayBuffer());
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return { base64: btoa(Array.from(bytes, (each) => String.fromCharCode(each)).join("")) };
-  }
+function placeIn(line) {
+  const found = /"partition": (\d+), "offset": (\d+)/.exec(line);
+  return found ? `${found[1]}:${found[2]}` : "";
+}
+
+/**
+ * @param {string} name
+ * @param {string[]} lines
+ */
+function offer(name, lines) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob(lines.map((line) => `${line}\n`), { type: "application/x-ndjson" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), FREED_MS);
 }

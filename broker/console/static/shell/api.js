@@ -57,8 +57,11 @@ export async function ask(target, { method = "GET", body, signal: aborted } = {}
   throw await refusal(answer);
 }
 
-/** @param {Response} answer */
-async function refusal(answer) {
+/**
+ * Why it was not done.
+ * @param {Response} answer
+ */
+export async function refusal(answer) {
   if (answer.status === 401) needsLogin.value = true;
   const text = await answer.text();
   try {

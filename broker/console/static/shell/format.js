@@ -112,3 +112,12 @@ export function difference(more, less) {
   if (more === null || more === undefined || less === null || less === undefined) return null;
   return String(BigInt(more) - BigInt(less));
 }
+
+/**
+ * Two numbers together, exact beyond 2^53.
+ * @param {string | number} one
+ * @param {string | number} other
+ */
+export function sum(one, other) {
+  return String(BigInt(one) + BigInt(other));
+}

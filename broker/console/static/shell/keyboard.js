@@ -36,6 +36,8 @@ const CHORD_MS = 1500;
 export const isHelpShown = signal(false);
 /** @type {(() => void) | null} */
 let copies = null;
+/** @type {((step: number) => boolean) | null} */
+let moves = null;
 let chordUntil = 0;
 
 /**
@@ -46,8 +48,17 @@ export function copyWith(copying) {
   copies = copying;
 }
 
+/**
+ * Say what `j` and `k` do while something is open; false where they move the focus as everywhere.
+ * @param {((step: number) => boolean) | null} moving
+ */
+export function moveWith(moving) {
+  moves = moving;
+}
+
 /** @param {number} step */
 function moveRow(step) {
+  if (moves?.(step)) return;
   const rows = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("tr[data-row] :is(a, button)[data-open]")]);
   if (!rows.length) return;
   const at = rows.findIndex((each) => each.closest("tr")?.contains(document.activeElement));

@@ -1,0 +1,112 @@
+"""Who writes and reads a topic, by clients of other people."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from barnabas.testing import Broker
+from tests.broker.cli.inline import Shell
+from tests.broker.console.asking import HTTP, fetch
+from tests.broker.console.test_views import commit, open_transaction
+
+
+@pytest.fixture(scope="module")
+def broker():
+    config = {**HTTP, "transaction.state.log.num.partitions": "3"}
+    with Broker(config=config) as running:
+        running.port = running.address[1]
+        yield running
+
+
+def producers(broker, topic, **query):
+    return fetch(broker, "topics", topic, "producers", **query)["items"]
+
+
+def write(broker, topic, records, partition=0, **config):
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **config})
+    for number in range(records):
+        producer.produce(topic, str(number), partition=partition)
+    assert producer.flush(30) == 0
+
+
+def test_who_writes(broker, monkeypatch):
+    broker.create_topic("written", partitions=2)
+    assert producers(broker, "written") == []
+    write(broker, "written", 3)  # Without an id there is nothing to remember.
+    assert producers(broker, "written") == []
+    write(broker, "written", 4, **{"enable.idempotence": True})
+    (idempotent,) = producers(broker, "written")
+    assert idempotent["transactional_id"] is None
+    assert idempotent["transaction_start_offset"] is None
+    assert (idempotent["last_sequence"], idempotent["last_offset"]) == (3, 6)
+    with open_transaction(broker, "shop/1", "written", 5):
+        newest, before = producers(broker, "written")
+        assert (newest["transactional_id"], newest["transaction_start_offset"]) == ("shop/1", 7)
+        assert before == idempotent
+        assert producers(broker, "written", open="true") == [newest]
+        assert producers(broker, "written", producer_id=newest["producer_id"]) == [newest]
+        assert producers(broker, "written", sort="partition") == [before, newest]
+        same_as_kafka_says(broker, monkeypatch, newest)
+    # It is over, and still known by its name.
+    ended = producers(broker, "written")[0]
+    assert (ended["transactional_id"], ended["transaction_start_offset"]) == ("shop/1", None)
+    assert producers(broker, "written", open="true") == []
+
+
+def same_as_kafka_says(broker, monkeypatch, row):
+    """What DescribeProducers answers, as the command line has it."""
+    shell = Shell(monkeypatch, broker.bootstrap_servers)
+    (found,) = shell("transactions", "holders", "-t", "written", "--format", "json").json
+    (transaction,) = found["transactions"]
+    assert str(transaction["producer_id"]) == row["producer_id"]
+    assert transaction["producer_epoch"] == row["producer_epoch"]
+    assert transaction["start_offset"] == row["transaction_start_offset"]
+
+
+def test_pages_of_producers_go_on(broker):
+    broker.create_topic("many", partitions=3)
+    for partition in range(3):
+        for _ in range(2):
+            write(broker, "many", 1, partition, **{"enable.idempotence": True})
+    for sort in ("partition", "-last_write_ms"):
+        places, after = [], {}
+        while True:
+            page = fetch(broker, "topics", "many", "producers", sort=sort, limit=4, **after)
+            places += [(each["partition"], each["producer_id"]) for each in page["items"]]
+            if page["next"] is None:
+                break
+            after = {"after": page["next"]}
+        assert len(places) == len(set(places)) == 6
+
+
+def test_which_groups_read(broker):
+    broker.create_topic("read", partitions=2)
+    broker.create_topic("else")
+    assert fetch(broker, "topics", "read", "groups")["items"] == []
+    write(broker, "read", 10)
+    commit(broker, "a/b", "read", 4)
+    commit(broker, "behind", "read", 0)
+    commit(broker, "behind", "else", 0)
+    commit(broker, "elsewhere", "else", 0)
+    with open_transaction(broker, "shop-2", "read", 5):
+        page = fetch(broker, "topics", "read", "groups", sort="-lag")
+        assert [each["group"] for each in page["items"]] == ["behind", "a/b"]
+        lags = [
+            (each["lag"], each["lag_readable"], each["lag_held_back"]) for each in page["items"]
+        ]
+        assert lags == [(15, 10, 5), (11, 6, 5)]
+    (found,) = fetch(broker, "topics", "read", "groups", filter="A/")["items"]
+    assert (found["group"], found["partitions"], found["state"]) == ("a/b", 1, "Empty")
+
+
+def test_offsets_of_a_topic_that_was_deleted_are_of_another(broker):
+    broker.create_topic("again")
+    commit(broker, "old", "again", 0)
+    assert fetch(broker, "topics", "again", "groups")["items"]
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    for each in admin.delete_topics(["again"]).values():
+        each.result(30)
+    broker.create_topic("again")
+    assert fetch(broker, "topics", "again", "groups")["items"] == []
