@@ -38,14 +38,13 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.protocol.records import Record, encode_batch
+from barnabas.protocol.versions import PRODUCE_BY_NAME
 
 _VERBS: Final = {
     "produce": "Write records as fast as the broker takes them",
     "consume": "Read a topic from its beginning as fast as it comes",
 }
 IN_FLIGHT: Final = 5
-PRODUCE_BY_NAME: Final = 12
-"""The last version of Produce that names topics; later ones want ids."""
 DEFAULT_SECONDS: Final = 10.0
 _LOOK_S: Final = 0.1
 """How long a signal may wait to be seen."""

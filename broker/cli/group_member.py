@@ -50,6 +50,7 @@ from barnabas.protocol.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
+from barnabas.protocol.versions import OFFSET_COMMIT_BY_NAME
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -58,8 +59,6 @@ SESSION_TIMEOUT_MS: Final = 45_000
 HEARTBEAT_SECONDS: Final = 3.0
 JOIN_SECONDS_MAX: Final = 600.0
 """How long others may take to come to a rebalance: theirs is the time-out that counts."""
-OFFSET_COMMIT_BY_NAME: Final = 9
-"""The last version of OffsetCommit that names topics; later ones want ids."""
 
 _PAUSE_SECONDS: Final = 0.02
 _PROTOCOL_TYPE: Final = "consumer"

@@ -49,9 +49,7 @@ from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
-
-OFFSET_COMMIT_BY_NAME = 9
-"""The last version of OffsetCommit that names topics; later ones want ids."""
+from barnabas.protocol.versions import OFFSET_COMMIT_BY_NAME
 
 _UNCOMMITTED = "read_uncommitted"
 _VERBS = {

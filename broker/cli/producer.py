@@ -35,10 +35,9 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.protocol.partitioning import partition_of
 from barnabas.protocol.records import Record, encode_batch, increment_sequence
+from barnabas.protocol.versions import PRODUCE_BY_NAME
 
 ALL, LEADER, NO_ACKS = -1, 1, 0
-PRODUCE_BY_NAME = 12
-"""The last version of Produce that names topics; later ones want ids."""
 
 _BATCH_BYTES_MAX = 512 * 1024
 _BATCH_RECORDS_MAX = 5_000

@@ -8,8 +8,6 @@ it without a look.
 
 from __future__ import annotations
 
-from typing import Final
-
 from barnabas.broker.cli.cluster_view import Cluster, Partition, check
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.group_view import coordinators
@@ -22,21 +20,10 @@ from barnabas.broker.cli.transaction_view import (
     open_transactions,
 )
 from barnabas.broker.client.brokers import TRANSACTION
-from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from barnabas.protocol.messages.write_txn_markers import (
-    WRITE_TXN_MARKERS,
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-)
-
-INIT_PRODUCER_ID_STABLE: Final = 5
-"""The last version of InitProducerId that asks for nothing but a new epoch."""
-
-_TIMEOUT_MS: Final = 60_000
-"""What producers get that do not say one: more might be more than the broker allows by now."""
-_CLASSIC: Final = 0
-"""An operator's marker carries the epoch of the data."""
+from barnabas.protocol.ending_transactions import abort_marker, fencing
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
+from barnabas.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
+from barnabas.protocol.versions import INIT_PRODUCER_ID_STABLE
 
 
 def check_open(transaction: Transaction) -> None:
@@ -52,7 +39,7 @@ def check_open(transaction: Transaction) -> None:
 def abort_everywhere(cluster: Cluster, transaction: Transaction) -> None:
     """Fence the producer of a transactional id; raises Rejected while that is under way."""
     key = transaction.transactional_id
-    request = InitProducerIdRequest(key, min(transaction.timeout_ms, _TIMEOUT_MS))
+    request = fencing(key, transaction.timeout_ms)
     node_id = coordinators(cluster, [key], TRANSACTION)[key]
     answer = cluster.node(node_id).ask(INIT_PRODUCER_ID, request, INIT_PRODUCER_ID_STABLE)
     check(key, answer.error_code)
@@ -62,17 +49,15 @@ def abort_hanging(cluster: Cluster, partition: Partition, start_offset: int) -> 
     """Write the marker that ends a transaction which no coordinator knows; raises CommandError."""
     hanging = _hanging(cluster, partition, start_offset)
     producer = hanging.producer
-    marker = WritableTxnMarker(
-        producer.producer_id,
-        producer.producer_epoch,
-        transaction_result=False,
-        topics=[WritableTxnMarkerTopic(partition.topic, [partition.number])],
-        # As Kafka's tool: that of the last marker, so that it is not taken for an older one.
-        coordinator_epoch=max(producer.coordinator_epoch, 0),
-        transaction_version=_CLASSIC,
+    request = abort_marker(
+        partition.topic,
+        partition.number,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        coordinator_epoch=producer.coordinator_epoch,
     )
     broker = cluster.node(partition.leader_id)
-    for answer in broker.ask(WRITE_TXN_MARKERS, WriteTxnMarkersRequest([marker])).markers:
+    for answer in broker.ask(WRITE_TXN_MARKERS, request).markers:
         for topic in answer.topics:
             for each in topic.partitions:
                 check(partition_text((topic.name, each.partition_index)), each.error_code)

@@ -21,7 +21,7 @@ from barnabas.broker.console.shapes import (
     GroupRow,
     TopicPartitions,
 )
-from barnabas.broker.console.transactions import open_on, owners_of
+from barnabas.broker.console.transactions import open_on
 from barnabas.coordinator.groups.classic import ClassicGroup
 from barnabas.coordinator.groups.consumer.embedded import given
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
@@ -32,8 +32,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.console.paging import Selection
-    from barnabas.broker.console.questions import Question
-    from barnabas.broker.console.transactions import Owners
+    from barnabas.broker.console.questions import ConsoleRequest, Question
     from barnabas.broker.coordination.groups import Groups
     from barnabas.broker.topics.topic import Partition
     from barnabas.coordinator.groups.consumer.member import Partitions
@@ -174,12 +173,24 @@ def _lag(committed: CommittedOffset, partition: Partition) -> Lag:
     return Lag(max(end - committed.offset, 0), held_back, 1)
 
 
-def loaded(question: Question) -> Groups:
+def loaded(request: ConsoleRequest) -> Groups:
     """Return the coordinator once it has read its log; raises KafkaError before."""
-    groups = question.broker.groups
+    groups = request.broker.groups
     if groups.is_coordinator() and groups.is_loading:
         raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     return groups
+
+
+def machine_of(request: ConsoleRequest) -> GroupShard | None:
+    """Return the machine of the group that a path names; None where there is no such group.
+
+    Raises KafkaError where that cannot be said.
+    """
+    groups, group_id = loaded(request), request.names["group"]
+    code = groups.refusal(group_id) if groups.is_coordinator() else ErrorCode.NONE
+    if code:
+        raise KafkaError(code)
+    return _machine_that_knows(groups, group_id)
 
 
 def _machine_that_knows(groups: Groups, group_id: str) -> GroupShard | None:
@@ -196,11 +207,7 @@ def _machine_that_knows(groups: Groups, group_id: str) -> GroupShard | None:
 
 async def describe_one(question: Question) -> GroupDescription:
     """Describe a group: why it is behind, and who reads what."""
-    groups, group_id = loaded(question), question.names["group"]
-    code = groups.refusal(group_id) if groups.is_coordinator() else ErrorCode.NONE
-    if code:
-        raise KafkaError(code)
-    machine = _machine_that_knows(groups, group_id)
+    group_id, machine = question.names["group"], machine_of(question)
     if machine is None:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
     group = machine.groups.get(group_id)
@@ -312,12 +319,11 @@ class _GroupView:
             await question.pace.spend(PARTITION_UNITS)
             if index not in self._offsets.get(topic, {}):
                 self._offer(selection, sort, topic, index)
-        open_transactions = await owners_of(question)
         page, following = selection.page()
         rows = []
         for place in page:
             await question.pace.spend(ROW_UNITS)
-            rows.append(self._row(str(place[-2]), int(place[-1]), open_transactions))
+            rows.append(self._row(str(place[-2]), int(place[-1])))
         return tuple(rows), following
 
     def _offer(self, selection: Selection, sort: str, topic: str, index: int) -> None:
@@ -340,14 +346,13 @@ class _GroupView:
         partition = self._question.broker.catalogue.partition(topic, index)
         return None if committed is None or partition is None else _lag(committed, partition)
 
-    def _row(self, topic: str, index: int, open_transactions: Owners) -> GroupPartition:
+    def _row(self, topic: str, index: int) -> GroupPartition:
         question = self._question
         committed, lag = self._committed_at(topic, index), self._lag_at(topic, index)
         partition = question.broker.catalogue.partition(topic, index)
         holder = None
         if partition is not None and question.access.may_see(TOPIC, topic, READ):
-            held = open_on(question, partition, open_transactions, self._now_ms)
-            holder = next(held, None)
+            holder = next(open_on(question, partition, self._now_ms), None)
         log = None if partition is None else partition.log
         return GroupPartition(
             topic,

@@ -57,6 +57,22 @@ def check_serving(broker: ObservedBroker) -> None:
         raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the broker recovers: see /readyz")
 
 
+class ConsoleRequest(Protocol):
+    """What a request to look and one to change something have in common."""
+
+    @property
+    def broker(self) -> ObservedBroker:
+        """Return whom it asks."""
+
+    @property
+    def access(self) -> Access:
+        """Return as what kind of client."""
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Return the parts of the path that stand for something."""
+
+
 class FindsWorst(Protocol):
     """What knows the worst groups and partitions (broker/console/worst.py)."""
 

@@ -6,7 +6,7 @@ Who reads without a group is in the list of readers (clients.py).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import (
@@ -65,25 +65,16 @@ async def list_producers(question: Question) -> ProducerPage:
             selection.offer(*place if by_partition else (entry.last_timestamp, *place))
     page, following = selection.page()
     shown = [(int(place[-2]), found[int(place[-2]), int(place[-1])]) for place in page]
-    names = await _names(question, {entry.producer_id for _, entry in shown})
+    coordinator = transactions.loaded(question)
     rows = []
     for index, entry in shown:
         await pace.spend(ROW_UNITS)
-        rows.append(_row(index, entry, names.get(entry.producer_id)))
+        owner = coordinator.transaction_of_producer(entry.producer_id)
+        name = None if owner is None else owner.transactional_id
+        is_seen = name is not None and question.access.may_see(TRANSACTIONAL_ID, name)
+        rows.append(_row(index, entry, name if is_seen else None))
     await question.broker.transactions.durable()  # Whose ids they are (C14).
     return ProducerPage(question.now_ms, following, topic.name, tuple(rows))
-
-
-async def _names(question: Question, producer_ids: Collection[int]) -> Mapping[int, str]:
-    """Return the transactional ids of producers, those that may be seen."""
-    found = {}
-    for machine in transactions.loaded(question).machines if producer_ids else ():
-        for each in list(machine.transactions.values()):
-            await question.pace.spend()
-            name = each.transactional_id
-            if each.producer_id in producer_ids and question.access.may_see(TRANSACTIONAL_ID, name):
-                found[each.producer_id] = name
-    return found
 
 
 def _row(partition: int, entry: ProducerEntry, transactional_id: str | None) -> ProducerRow:

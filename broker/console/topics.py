@@ -22,7 +22,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.console.pacing import Pace
-    from barnabas.broker.console.questions import Question
+    from barnabas.broker.console.questions import ConsoleRequest, Question
     from barnabas.broker.topics.topic import Partition, Topic
 
 REPLICAS: Final = 1
@@ -121,9 +121,9 @@ async def list_partitions(question: Question) -> PartitionPage:
     return PartitionPage(question.now_ms, following, topic.name, tuple(rows))
 
 
-def topic_of(question: Question) -> Topic:
+def topic_of(request: ConsoleRequest) -> Topic:
     """Return the topic that a path names; raises KafkaError."""
-    topic = question.broker.catalogue.topic(question.names["topic"])
+    topic = request.broker.catalogue.topic(request.names["topic"])
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such topic")
     return topic

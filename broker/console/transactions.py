@@ -24,11 +24,12 @@ from barnabas.coordinator.transactions.state import NEVER_MS, STORABLE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.broker.console.questions import Question
+    from barnabas.broker.console.questions import ConsoleRequest, Question
     from barnabas.broker.coordination.transactions import Transactions
     from barnabas.broker.topics.topic import Partition
     from barnabas.coordinator.transactions.state import Transaction
     from barnabas.coordinator.transactions.transaction_table import TransactionTable
+    from barnabas.storage.producer_entry import ProducerEntry
 
 STATES: Final = tuple(sorted(state.kafka_name for state in STORABLE))
 ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
@@ -42,8 +43,6 @@ HOLDER_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
 }
 HOLDERS_SHOWN: Final = 10
 """Open transactions that are shown of one partition."""
-
-Owners = Mapping[int, "Transaction"]
 
 
 # ----------------------------------------------------------------------------- transactional ids
@@ -88,14 +87,8 @@ def _of_machine(machine: TransactionTable, *, only_open: bool) -> list[Transacti
 
 async def describe_one(question: Question) -> TransactionDescription:
     """Describe a transactional id."""
-    key = question.names["transactional_id"]
-    transactions = loaded(question)
-    code = transactions.refusal(key) if transactions.is_coordinator() else ErrorCode.NONE
-    if code:
-        raise KafkaError(code)
-    found = _found(transactions, key)
-    if found is None:
-        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+    transactions, found = question.broker.transactions, transaction_of(question)
+    key = found.transactional_id
     now_ms = question.now_ms
     row = row_of(question, found, now_ms)
     partitions: Collection[tuple[str, int]] = found.partitions
@@ -132,9 +125,21 @@ def _found(transactions: Transactions, key: str) -> Transaction | None:
     return transactions.transaction(key) if transactions.is_coordinator() else None
 
 
-def loaded(question: Question) -> Transactions:
+def transaction_of(request: ConsoleRequest) -> Transaction:
+    """Return what is known of the transactional id that a path names; raises KafkaError."""
+    key, transactions = request.names["transactional_id"], loaded(request)
+    code = transactions.refusal(key) if transactions.is_coordinator() else ErrorCode.NONE
+    if code:
+        raise KafkaError(code)
+    found = _found(transactions, key)
+    if found is None:
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+    return found
+
+
+def loaded(request: ConsoleRequest) -> Transactions:
     """Return the coordinator once it has read its log; raises KafkaError before."""
-    transactions = question.broker.transactions
+    transactions = request.broker.transactions
     if transactions.is_coordinator() and transactions.is_loading:
         raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     return transactions
@@ -189,40 +194,35 @@ async def list_holders(question: Question) -> HolderPage:
                 selection.offer(held_back, topic.name, partition.index)
             elif held_back:
                 selection.offer(topic.name, partition.index)
-    owners = await owners_of(question)
     page, following = selection.page()
     rows, now_ms = [], question.now_ms
     for place in page:
         await pace.spend(ROW_UNITS * HOLDERS_SHOWN)
         found = catalogue.partition(str(place[-2]), int(place[-1]))
         if found is not None:
-            rows.append(_held(question, found, owners, now_ms))
+            rows.append(_held(question, found, now_ms))
     await transactions.durable()
     return HolderPage(now_ms, following, tuple(rows))
 
 
-async def owners_of(question: Question) -> Owners:
-    """Return the transactions that are not over, by producer id."""
-    owners = {}
-    for machine in loaded(question).machines:
-        for each in list(machine.open.values()):
-            await question.pace.spend()
-            owners[each.producer_id] = each
-    return owners
+def owner_of(
+    transactions: Transactions, partition: Partition, entry: ProducerEntry
+) -> Transaction | None:
+    """Return the transaction that a partition's open one is part of; None of one that hangs.
+
+    Its markers carry its epoch or the next one, and end whatever has no later one.
+    """
+    found = transactions.transaction_of_producer(entry.producer_id)
+    if found is None or found.state.is_idle or entry.epoch > found.producer_epoch:
+        return None
+    return found if partition.topic_partition in found.partitions else None
 
 
-def open_on(
-    question: Question, partition: Partition, owners: Owners, now_ms: int
-) -> Iterator[OpenTransaction]:
-    """Yield what is open on a partition, in the order in which it began."""
-    access = question.access
+def open_on(question: Question, partition: Partition, now_ms: int) -> Iterator[OpenTransaction]:
+    """Yield what is open on a partition, in the order in which it began; raises KafkaError."""
+    access, transactions = question.access, loaded(question)
     for entry in partition.log.producers.open_transactions():
-        owner = owners.get(entry.producer_id)
-        # Its markers carry its epoch or the next one, and end whatever has no later one.
-        if owner is not None and (
-            partition.topic_partition not in owner.partitions or entry.epoch > owner.producer_epoch
-        ):
-            owner = None
+        owner = owner_of(transactions, partition, entry)
         is_seen = owner is not None and access.may_see(TRANSACTIONAL_ID, owner.transactional_id)
         yield OpenTransaction(
             entry.transaction_first_offset,
@@ -234,7 +234,7 @@ def open_on(
         )
 
 
-def _held(question: Question, partition: Partition, owners: Owners, now_ms: int) -> HeldPartition:
+def _held(question: Question, partition: Partition, now_ms: int) -> HeldPartition:
     log = partition.log
     return HeldPartition(
         partition.topic.name,
@@ -243,5 +243,5 @@ def _held(question: Question, partition: Partition, owners: Owners, now_ms: int)
         log.high_watermark,
         log.high_watermark - log.last_stable_offset,
         log.producers.open_count,
-        tuple(islice(open_on(question, partition, owners, now_ms), HOLDERS_SHOWN)),
+        tuple(islice(open_on(question, partition, now_ms), HOLDERS_SHOWN)),
     )

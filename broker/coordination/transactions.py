@@ -141,6 +141,12 @@ class Transactions:
         """What is known of a transactional id; ask ``refusal`` first."""
         return self.log.shard_of(transactional_id).machine.transactions.get(transactional_id)
 
+    def transaction_of_producer(self, producer_id: int) -> Transaction | None:
+        """What is known of the transactional id whose producer has this producer id."""
+        transactional_id = self._producer_ids.get(producer_id)
+        found = None if transactional_id is None else self.transaction(transactional_id)
+        return found if found is not None and found.producer_id == producer_id else None
+
     def awaiting_markers(self, transactional_id: str) -> list[TopicPartition]:
         """The partitions that a decided transaction still owes a marker."""
         return self.log.shard_of(transactional_id).machine.awaiting_markers(transactional_id)

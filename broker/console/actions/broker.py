@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.topics import alter
+from barnabas.broker.topics.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.network.connection import Connection
-
-BROKER_RESOURCE: Final = 4
 
 
 async def plan_configure(command: Command) -> Plan:
@@ -36,7 +35,7 @@ async def configure(command: Command, _: Plan) -> None:
 
 async def _configure(command: Command, *, validate_only: bool) -> None:
     name = str(command.broker.node_id)
-    await alter(command, BROKER_RESOURCE, name, "configs", validate_only=validate_only)
+    await alter(command, ResourceType.BROKER, name, "configs", validate_only=validate_only)
 
 
 async def plan_close(command: Command) -> Plan:

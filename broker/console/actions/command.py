@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from barnabas.broker.console.actions.wire import WireClient
 from barnabas.broker.console.questions import ObservedBroker
+from barnabas.broker.console.topics import topic_of
 from barnabas.broker.security.operations import ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -67,10 +68,7 @@ class Command:
 
     def topic(self) -> Topic:
         """Return the topic that the path names; raises KafkaError."""
-        found = self.broker.catalogue.topic(self.names["topic"])
-        if found is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such topic")
-        return found
+        return topic_of(self)
 
 
 def invalid(words: str) -> KafkaError:

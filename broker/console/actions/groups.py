@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from barnabas.broker.console.actions.command import Command, Conflict, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.wire import check
+from barnabas.broker.console.groups import machine_of
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.list_offsets import (
@@ -30,12 +31,8 @@ from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from barnabas.protocol.versions import OFFSET_COMMIT_BY_NAME
 
-if TYPE_CHECKING:
-    from barnabas.coordinator.groups.shard import GroupShard
-
-OFFSET_COMMIT_BY_NAME: Final = 9
-"""The last version of OffsetCommit that names topics; later ones want ids."""
 CHANGES_SHOWN: Final = 1000
 
 Offsets = dict[tuple[str, int], int]
@@ -189,7 +186,7 @@ def _chosen(command: Command, old: Offsets) -> list[tuple[str, int]]:
 async def plan_delete(command: Command) -> Plan:
     """Say which group would be gone."""
     old = _offsets(command, is_idle=True)
-    if not _is_there(command):
+    if machine_of(command) is None:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
     words = f"delete the group {command.names['group']} and its offsets"
     return Plan(words, {"offsets": len(old)}, _gone(old), tuple(sorted(old.items())))
@@ -240,31 +237,14 @@ def _gone(old: Mapping[tuple[str, int], int]) -> tuple[Change, ...]:
 # ------------------------------------------------------------------------------- what there is
 
 
-def _machine(command: Command) -> GroupShard:
-    groups, group_id = command.broker.groups, command.names["group"]
-    if groups.is_loading:
-        raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    code = groups.refusal(group_id)
-    if code:
-        raise KafkaError(code)
-    return groups.machine_of(group_id)
-
-
-def _is_there(command: Command) -> bool:
-    if not command.broker.groups.is_coordinator():
-        return False
-    machine, group_id = _machine(command), command.names["group"]
-    return group_id in machine.groups or machine.offsets.knows(group_id)
-
-
 def _offsets(command: Command, *, is_idle: bool = False) -> Offsets:
     """Return what a group has committed for topics that the user may see.
 
     Raises KafkaError if it has members and may not have.
     """
-    if not command.broker.groups.is_coordinator():
+    machine, group_id = machine_of(command), command.names["group"]
+    if machine is None:
         return {}
-    machine, group_id = _machine(command), command.names["group"]
     group = machine.groups.get(group_id)
     if is_idle and group is not None and group.members:
         count = len(group.members)

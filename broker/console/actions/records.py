@@ -20,9 +20,8 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.protocol.partitioning import partition_of
 from barnabas.protocol.records import Record, encode_batch
+from barnabas.protocol.versions import PRODUCE_BY_NAME
 
-PRODUCE_BY_NAME: Final = 12
-"""The last version of Produce that names topics; later ones want ids."""
 FORMATS: Final = ("text", "json", "hex", "base64", "null")
 _ALL: Final = -1
 _TIMEOUT_MS: Final = 30_000

@@ -9,6 +9,8 @@ from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.wire import check
 from barnabas.broker.console.topics import add_up
+from barnabas.broker.handlers.alter_configs import ConfigOperation
+from barnabas.broker.topics.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
@@ -42,10 +44,9 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 if TYPE_CHECKING:
     from barnabas.broker.topics.topic import Partition
 
-TOPIC_RESOURCE: Final = 2
-_SET, _DELETE = 0, 1
 _HIGH_WATERMARK: Final = -1
 _DEFAULT: Final = -1
+SET, DELETE = ConfigOperation.SET, ConfigOperation.DELETE
 
 
 # ----------------------------------------------------------------------------------------- create
@@ -112,16 +113,16 @@ async def configure(command: Command, _: Plan) -> None:
 
 async def _configure(command: Command, *, validate_only: bool) -> None:
     await alter(
-        command, TOPIC_RESOURCE, command.topic().name, "configs", validate_only=validate_only
+        command, ResourceType.TOPIC, command.topic().name, "configs", validate_only=validate_only
     )
 
 
 async def alter(
-    command: Command, resource_type: int, name: str, field: str, *, validate_only: bool
+    command: Command, resource_type: ResourceType, name: str, field: str, *, validate_only: bool
 ) -> None:
     """Set what has a value, delete what has none; raises KafkaError."""
     configs = [
-        AlterableConfig(key, _DELETE if value is None else _SET, value)
+        AlterableConfig(key, DELETE if value is None else SET, value)
         for key, value in command.entries(field).items()
     ]
     resource = AlterConfigsResource(resource_type, name, configs)
@@ -185,7 +186,8 @@ async def delete(command: Command, _: Plan) -> None:
 async def plan_delete_records(command: Command) -> Plan:
     """Say which records would be gone."""
     topic, changes, gone = command.topic(), [], 0
-    for partition, offset in _first_kept(command):
+    chosen = _first_kept(command)
+    for partition, offset in chosen:
         log = partition.log
         end = log.high_watermark if offset == _HIGH_WATERMARK else offset
         if end > log.high_watermark:
@@ -195,7 +197,7 @@ async def plan_delete_records(command: Command) -> Plan:
         gone += end - log.log_start_offset
         what = f"{topic.name}-{partition.index}"
         changes.append(Change(what, str(log.log_start_offset), str(end), "its first offset"))
-    starts = tuple(partition.log.log_start_offset for partition, _ in _first_kept(command))
+    starts = tuple(partition.log.log_start_offset for partition, _ in chosen)
     words = f"delete records of {topic.name} for good"
     return Plan(words, {"offsets": gone}, tuple(changes), (topic.topic_id, starts))
 

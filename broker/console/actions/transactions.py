@@ -7,33 +7,24 @@ transaction that it still knows: there it is refused.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, denied
 from barnabas.broker.console.actions.command import Command, Conflict, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.wire import check
+from barnabas.broker.console.transactions import loaded, owner_of, transaction_of
 from barnabas.coordinator.transactions.state import State
+from barnabas.protocol.ending_transactions import abort_marker, fencing
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from barnabas.protocol.messages.write_txn_markers import (
-    WRITE_TXN_MARKERS,
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-)
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
+from barnabas.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
+from barnabas.protocol.versions import INIT_PRODUCER_ID_STABLE
 
 if TYPE_CHECKING:
     from barnabas.broker.topics.topic import Partition
     from barnabas.coordinator.transactions.state import Transaction
     from barnabas.storage.producer_entry import ProducerEntry
-
-INIT_PRODUCER_ID_STABLE: Final = 5
-"""The last version of InitProducerId that asks for nothing but a new epoch."""
-_TIMEOUT_MS: Final = 60_000
-"""What producers get that do not say one: more might be more than the broker allows by now."""
-_CLASSIC: Final = 0
-"""An operator's marker carries the epoch of the data."""
 
 
 async def plan_abort(command: Command) -> Plan:
@@ -70,8 +61,7 @@ async def abort(command: Command, plan: Plan) -> None:
     # Nothing comes in between this look and the request: it is handled in the same turn.
     if _basis(found) != plan.basis:
         raise Conflict
-    timeout_ms = min(found.timeout_ms, _TIMEOUT_MS)
-    request = InitProducerIdRequest(found.transactional_id, timeout_ms)
+    request = fencing(found.transactional_id, found.timeout_ms)
     answer = await command.wire.ask(INIT_PRODUCER_ID, request, INIT_PRODUCER_ID_STABLE)
     # Its markers are under way: the answer says no more than that the epoch cannot be given yet.
     if answer.error_code != ErrorCode.CONCURRENT_TRANSACTIONS:
@@ -79,12 +69,9 @@ async def abort(command: Command, plan: Plan) -> None:
 
 
 def _open_transaction(command: Command) -> Transaction:
-    key, transactions = command.names["transactional_id"], command.broker.transactions
-    if transactions.is_loading:
-        raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    found = transactions.transaction(key) if transactions.is_coordinator() else None
-    if found is None:
-        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+    """Return a transaction that is not decided yet; raises KafkaError."""
+    found = transaction_of(command)
+    key = found.transactional_id
     if found.state.is_decided:
         words = f"{key} is decided ({found.state.kafka_name}): its markers are being written"
         raise KafkaError(ErrorCode.INVALID_TXN_STATE, words)
@@ -115,17 +102,14 @@ async def plan_abort_hanging(command: Command) -> Plan:
 async def abort_hanging(command: Command, _: Plan) -> None:
     """Write the marker that ends it."""
     partition, entry = _hanging(command)
-    topic = WritableTxnMarkerTopic(partition.topic.name, [partition.index])
-    marker = WritableTxnMarker(
-        entry.producer_id,
-        entry.epoch,
-        transaction_result=False,
-        topics=[topic],
-        # As Kafka's tool: that of the last marker, so that it is not taken for an older one.
-        coordinator_epoch=max(entry.coordinator_epoch, 0),
-        transaction_version=_CLASSIC,
+    request = abort_marker(
+        partition.topic.name,
+        partition.index,
+        producer_id=entry.producer_id,
+        producer_epoch=entry.epoch,
+        coordinator_epoch=entry.coordinator_epoch,
     )
-    answer = await command.wire.ask(WRITE_TXN_MARKERS, WriteTxnMarkersRequest([marker]))
+    answer = await command.wire.ask(WRITE_TXN_MARKERS, request)
     for each in answer.markers:
         for found in each.topics:
             for result in found.partitions:
@@ -142,16 +126,12 @@ def _hanging(command: Command) -> tuple[Partition, ProducerEntry]:
     if index is None or not 0 <= index < len(topic.partitions):
         raise invalid(f"partition: {topic.name} has {len(topic.partitions)}")
     partition = topic.partitions[index]
-    known = {
-        each.producer_id: each
-        for machine in command.broker.transactions.machines
-        for each in machine.open.values()
-    }
+    transactions = loaded(command)
     for entry in partition.log.producers.open_transactions():
         if entry.transaction_first_offset != start:
             continue
-        owner = known.get(entry.producer_id)
-        if owner is not None and (topic.name, index) in owner.partitions:
+        owner = owner_of(transactions, partition, entry)
+        if owner is not None:
             words = f"it does not hang: it is part of {owner.transactional_id}; abort that"
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, words)
         return partition, entry

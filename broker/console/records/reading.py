@@ -20,7 +20,7 @@ from barnabas.broker.console.records.rows import Behinds, Formats
 from barnabas.broker.console.records.scan import Scan, Terms
 from barnabas.broker.console.records.shapes import Behind
 from barnabas.broker.console.topics import topic_of
-from barnabas.broker.console.transactions import open_on, owners_of
+from barnabas.broker.console.transactions import open_on
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -92,7 +92,6 @@ async def behinds_of(question: Question, topic: Topic, found: Iterable[FoundReco
     holders = {(each.partition, each.holder) for each in found if each.holder is not None}
     if not holders:
         return {}
-    owners = await owners_of(question)
     behinds = {}
     for number, holder in holders:
         assert holder is not None
@@ -100,7 +99,7 @@ async def behinds_of(question: Question, topic: Topic, found: Iterable[FoundReco
         first = None
         if partition is not None:
             await question.pace.spend()
-            first = next(open_on(question, partition, owners, question.now_ms), None)
+            first = next(open_on(question, partition, question.now_ms), None)
         name = None
         if first is not None and first.producer_id == str(holder.producer_id):
             name = None if first.transaction is None else first.transaction.transactional_id
