@@ -17,7 +17,6 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Coroutine
-from importlib import import_module
 from typing import Any, Final
 
 import barnabas.broker.handlers  # noqa: F401  registers every handler
@@ -152,6 +151,8 @@ class BrokerServer:
         """Whether recovery is to end at its next step: this broker is being stopped."""
         self.asks_for_login = False
         """Whether the console asks who somebody is."""
+        self.changes_refused: str | None = None
+        """Why nothing can be changed over HTTP; None where it can."""
         self.audit: AuditLog
         self._audit_output: AuditOutput | None = None
         self._engine: LoopEngine
@@ -398,19 +399,18 @@ class BrokerServer:
             logger.error("no /metrics, /livez and /readyz: %s", error)  # noqa: TRY400  one line
             return
         self.http = http
+        self.changes_refused = self._why_read_only(address[0])
         if self.config.console_access == "auto" and self.changes_refused is not None:
             logger.warning("the console is %s (barnabas.console.access)", self.changes_refused)
         self.loop_monitor.start()
 
-    @property
-    def changes_refused(self) -> str | None:
-        """Return why nothing can be changed over HTTP; None where it can."""
-        access, address = self.config.console_access, self.config.http_address
-        if access == "read":
+    def _why_read_only(self, host: str) -> str | None:
+        """Return why nothing can be changed over HTTP at this address; None where it can."""
+        if self.config.console_access == "read":
             return "read-only: barnabas.console.access is read"
-        if access == "write" or address is None or self._asks_for_users():
+        if self.config.console_access == "write" or self._asks_for_users():
             return None
-        if is_loopback(each for _, each in resolve(address[0])):
+        if is_loopback(each for _, each in resolve(host)):
             return None
         return "read-only: others can reach this port, and no listener asks who its clients are"
 
@@ -426,10 +426,10 @@ class BrokerServer:
 
     async def _open_console(self) -> ConsolePage:
         """Make the console: imported now, since many a broker's is never looked at."""
-        # Read on a thread first: it takes longer than a turn of the loop may.
-        is_read = asyncio.Event()
-        self.readers.run(lambda: import_module("barnabas.broker.console.application"), is_read.set)
-        await is_read.wait()
+        # On a thread: its code and its files take longer than a turn of the loop may.
+        return await self.readers.result_of(self._make_console)
+
+    def _make_console(self) -> ConsolePage:
         from barnabas.broker.console.application import Console
 
         return Console(self).answer

@@ -26,7 +26,7 @@ from barnabas.broker.console.route import Route
 from barnabas.broker.console.routes import LIVE, MethodNotAllowed, match
 from barnabas.broker.console.shapes import Error
 from barnabas.broker.console.worst import WorstFinder
-from barnabas.broker.http.answer import Answer, json_answer
+from barnabas.broker.http.answer import JSON, Answer, json_answer
 from barnabas.broker.http.request import Request
 from barnabas.broker.http.site import READING
 from barnabas.broker.security.access import Access
@@ -36,7 +36,6 @@ _API: Final = ("api",)
 _ASSETS: Final = ("assets",)
 """First parts of paths; all the others are addresses of the page."""
 OPENAPI: Final = "/api/openapi.json"
-JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
@@ -82,7 +81,7 @@ class Console:
         if request.parts[:1] == _API and request.method not in READING:
             return self._change(request, access)
         if request.path == OPENAPI and request.method in READING:
-            return Answer(200, "application/json", (text(),))
+            return Answer(200, JSON, (text(),))
         try:
             if request.parts[:1] != _API:
                 return self._page(request)
@@ -158,7 +157,7 @@ async def _perform_later(
         return refusal(KafkaError(ErrorCode.INVALID_REQUEST, words), 409)
     except KafkaError as error:
         return refusal(error, STATUS.get(error.code, 400))
-    return Answer(200, "application/json", body_of(effect))
+    return Answer(200, JSON, body_of(effect))
 
 
 def refusal(

@@ -1,8 +1,9 @@
 """The files of the console's page, as they are in this package.
 
-All are read once and kept; their addresses carry a digest of all of them, so that a browser keeps
-them for good and a new version is at another address. The page itself is never kept, and is the
-same at the address of every screen: which one is shown, its script reads from the address.
+All are read and compressed once, on a thread, and kept. Their addresses carry a digest of all of
+them, so that a browser keeps them for good and a new version is at another address. The page itself
+is never kept, and is the same at the address of every screen: which one is shown, its script reads
+from the address.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ POLICY: Final = (
 )
 """What the page may load and do: nothing but its own files and this broker's API."""
 _KEPT: Final = "public, max-age=31536000, immutable"
-_FIRST_BYTES_LEFT: Final = 1024
+SMALLEST_ZIPPED_BYTES: Final = 1024
 """Files that are shorter are not compressed."""
 
 
@@ -52,7 +53,11 @@ class Assets:
             digest.update(name.encode() + b"\0" + self._files[name] + b"\0")
         self.version = digest.hexdigest()[:16]
         """What stands in the addresses of all files but the page."""
-        self._zipped: dict[str, bytes] = {}
+        self._zipped = {
+            name: gzip.compress(content, 6, mtime=0)
+            for name, content in self._files.items()
+            if len(content) >= SMALLEST_ZIPPED_BYTES
+        }
         page = self._files.pop(PAGE).replace(b"{preloads}", self._preloads().encode())
         self._page = page.replace(b"{version}", self.version.encode())
 
@@ -77,9 +82,9 @@ class Assets:
         if tag in request.headers.get("if-none-match", ""):
             return Answer(304, content_type, (), headers)
         headers["Vary"] = "Accept-Encoding"
-        if len(content) >= _FIRST_BYTES_LEFT and _takes_gzip(request):
+        if name in self._zipped and _takes_gzip(request):
             headers["Content-Encoding"] = "gzip"
-            content = self._zip(name, content)
+            content = self._zipped[name]
         return Answer(200, content_type, (content,), headers)
 
     def _preloads(self) -> str:
@@ -90,12 +95,6 @@ class Assets:
             if name.endswith(".js")
         ]
         return "\n".join(links)
-
-    def _zip(self, name: str, content: bytes) -> bytes:
-        """Return a file compressed: once, when the first browser asks for it."""
-        if name not in self._zipped:
-            self._zipped[name] = gzip.compress(content, 6, mtime=0)
-        return self._zipped[name]
 
 
 def _takes_gzip(request: Request) -> bool:

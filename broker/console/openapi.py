@@ -50,10 +50,8 @@ _ERRORS_OF_CHANGES: Final = {
     "415": "The body is not application/json.",
 }
 _KINDS: Final[dict[str, dict[str, Any]]] = {
-    **{kind: {"type": "string"} for kind in ("text", "long", "secret")},
+    **{kind: {"type": "string"} for kind in ("text", "long")},
     "integer": _WIDE,
-    "boolean": {"type": "boolean"},
-    "list": {"type": "array", "items": {"type": "string"}},
     "map": {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
 }
 _CONFIRMATION: Final = {

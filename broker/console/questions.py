@@ -41,9 +41,8 @@ class ObservedBroker(Observed, Protocol):
     asks_for_login: bool
     """Whether the console asks who somebody is."""
 
-    @property
-    def changes_refused(self) -> str | None:
-        """Return why nothing can be changed over HTTP; None where it can."""
+    changes_refused: str | None
+    """Why nothing can be changed over HTTP; None where it can."""
 
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
         """Run a background task until the broker ends; an exception in it is fatal."""

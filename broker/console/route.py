@@ -20,6 +20,21 @@ def is_name(expected: str) -> bool:
     return expected.startswith("{")
 
 
+def parts_of(template: str) -> tuple[str, ...]:
+    """Return a template, divided as a request's path is."""
+    return tuple(template.strip("/").split("/"))
+
+
+def names_in(pattern: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str] | None:
+    """Return what of a path stands for something; None where it is not of this pattern."""
+    if len(pattern) != len(parts):
+        return None
+    pairs = list(zip(pattern, parts, strict=True))
+    if not all(is_name(expected) or expected == part for expected, part in pairs):
+        return None
+    return {expected[1:-1]: part for expected, part in pairs if is_name(expected)}
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """One row."""
@@ -47,7 +62,7 @@ class Route:
     @property
     def parts(self) -> tuple[str, ...]:
         """The template, divided as a request's path is."""
-        return tuple(self.template.strip("/").split("/"))
+        return parts_of(self.template)
 
     def check_allowed(self, access: Access, names: Mapping[str, str]) -> None:
         """Raise KafkaError where a client may not ask."""

@@ -33,7 +33,7 @@ from barnabas.broker.console.paging import CURSOR_MOST
 from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.pipelines import PIPELINE_ROUTES
 from barnabas.broker.console.records.routes import RECORD_ROUTES
-from barnabas.broker.console.route import Route, is_name
+from barnabas.broker.console.route import Route, names_in
 from barnabas.broker.console.story import STORY_ROUTES
 from barnabas.broker.console.topic_users import TOPIC_USER_ROUTES
 from barnabas.broker.metrics.history import HEAT, NAMES
@@ -268,9 +268,9 @@ _BY_LENGTH: Final[Mapping[int, tuple[tuple[Route, tuple[str, ...]], ...]]] = {
 def match(method: str, parts: tuple[str, ...]) -> Match:
     """Find the route of a path; raises KafkaError, or MethodNotAllowed."""
     found = [
-        Match(route, _names(pattern, parts))
+        Match(route, names)
         for route, pattern in _BY_LENGTH.get(len(parts), ())
-        if _fits(pattern, parts)
+        if (names := names_in(pattern, parts)) is not None
     ]
     wanted = "GET" if method == "HEAD" else method
     for each in found:
@@ -287,17 +287,3 @@ class MethodNotAllowed(Exception):
     def __init__(self, allowed: list[str]) -> None:
         self.allowed = ", ".join((*allowed, "HEAD") if "GET" in allowed else allowed)
         super().__init__(f"only {self.allowed}")
-
-
-def _fits(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
-    return all(
-        is_name(expected) or expected == part for expected, part in zip(pattern, parts, strict=True)
-    )
-
-
-def _names(pattern: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str]:
-    return {
-        expected[1:-1]: part
-        for expected, part in zip(pattern, parts, strict=True)
-        if is_name(expected)
-    }

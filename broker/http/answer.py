@@ -33,6 +33,7 @@ WITHOUT_BODY: Final = frozenset((204, 304))
 """Statuses whose answers end with the head; a length would be that of another answer's body."""
 
 Piece: TypeAlias = str | bytes
+JSON: Final = "application/json"
 
 _ALWAYS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-store",
@@ -82,7 +83,7 @@ def text(status: int, words: str, headers: Mapping[str, str] | None = None) -> A
 
 def json_answer(status: int, content: object) -> Answer:
     """Return an answer in JSON."""
-    return Answer(status, "application/json", (json.dumps(content, indent=2) + "\n",))
+    return Answer(status, JSON, (json.dumps(content, indent=2) + "\n",))
 
 
 class Framing:

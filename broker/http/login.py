@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Protocol
 
-from barnabas.broker.http.answer import Answer, json_answer, text
+from barnabas.broker.http.answer import JSON, Answer, json_answer, text
 from barnabas.broker.http.guard import PROBES
 from barnabas.broker.http.sessions import HttpSessions, is_encrypted
 from barnabas.broker.network.addresses import network_of
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from barnabas.broker.security.failed_logins import FailedLogins
     from barnabas.broker.security.passwords import Passwords, StillHolds
 
-JSON: Final = "application/json"
 CHALLENGE: Final = 'Basic realm="barnabas", Bearer realm="barnabas"'
 ATTEMPTS_MAX: Final = 16
 """Passwords that are looked at at a time: for those of SCRAM it takes a thread."""
@@ -149,7 +148,7 @@ class HttpLogin:
         self, principal: Principal | None, login_holds: Callable[[], bool], peer_host: str
     ) -> Access:
         if principal is None:
-            return OPEN
+            return open_from(peer_host)
         access = self._new_access(principal, peer_host)
         access.login_holds = login_holds
         return access
@@ -234,8 +233,7 @@ def refused(status: int, words: str) -> Answer:
 
 def _user_and_password(request: Request) -> tuple[str, str] | None:
     """Read the body of who begins a session."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != JSON or len(request.body) > TEXT_BYTES_MAX:
+    if request.media_type != JSON or len(request.body) > TEXT_BYTES_MAX:
         return None
     try:
         body = json.loads(request.body)

@@ -66,6 +66,11 @@ class Request:
         return not self.is_old and "close" not in self.headers.get("connection", "").lower()
 
     @property
+    def media_type(self) -> str:
+        """What the body is said to be, without its parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
     def cookies(self) -> dict[str, str]:
         """Return what the client was told to send back."""
         pairs = (each.partition("=") for each in self.headers.get("cookie", "").split(";"))

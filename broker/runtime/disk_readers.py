@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, TypeVar
 
 from barnabas.storage.time_lookup import Search, TimestampOffset
+
+T = TypeVar("T")
 
 THREADS: Final = 4
 
@@ -23,6 +25,10 @@ class DiskReaders:
         """Run ``work`` on a thread, then ``on_done`` on the loop, whether it succeeded or not."""
         future = self._loop.run_in_executor(self._pool, work)
         future.add_done_callback(lambda done: _then(done, on_done))
+
+    async def result_of(self, work: Callable[[], T]) -> T:
+        """Run ``work`` on a thread and return what it does; raises what it raises."""
+        return await self._loop.run_in_executor(self._pool, work)
 
     async def search(self, search: Search) -> TimestampOffset | None:
         """Drive a search by timestamp: its steps here, the work between them on a thread."""

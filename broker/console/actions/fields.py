@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from barnabas.broker.http.answer import JSON
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -16,14 +17,10 @@ TEXT: Final = "text"
 LONG: Final = "long"
 """A text of several lines."""
 INTEGER: Final = "integer"
-BOOLEAN: Final = "boolean"
 MAP: Final = "map"
 """Names and values, which are texts or null."""
-LIST: Final = "list"
-"""Texts."""
-SECRET: Final = "secret"  # noqa: S105  The kind of a field.
 
-FieldValue: TypeAlias = "str | int | bool | dict[str, str | None] | list[str]"
+FieldValue: TypeAlias = "str | int | dict[str, str | None]"
 
 CONFIRM: Final = "confirm"
 BASED_ON: Final = "based_on"
@@ -45,17 +42,11 @@ class Field:
 
     def read(self, value: object) -> FieldValue:
         """Return what a value means; raises KafkaError."""
-        if self.kind == BOOLEAN and isinstance(value, bool):
-            return value
         if self.kind == INTEGER:
             return self._integer(value)
         if self.kind == MAP and isinstance(value, dict):
             return self._map(value)
-        if self.kind == LIST and isinstance(value, list):
-            if len(value) <= ENTRIES_MOST and all(isinstance(each, str) for each in value):
-                return value
-            raise self._refused(f"at most {ENTRIES_MOST} texts")
-        if self.kind in {TEXT, LONG, SECRET} and isinstance(value, str):
+        if self.kind in {TEXT, LONG} and isinstance(value, str):
             if self.choices and value not in self.choices:
                 raise self._refused("one of " + ", ".join(self.choices))
             return value
@@ -92,8 +83,7 @@ class Refused(Exception):
 
 def read_body(request: Request) -> dict[str, object]:
     """Return the object that a request carries; raises Refused, KafkaError."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != "application/json":
+    if request.media_type != JSON:
         raise Refused(415, "the body is to be application/json")
     try:
         body = json.loads(request.body or b"{}")

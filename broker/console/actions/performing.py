@@ -20,6 +20,7 @@ from barnabas.broker.console.actions.fields import BASED_ON, CONFIRM, read_field
 from barnabas.broker.console.actions.table import ACTIONS, Action
 from barnabas.broker.console.pacing import Pace
 from barnabas.broker.console.parameters import Parameter, read_query
+from barnabas.broker.console.route import names_in
 from barnabas.broker.security.operations import CLUSTER_NAME, shown
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -41,12 +42,9 @@ class Found(NamedTuple):
 def find(method: str, parts: tuple[str, ...]) -> Found | None:
     """Return the action of a path."""
     for action in ACTIONS:
-        pattern = action.parts
-        if method != action.method or len(pattern) != len(parts):
-            continue
-        pairs = list(zip(pattern, parts, strict=True))
-        if all(each.startswith("{") or each == part for each, part in pairs):
-            return Found(action, {each[1:-1]: part for each, part in pairs if each[0] == "{"})
+        names = names_in(action.parts, parts) if action.method == method else None
+        if names is not None:
+            return Found(action, names)
     return None
 
 
@@ -67,9 +65,7 @@ async def perform(
     is_dry = bool(read_query(PARAMETERS, query)["dry_run"])
     values = read_fields(action.fields, body)
     resource = action.resource(names, values)
-    if broker.changes_refused is not None:
-        _note(found, broker, access, resource, broker.changes_refused)
-    _check_allowed(action, broker, access, resource)
+    _check_allowed(found, broker, access, resource)
     command = Command(broker, access, names, values, Pace())
     plan = await action.planning(command)
     if not is_dry:
@@ -95,9 +91,11 @@ async def perform(
     )
 
 
-def _check_allowed(action: Action, broker: ChangedBroker, access: Access, resource: str) -> None:
+def _check_allowed(found: Found, broker: ChangedBroker, access: Access, resource: str) -> None:
     if broker.changes_refused is not None:
+        _note(found, broker, access, resource, broker.changes_refused)
         raise KafkaError(ErrorCode.POLICY_VIOLATION, broker.changes_refused)
+    action = found.action
     check = action.check
     others = ((operation, kind, CLUSTER_NAME) for operation, kind in check.or_else)
     if not access.may_either((check.operation, check.resource_type, resource), *others):

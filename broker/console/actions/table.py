@@ -32,6 +32,7 @@ from barnabas.broker.console.actions import broker, groups, records, topics, tra
 from barnabas.broker.console.actions.command import Command
 from barnabas.broker.console.actions.effect import Plan
 from barnabas.broker.console.actions.fields import INTEGER, LONG, MAP, TEXT, Field
+from barnabas.broker.console.route import is_name, parts_of
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType, shown
 
@@ -60,7 +61,7 @@ class Action:
     @property
     def parts(self) -> tuple[str, ...]:
         """The template, divided as a request's path is."""
-        return tuple(self.template.strip("/").split("/"))
+        return parts_of(self.template)
 
     def resource(self, names: Mapping[str, str], values: Mapping[str, object]) -> str:
         """Return the name of what it is done to."""
@@ -80,7 +81,7 @@ class Action:
 
     def confirmed_as(self, names: Mapping[str, str]) -> str:
         """Return what has to be typed."""
-        return next((names[each[1:-1]] for each in reversed(self.parts) if each[0] == "{"), "")
+        return next((names[each[1:-1]] for each in reversed(self.parts) if is_name(each)), "")
 
 
 _PARTITION: Final = Field("partition", INTEGER, "Only this one; all of them where it is empty.")

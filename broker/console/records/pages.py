@@ -25,7 +25,7 @@ from barnabas.broker.console.records.search import search
 from barnabas.broker.console.records.shapes import RecordPage
 from barnabas.broker.console.records.tail import follow
 from barnabas.broker.console.topics import topic_of
-from barnabas.broker.http.answer import Answer
+from barnabas.broker.http.answer import JSON, Answer
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records import InvalidBatch, Record, iterate_records
 
@@ -70,7 +70,7 @@ async def list_records(question: Question) -> Answer:
         reading.scan.said(),
         (),
     )
-    return Answer(200, "application/json", _body(page, rows))
+    return Answer(200, JSON, _body(page, rows))
 
 
 def _body(page: RecordPage, rows: Sequence[str]) -> Iterator[str]:
@@ -121,7 +121,7 @@ async def describe_one(question: Question) -> Answer:
         "next_offset": following,
     }
     body = f'{text_of(head)[:-1]},"record":'
-    return Answer(200, "application/json", _in_pieces(body + text + "}\n"))
+    return Answer(200, JSON, _in_pieces(body + text + "}\n"))
 
 
 def _in_pieces(text: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from kafka import KafkaConsumer
 
 from barnabas.broker.console.actions.table import ACTIONS
 from barnabas.broker.console.routes import ROUTES
+from barnabas.broker.coordination.transactions import Transactions
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
 from tests.counterparts.transaction_client import TransactionClient
@@ -366,6 +367,18 @@ def test_what_no_coordinator_knows_is_ended_where_it_hangs(broker):
         wait_until(lambda: fetch(broker, "topics", topic)["held_back"] == 0)
         status, answer = send(broker, "POST", where, place)
         assert (status, answer["error"]) == (409, "INVALID_TXN_STATE")
+
+
+def test_nothing_is_taken_to_hang_before_the_coordinator_has_read_its_log(broker, monkeypatch):
+    both(broker, "POST", path("topics"), {"topic": "early", "partitions": 1})
+    with TransactionClient(broker, "wire-client") as client:
+        client.begin("early-id", "early", 0)
+        place = {"partition": 0, "start_offset": 0}
+        with monkeypatch.context() as patched:
+            patched.setattr(Transactions, "is_loading", True)
+            status, answer = send(broker, "POST", path("topics", "early", "abort"), place)
+            assert (status, answer["error"]) == (503, "COORDINATOR_LOAD_IN_PROGRESS")
+        assert fetch(broker, "topics", "early")["held_back"] == 1
 
 
 def _forget(broker, key):

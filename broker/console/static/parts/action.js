@@ -3,9 +3,10 @@
 // All of it is drawn from the table of actions that the broker serves: there is no form of its own
 // for any of them.
 
-import { html, signal, useEffect, useRef, useSignal, useState } from "../shell/html.js";
-import { apiPath, ask } from "../shell/api.js";
+import { html, signal, useEffect, useRef, useState } from "../shell/html.js";
+import { apiPath, ask, askTogether } from "../shell/api.js";
 import { say } from "../shell/announce.js";
+import { useFetched } from "../shell/fetched.js";
 import { count } from "../shell/format.js";
 import { CopyAs } from "./copy.js";
 import { Field, valueOf } from "./fields.js";
@@ -36,54 +37,17 @@ async function learn() {
   }
 }
 
-/** @typedef {{ users: number, timer: number, items: import("../vendor/signals.js").Signal<Map<string, any>> }} Asked */
-
-/** What may be done to each thing that is shown: asked once for all of its buttons. @type {Map<string, Asked>} */
-const permissions = new Map();
 const ALLOWED_MS = 10_000;
-
-/** @param {string} target */
-async function askAllowed(target) {
-  const asked = permissions.get(target);
-  if (asked === undefined) return;
-  if (!document.hidden) {
-    try {
-      const found = await ask(target);
-      asked.items.value = new Map(found.items.map((/** @type {any} */ each) => [each.action, each]));
-    } catch {
-      // Buttons stay as they were; what is wrong shows where the screen asks for its data.
-    }
-  }
-  if (permissions.get(target) === asked) asked.timer = setTimeout(askAllowed, ALLOWED_MS, target);
-}
 
 /**
  * What somebody may do to one thing, with the reason where he may not.
  * @param {Resource | null} on  Null: not known yet.
+ * @returns {Map<string, any>}
  */
 function useAllowed(on) {
-  const target = on === null ? "" : apiPath(["allowed"], on);
-  const items = useSignal(/** @type {Map<string, any>} */ (new Map()));
-  const [, setAsked] = useState("");
-  useEffect(() => {
-    if (!target) return undefined;
-    let asked = permissions.get(target);
-    if (asked === undefined) {
-      asked = { users: 0, timer: 0, items: signal(new Map()) };
-      permissions.set(target, asked);
-      askAllowed(target);
-    }
-    const mine = asked;
-    mine.users += 1;
-    setAsked(target);
-    return () => {
-      mine.users -= 1;
-      if (mine.users) return;
-      clearTimeout(mine.timer);
-      permissions.delete(target);
-    };
-  }, [target]);
-  return (permissions.get(target)?.items ?? items).value;
+  const target = on === null ? null : apiPath(["allowed"], on);
+  const { data } = useFetched(target, { everyMs: ALLOWED_MS, asking: askTogether }).seen.value;
+  return new Map((data?.items ?? []).map((/** @type {any} */ each) => [each.action, each]));
 }
 
 /**

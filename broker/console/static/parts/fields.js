@@ -4,7 +4,7 @@ import { html, useId } from "../shell/html.js";
 
 /**
  * @typedef {{
- *   name: string, kind: "text" | "long" | "integer" | "boolean" | "map" | "list" | "secret", doc: string,
+ *   name: string, kind: "text" | "long" | "integer" | "map", doc: string,
  *   choices: string[], required: boolean, default?: any,
  * }} FieldRow
  */
@@ -17,10 +17,6 @@ export function Field({ field, value }) {
   const id = useId();
   const begin = value ?? field.default ?? "";
   const title = field.name.replaceAll("_", " ");
-  if (field.kind === "boolean") {
-    return html`<p><label for=${id}><input id=${id} type="checkbox" name=${field.name} defaultChecked=${Boolean(begin)} /> ${title}</label>
-      <span class="faint">${field.doc}</span></p>`;
-  }
   return html`<p><label for=${id}>${title}${field.required ? "" : html` <span class="faint">(may be empty)</span>`}
       ${control(field, id, begin)}</label>
     <span class="faint" id=${`${id}-doc`}>${field.doc}</span></p>`;
@@ -44,12 +40,8 @@ function control(field, id, begin) {
       return html`<textarea ...${shared} rows="6" defaultValue=${String(begin)}></textarea>`;
     case "map":
       return html`<textarea ...${shared} rows="4" placeholder="key=value, a line for each" defaultValue=${asLines(begin)}></textarea>`;
-    case "list":
-      return html`<textarea ...${shared} rows="3" placeholder="a line for each" defaultValue=${Array.isArray(begin) ? begin.join("\n") : String(begin)}></textarea>`;
     case "integer":
       return html`<input ...${shared} inputmode="numeric" pattern="-?[0-9]+" defaultValue=${String(begin)} />`;
-    case "secret":
-      return html`<input ...${shared} type="password" autocomplete="new-password" />`;
     default:
       return html`<input ...${shared} defaultValue=${String(begin)} />`;
   }
@@ -68,7 +60,6 @@ function asLines(value) {
  */
 export function valueOf(field, given) {
   const text = given.get(field.name);
-  if (field.kind === "boolean") return text !== null;
   if (text === null || text === "") return undefined;
   const words = String(text);
   switch (field.kind) {
@@ -79,8 +70,6 @@ export function valueOf(field, given) {
     }
     case "map":
       return Object.fromEntries(lines(words).map(pair));
-    case "list":
-      return lines(words);
     default:
       return words;
   }

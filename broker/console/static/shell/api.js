@@ -57,6 +57,25 @@ export async function ask(target, { method = "GET", body, signal: aborted } = {}
   throw await refusal(answer);
 }
 
+const TOGETHER_MS = 5000;
+/** @type {Map<string, { at: number, answer: Promise<any> }>} */
+const together = new Map();
+
+/**
+ * Ask for a path that many parts of a screen ask for: once for all that do so within some seconds.
+ * @param {string} target
+ * @returns {Promise<any>}
+ */
+export function askTogether(target) {
+  const now = Date.now();
+  for (const [name, { at }] of together) if (now - at >= TOGETHER_MS) together.delete(name);
+  const known = together.get(target);
+  if (known) return known.answer;
+  const answer = ask(target);
+  together.set(target, { at: now, answer });
+  return answer;
+}
+
 /**
  * Why it was not done.
  * @param {Response} answer

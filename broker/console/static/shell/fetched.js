@@ -15,10 +15,11 @@ const SLOW_MS = 300;
 /**
  * Ask for a path, keep the answer, ask again every `everyMs`; null asks nothing.
  * @param {string | null} target
- * @param {{ everyMs?: number, keep?: string }} [how]  `keep`: an answer is kept while this is the same.
+ * @param {{ everyMs?: number, keep?: string, asking?: typeof ask }} [how]  `keep`: an answer is kept while this is
+ *   the same; `asking`: what asks.
  * @returns {{ seen: import("../vendor/signals.js").Signal<Fetched>, refresh: () => void }}
  */
-export function useFetched(target, { everyMs = REFRESH_MS, keep = target ?? "" } = {}) {
+export function useFetched(target, { everyMs = REFRESH_MS, keep = target ?? "", asking = ask } = {}) {
   const seen = useMemo(
     () => signal(/** @type {Fetched} */ ({ data: null, error: null, isSlow: false, failedSince: null })),
     [keep],
@@ -26,7 +27,7 @@ export function useFetched(target, { everyMs = REFRESH_MS, keep = target ?? "" }
   const again = useMemo(() => ({ now: () => {} }), [keep]);
   useEffect(() => {
     if (target === null) return undefined;
-    const asking = new AbortController();
+    const given = new AbortController();
     let timer = 0;
     async function look() {
       clearTimeout(timer);
@@ -34,17 +35,17 @@ export function useFetched(target, { everyMs = REFRESH_MS, keep = target ?? "" }
         seen.value = { ...seen.peek(), isSlow: true };
       }, SLOW_MS);
       try {
-        const data = await ask(/** @type {string} */ (target), { signal: asking.signal });
-        if (!asking.signal.aborted) seen.value = { data, error: null, isSlow: false, failedSince: null };
+        const data = await asking(/** @type {string} */ (target), { signal: given.signal });
+        if (!given.signal.aborted) seen.value = { data, error: null, isSlow: false, failedSince: null };
       } catch (error) {
-        if (asking.signal.aborted) return;
+        if (given.signal.aborted) return;
         const before = seen.peek();
         const failedSince = before.failedSince ?? Date.now();
         seen.value = { ...before, error: /** @type {Error} */ (error), isSlow: false, failedSince };
       } finally {
         clearTimeout(slow);
       }
-      if (!asking.signal.aborted && everyMs) timer = setTimeout(tick, everyMs);
+      if (!given.signal.aborted && everyMs) timer = setTimeout(tick, everyMs);
     }
     function tick() {
       if (document.hidden || isPaused.peek()) timer = setTimeout(tick, 1000);
@@ -53,7 +54,7 @@ export function useFetched(target, { everyMs = REFRESH_MS, keep = target ?? "" }
     again.now = look;
     look();
     return () => {
-      asking.abort();
+      given.abort();
       clearTimeout(timer);
     };
   }, [target, everyMs, keep]);
