@@ -378,9 +378,10 @@ def test_a_service_that_is_ended_with_all_its_processes_has_not_failed(run):
 
 def test_nobody_reads_the_lines_any_more(run):
     next(run.start())
-    run.process.stdout.close()
-    code = run.process.wait(PATIENCE_S)
-    line = run.process.stderr.read()
+    with run.process as process:
+        process.stdout.close()
+        code = process.wait(PATIENCE_S)
+        line = process.stderr.read()
     assert code == 1, line
     assert line.startswith(
         "barnabas.spark: nobody reads standard output any more, so the pipelines"
