@@ -117,6 +117,10 @@ def test_a_walk_that_fails_is_said_and_the_rest_is_shown(broker, monkeypatch, ca
 
 
 def test_the_disk(broker):
+    broker.create_topic("on-disk", partitions=1)
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce("on-disk", b"x")
+    assert producer.flush(30) == 0
     found = fetch(broker, "storage")
     assert found["free_bytes"] <= found["total_bytes"]
     assert found["logs"] == len(broker.server.logs.logs)
