@@ -29,6 +29,7 @@ from barnabas.broker.console import groups, overview, session, shapes, topics, t
 from barnabas.broker.console.actions import listing
 from barnabas.broker.console.clients import CLIENT_ROUTES
 from barnabas.broker.console.events import EVENT_ROUTES
+from barnabas.broker.console.group_history import GROUP_HISTORY_ROUTES
 from barnabas.broker.console.paging import CURSOR_MOST
 from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.pipelines import PIPELINE_ROUTES
@@ -232,6 +233,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             Parameter("since_ms", "Only values from this time on.", int, 0),
         ),
     ),
+    *GROUP_HISTORY_ROUTES,
     *STORY_ROUTES,
     *CLIENT_ROUTES,
     *RECORD_ROUTES,

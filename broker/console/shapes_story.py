@@ -77,6 +77,39 @@ class EndedPage:
     items: tuple[EndedTransaction, ...]
 
 
+# ----------------------------------------------------------------------------- the lag of a group
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRebalance:
+    """A group has come to another generation."""
+
+    time_ms: Wide
+    generation: int
+    """Epoch of a group of KIP-848."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupHistory:
+    """What was measured of a group since somebody looked at it."""
+
+    as_of: Wide
+    group: str
+    is_hidden: bool
+    """Whether the lag is not shown: it counts topics that the user may not see."""
+    since_ms: Wide | None
+    """When it was measured first, of what is here; None: not yet."""
+    trend: str | None
+    """Over five minutes, or as long as it is measured: falling_behind, catching_up, steady."""
+    times_ms: tuple[Wide, ...]
+    lag_readable: tuple[Wide, ...]
+    """One for each time; so is the next."""
+    lag_held_back: tuple[Wide, ...]
+    rebalances_since_ms: Wide
+    """From when on no rebalance is missing."""
+    rebalances: tuple[GroupRebalance, ...]
+
+
 # ---------------------------------------------------------------------------------------- clients
 
 

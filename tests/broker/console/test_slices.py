@@ -16,9 +16,13 @@ from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.console import pacing, worst
 from barnabas.broker.console.application import Console
 from barnabas.broker.console.encoding import ROWS_PER_PIECE
+from barnabas.broker.console.lag_history import GROUPS_MOST, LagHistory
 from barnabas.broker.console.pacing import UNITS_PER_TURN
+from barnabas.broker.console.questions import Question
 from barnabas.broker.console.routes import ROUTES
+from barnabas.broker.console.worst import WorstFinder
 from barnabas.broker.coordination import transaction_clients
+from barnabas.broker.coordination.rebalances import Rebalances
 from barnabas.broker.coordination.transaction_events import (
     NOTABLE_SLOTS,
     ROUTINE_SLOTS,
@@ -236,7 +240,9 @@ def crowd():
         catalogue=SimpleNamespace(
             topics=by_name, topic=by_name.get, partition=partition, configs=SimpleNamespace()
         ),
-        groups=SimpleNamespace(machines=shards, machine_of=machine_of, **coordinator),
+        groups=SimpleNamespace(
+            machines=shards, machine_of=machine_of, rebalances=Rebalances(0), **coordinator
+        ),
         transactions=SimpleNamespace(
             machines=ids,
             transaction=transaction,
@@ -260,6 +266,7 @@ ASKED = [
     (("groups",), {"sort": "-lag_held_back", "limit": "1000"}),
     (("groups",), {"state": "Stable"}),
     (("groups", "group-000007"), {}),
+    (("groups", "group-000007", "history"), {}),
     (("transactions",), {"sort": "-start_time_ms", "limit": "1000"}),
     (("transactions",), {"open": "true"}),
     (("transactions", "id-000100"), {"limit": "1000"}),
@@ -292,6 +299,28 @@ async def test_no_turn_is_long(crowd, monkeypatch, parts, query):
         assert looks.turns > 0
     for piece in answer.body:
         assert piece.count('"transactional_id":') <= 11 * ROWS_PER_PIECE
+
+
+async def test_no_turn_of_measuring_lag_is_long(crowd, monkeypatch):
+    looks, widest = crowd.looks, f"group-{GROUPS}"
+    monkeypatch.setattr(pacing, "turn_over", looks.turn_over)
+    offsets = crowd.groups.machine_of(widest).offsets
+    for index in range(PARTITIONS):
+        offsets.put(widest, "large", index, CommittedOffset(5, -1, "", 0, -1, b"x" * 16, index))
+    lags = LagHistory()
+    question = Question(crowd, WorstFinder(), lags, OPEN)
+    try:
+        for group_id in (widest, *(f"group-{number:06}" for number in range(GROUPS_MOST - 1))):
+            lags.look(question, group_id)
+        looks.now = looks.most = looks.all = looks.turns = 0
+        await lags._look_round(question)
+        assert looks.all >= PARTITIONS + GROUPS_MOST - 1
+        assert looks.most <= UNITS_PER_TURN
+        (point,) = await lags.of(question, widest)
+        assert (point.lag, point.lag_held_back) == (95 * PARTITIONS, 10 * PARTITIONS)
+    finally:
+        for index in range(PARTITIONS):
+            offsets.remove(widest, "large", index)
 
 
 async def test_units_are_counted_and_turns_taken(monkeypatch):
