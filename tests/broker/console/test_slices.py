@@ -20,6 +20,13 @@ from barnabas.broker.console.lag_history import GROUPS_MOST, LagHistory
 from barnabas.broker.console.pacing import UNITS_PER_TURN
 from barnabas.broker.console.questions import Question
 from barnabas.broker.console.routes import ROUTES
+from barnabas.broker.console.spark_ledger import (
+    LEDGER_TOPIC,
+    QUERIES_MOST,
+    LedgerEntry,
+    LedgerState,
+    SparkLedger,
+)
 from barnabas.broker.console.worst import WorstFinder
 from barnabas.broker.coordination import transaction_clients
 from barnabas.broker.coordination.rebalances import Rebalances
@@ -189,6 +196,7 @@ def crowd():
     looks = Looks()
     topics = [topic_of(f"many-{number}", 100, looks) for number in range(PARTITIONS // 100)]
     topics.append(topic_of("large", PARTITIONS, looks))
+    topics.append(topic_of(LEDGER_TOPIC, 1, looks))
     by_name = {topic.name: topic for topic in topics}
     shards = [shard_of(number, looks) for number in range(SHARDS)]
     ids = [transactions_of(number) for number in range(SHARDS)]
@@ -201,6 +209,10 @@ def crowd():
 
     def transaction(key):
         return ids[int(key.rpartition("-")[2]) % SHARDS].transactions.get(key)
+
+    def of_id(key):
+        """Whose sink it is: of each a group that has read a partition."""
+        return SimpleNamespace(group=f"group-{int(key.rpartition('-')[2]):06}")
 
     def partition(name, index):
         return by_name[name].partitions[index]
@@ -249,10 +261,21 @@ def crowd():
             durable=durable,
             clients=SimpleNamespace(of=lambda _: None),
             events=events_of(looks),
-            pipelines=SimpleNamespace(all=list),
+            pipelines=SimpleNamespace(all=list, of_id=of_id),
             **coordinator,
         ),
     )
+
+
+async def read_ledger(_ledger, _topic):
+    """As many queries as are kept, each of which reads from the largest topic."""
+    entries = {
+        (f"sink-{number}", "query"): LedgerEntry(
+            f"sink-{number}", "query", 50, number, 1, sources=("large", "many-0")
+        )
+        for number in range(QUERIES_MOST)
+    }
+    return LedgerState(100, entries)
 
 
 ASKED = [
@@ -278,6 +301,7 @@ ASKED = [
     (("readers",), {"sort": "-lag", "limit": "1000"}),
     (("events",), {"limit": "1000"}),
     (("pipelines",), {}),
+    (("spark-queries",), {"limit": "1000"}),
     (("overview",), {}),
     (("storage",), {}),
     (("settings",), {}),
@@ -290,6 +314,7 @@ async def test_no_turn_is_long(crowd, monkeypatch, parts, query):
     looks.now = looks.most = looks.all = looks.turns = 0
     monkeypatch.setattr(pacing, "turn_over", looks.turn_over)
     monkeypatch.setattr(worst, "PATIENCE_SECONDS", 60)
+    monkeypatch.setattr(SparkLedger, "read", read_ledger)
     request = Request("GET", ("api", "v1", *parts), query)
     answer = await Console(crowd).answer(request, OPEN)
     assert (answer.status, type(answer)) == (200, Answer)
