@@ -22,7 +22,7 @@ export function History({ name }) {
 function Lag({ data }) {
   if (data.is_hidden) return html`<p class="faint">Its lag counts topics that you may not see.</p>`;
   if (data.since_ms === null) return html`<p class="faint">It is measured from now on, every five seconds.</p>`;
-  return html`<p><${Trend} trend=${data.trend} /> <span class="faint">It is measured since <${Time} at=${data.since_ms} />, for as long as somebody looks at it, and ten minutes are kept.</span></p>
+  return html`<p>Trend: <${Trend} trend=${data.trend} /> <span class="faint">(measured since <${Time} at=${data.since_ms} />, for as long as somebody looks at it; ten minutes are kept)</span></p>
     <div class="plots"><${Plot} title="Lag" times=${data.times_ms.map(Number)} format=${count}
       marks=${data.rebalances.map((/** @type {any} */ each) => Number(each.time_ms))}
       lines=${[
