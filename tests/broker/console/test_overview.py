@@ -8,6 +8,7 @@ import threading
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from barnabas.broker.console import pacing
 from barnabas.broker.console import worst as module
 from barnabas.broker.metrics.history import HEAT, NAMES
 from barnabas.testing import Broker
@@ -73,7 +74,7 @@ def test_what_the_broker_is_doing(broker):
 def test_a_long_walk_is_followed_by_a_long_rest(broker, monkeypatch):
     later(broker)
     monkeypatch.setattr(
-        module, "UNIT_SECONDS", 0.01
+        pacing, "UNIT_SECONDS", 0.01
     )  # As if there were ten thousand times as much.
     first = fetch(broker, "overview")["worst"]
     later(broker)

@@ -22,12 +22,13 @@ const TYPED_MS = 250;
  * A list of the API.
  * @param {{
  *   label: string, parts: string[], columns: Column[], rowKey: (row: any) => string,
- *   asked?: Record<string, string | number | boolean | null>, sort: string, empty: any,
- *   hasFilter?: boolean, filterWords?: string, prefix?: string, everyMs?: number, options?: any,
- * }} given  `prefix`: of the fields of the address, where a screen has two lists.
+ *   asked?: Record<string, string | number | boolean | null>, sort: string, empty: any | ((data: any) => any),
+ *   hasFilter?: boolean, filterWords?: string, prefix?: string, everyMs?: number, options?: any, note?: (data: any) => any,
+ * }} given  `prefix`: of the fields of the address, where a screen has two lists; `empty` may depend on what was
+ *   answered; `note`: what else of the answer is said.
  */
 export function List(given) {
-  const { label, parts, columns, rowKey, asked = {}, empty, hasFilter = true, prefix = "", options = null } = given;
+  const { label, parts, columns, rowKey, asked = {}, empty, hasFilter = true, prefix = "", options = null, note } = given;
   const place = query.value;
   const filter = place[`${prefix}filter`] ?? "";
   const sort = place[`${prefix}sort`] ?? given.sort;
@@ -46,8 +47,9 @@ export function List(given) {
       </span>
     </div>
     ${error && html`<${Problem} error=${error} since=${failedSince} />`}
+    ${data && note?.(data)}
     ${data && !items.length
-      ? filter ? html`<div class="empty"><p>Nothing here has “${filter}” in its name.</p></div>` : empty
+      ? filter ? html`<div class="empty"><p>Nothing here has “${filter}” in its name.</p></div>` : typeof empty === "function" ? empty(data) : empty
       : html`<${Table} label=${label} columns=${columns} rows=${items} rowKey=${rowKey} sort=${sort} isOld=${error !== null}
           sorts=${(/** @type {string} */ chosen) => setQuery({ [`${prefix}sort`]: chosen === given.sort ? null : chosen })} />`}
     ${data?.next && rows < LARGEST_PAGE
