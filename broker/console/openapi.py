@@ -50,7 +50,7 @@ _ERRORS_OF_CHANGES: Final = {
     "415": "The body is not application/json.",
 }
 _KINDS: Final[dict[str, dict[str, Any]]] = {
-    **{kind: {"type": "string"} for kind in ("text", "long")},
+    **{kind: {"type": "string"} for kind in ("text", "long", "once")},
     "integer": _WIDE,
     "map": {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
 }

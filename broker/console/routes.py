@@ -29,6 +29,7 @@ from barnabas.broker.console import groups, overview, session, shapes, topics, t
 from barnabas.broker.console.actions import listing
 from barnabas.broker.console.clients import CLIENT_ROUTES
 from barnabas.broker.console.events import EVENT_ROUTES
+from barnabas.broker.console.jobs.routes import JOB_ROUTES
 from barnabas.broker.console.paging import CURSOR_MOST
 from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.pipelines import PIPELINE_ROUTES
@@ -238,6 +239,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *EVENT_ROUTES,
     *PIPELINE_ROUTES,
     *TOPIC_USER_ROUTES,
+    *JOB_ROUTES,
 )
 
 LIVE: Final = StreamRoute(

@@ -1,13 +1,16 @@
-"""A search that says how far it is, a live tail that says what it left out."""
+"""A search that says how far it is, a live tail that says what it left out, and a replay."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 from confluent_kafka import Producer
 from playwright.sync_api import expect
 
+from tests.browser.console_broker import ConsoleBroker
 from tests.browser.looking import axe_check, screenshot
 from tests.browser.test_records import read, rows
 from tests.counterparts.transaction_client import TransactionClient
@@ -153,3 +156,91 @@ def test_a_record_is_produced_and_seen(page, broker, topic):
     dialog.get_by_role("button", name="Close").click()
     assert read(broker, topic) == [(b"by-hand", b'{"a": 1}', [])]
     page.get_by_role("button", name="Look", exact=True).click()
+
+
+# ------------------------------------------------------------------------------------------ replay
+
+
+def quota(broker, verb, *arguments):
+    """Set or remove a limit of what the console writes."""
+    command = [sys.executable, "-m", "barnabas", "quotas", verb, "--client-id", "barnabas-console"]
+    subprocess.run(
+        [*command, *arguments, "--bootstrap-server", broker.bootstrap_servers],
+        env=ConsoleBroker.python_environment(),
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+
+
+def replays(page):
+    return page.get_by_role("region", name="Replays").locator("tbody tr")
+
+
+def looked(page, target):
+    """Open the form of a replay of what is listed, and look what it would do."""
+    page.get_by_role("button", name="Replay records…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("target", exact=False).fill(target)
+    dialog.get_by_role("button", name="Show what it would do").click()
+    return dialog
+
+
+def test_a_search_is_replayed(page, broker, written):
+    target = f"{written}-copy"
+    create(broker.bootstrap_servers, target, partitions=1)
+    page.goto(f"{broker.url}/topics/{written}/records?filter=value.state+%3D+paid")
+    expect(rows(page)).to_have_count(PAGE)
+    dialog = looked(page, target)
+    facts = dialog.get_by_role("region", name="What it would do")
+    expect(facts).to_contain_text(f"records{HITS}")
+    axe_check(page)
+    screenshot(page, "replay")
+    assert read(broker, target) == []
+    dialog.get_by_role("button", name="Replay records", exact=True).click()
+    expect(dialog.get_by_text("✓ Done:")).to_be_visible()
+    dialog.get_by_role("button", name="Close").click()
+    expect(replays(page)).to_contain_text("committed")
+    expect(replays(page)).to_contain_text(f"{COUNT} of {COUNT} offsets")
+    wait_until(lambda: len(read(broker, target)) == HITS, "all of it is there")
+    assert read(broker, target)[0][2] == [("barnabas.replayed.from", f"{written}/0/0".encode())]
+    axe_check(page)
+    screenshot(page, "replayed")
+
+
+def test_one_record_is_replayed(page, broker, written):
+    target = f"{written}-copy"
+    create(broker.bootstrap_servers, target, partitions=1)
+    page.goto(f"{broker.url}/topics/{written}/records?record=1:7")
+    page.get_by_role("button", name="Replay it…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("target", exact=False).fill(target)
+    dialog.get_by_role("button", name="Show what it would do").click()
+    dialog.get_by_role("button", name="Replay records", exact=True).click()
+    expect(dialog.get_by_text("✓ Done:")).to_be_visible()
+    wait_until(lambda: len(read(broker, target)) == 1, "it is there")
+    assert read(broker, target)[0][0] == b"k15"
+
+
+def test_a_replay_is_cancelled_and_leaves_nothing(page, own_broker):
+    create(own_broker.bootstrap_servers, "orders", partitions=PARTITIONS)
+    create(own_broker.bootstrap_servers, "copy", partitions=1)
+    write(own_broker, "orders", range(COUNT))
+    quota(own_broker, "set", "producer_byte_rate=100")
+    page.goto(f"{own_broker.url}/topics/orders/records")
+    dialog = looked(page, "copy")
+    dialog.get_by_role("button", name="Replay records", exact=True).click()
+    expect(dialog.get_by_text("✓ Done:")).to_be_visible()
+    dialog.get_by_role("button", name="Close").click()
+    expect(replays(page)).to_contain_text("running")
+    expect(replays(page)).to_contain_text(f"150 of {COUNT} offsets")
+    axe_check(page)
+    screenshot(page, "replay-running")
+    page.get_by_role("button", name="Cancel…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("abort what it has written to copy")).to_be_visible()
+    dialog.get_by_role("button", name="Cancel the job").click()
+    expect(dialog.get_by_text("✓ Done:")).to_be_visible()
+    dialog.get_by_role("button", name="Close").click()
+    expect(replays(page)).to_contain_text("cancelled")
+    assert read(own_broker, "copy") == []

@@ -15,7 +15,9 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.console.actions.fields import FieldValue
+    from barnabas.broker.console.jobs.registry import Jobs
     from barnabas.broker.console.pacing import Pace
+    from barnabas.broker.console.records.pieces import RecordReaders
     from barnabas.broker.security.access import Access
     from barnabas.broker.security.quotas import Quotas
     from barnabas.broker.topics.topic import Topic
@@ -42,6 +44,10 @@ class Command:
     """The parts of the path that stand for something."""
     values: Mapping[str, FieldValue]
     pace: Pace
+    jobs: Jobs
+    readers: RecordReaders
+    is_dry: bool = False
+    """Whether it is only to be said what would be done."""
 
     @property
     def wire(self) -> WireClient:

@@ -20,11 +20,15 @@ INTEGER: Final = "integer"
 MAP: Final = "map"
 """Names and values, which are texts or null."""
 
+ONCE: Final = "once"
+"""A text that a form makes up and does not show, the same for all it sends."""
+
 FieldValue: TypeAlias = "str | int | dict[str, str | None]"
 
 CONFIRM: Final = "confirm"
 BASED_ON: Final = "based_on"
 ENTRIES_MOST: Final = 10_000
+ONCE_MOST: Final = 64
 _INT64_MOST: Final = 2**63 - 1
 
 
@@ -46,6 +50,8 @@ class Field:
             return self._integer(value)
         if self.kind == MAP and isinstance(value, dict):
             return self._map(value)
+        if self.kind == ONCE and isinstance(value, str) and 0 < len(value) <= ONCE_MOST:
+            return value
         if self.kind in {TEXT, LONG} and isinstance(value, str):
             if self.choices and value not in self.choices:
                 raise self._refused("one of " + ", ".join(self.choices))

@@ -1,10 +1,10 @@
 // Fields of a form, and what was typed into them as the API takes it.
 
-import { html, useId } from "../shell/html.js";
+import { html, useId, useMemo } from "../shell/html.js";
 
 /**
  * @typedef {{
- *   name: string, kind: "text" | "long" | "integer" | "map", doc: string,
+ *   name: string, kind: "text" | "long" | "integer" | "map" | "once", doc: string,
  *   choices: string[], required: boolean, default?: any,
  * }} FieldRow
  */
@@ -15,11 +15,24 @@ import { html, useId } from "../shell/html.js";
  */
 export function Field({ field, value }) {
   const id = useId();
+  if (field.kind === "once") return html`<${Once} name=${field.name} />`;
   const begin = value ?? field.default ?? "";
   const title = field.name.replaceAll("_", " ");
   return html`<p><label for=${id}>${title}${field.required ? "" : html` <span class="faint">(may be empty)</span>`}
       ${control(field, id, begin)}</label>
     <span class="faint" id=${`${id}-doc`}>${field.doc}</span></p>`;
+}
+
+/**
+ * What makes all that one form sends the same request, however often it is sent.
+ * @param {{ name: string }} given
+ */
+function Once({ name }) {
+  const key = useMemo(() => {
+    const random = crypto.getRandomValues(new Uint8Array(16));
+    return Array.from(random, (each) => each.toString(16).padStart(2, "0")).join("");
+  }, []);
+  return html`<input type="hidden" name=${name} value=${key} />`;
 }
 
 /**

@@ -26,6 +26,9 @@ const STATES = {
   marker: ["plain", "marker"],
 };
 
+/** States of records that a replay takes. */
+const REPLAYED = new Set(["plain", "committed"]);
+
 /** @param {{ shown: any, most?: number }} given */
 export function Value({ shown, most }) {
   if (shown === null) return html`<span class="faint">null</span>`;
@@ -82,6 +85,7 @@ function Whole({ topic, found, parts }) {
       ${found.next_offset === null ? null : html`<button type="button" onClick=${() => near(found.next_offset)}>Behind</button>`}
       ${sameKey === null ? null : html`<a class="button" href=${path(["topics", topic, "records"], { ...kept(), filter: sameKey, partition: row.partition })}>Same key</a>`}
       ${again ? html`<${Action} name="records.produce" words=${row.header_count ? "The same again, without headers" : "The same again"} on=${{ topic }} values=${again} />` : null}
+      ${REPLAYED.has(row.state) ? html`<${Action} name="records.replay" words="Replay it" on=${{ topic }} values=${{ topic, offsets: `${row.partition}:${row.offset}` }} />` : null}
     </p>`;
 }
 
