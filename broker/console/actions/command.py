@@ -14,7 +14,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
-    from barnabas.broker.console.actions.fields import FieldValue
+    from barnabas.broker.console.actions.fields import FieldValue, Headers
     from barnabas.broker.console.jobs.registry import Jobs
     from barnabas.broker.console.pacing import Pace
     from barnabas.broker.console.records.pieces import RecordReaders
@@ -71,6 +71,11 @@ class Command:
         """Return a field that is a map."""
         value = self.values.get(name)
         return value if isinstance(value, dict) else {}
+
+    def headers(self, name: str) -> Headers:
+        """Return a field that is headers."""
+        value = self.values.get(name)
+        return value if isinstance(value, tuple) else ()
 
     def topic(self) -> Topic:
         """Return the topic that the path names; raises KafkaError."""

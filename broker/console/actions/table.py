@@ -31,7 +31,7 @@ from barnabas.broker.api.checks import (
 from barnabas.broker.console.actions import broker, groups, records, replay, topics, transactions
 from barnabas.broker.console.actions.command import Command
 from barnabas.broker.console.actions.effect import Plan
-from barnabas.broker.console.actions.fields import INTEGER, LONG, MAP, ONCE, TEXT, Field
+from barnabas.broker.console.actions.fields import HEADERS, INTEGER, LONG, MAP, ONCE, TEXT, Field
 from barnabas.broker.console.route import is_name, parts_of
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType, shown
@@ -161,8 +161,14 @@ ACTIONS: Final[tuple[Action, ...]] = (
             Field("key_format", TEXT, _FORMAT, choices=records.FORMATS, default="null"),
             Field("value", LONG, "What is written."),
             Field("value_format", TEXT, _FORMAT, choices=records.FORMATS, default="text"),
-            Field("headers", MAP, "A line for each: name=value."),
+            Field(
+                "headers",
+                HEADERS,
+                "A line for each, in their order: name=value, name:hex=00ff, or the name alone "
+                "for null; or as JSON.",
+            ),
             Field("partition", INTEGER, "Where it is empty, that of the key, or any."),
+            _ONCE,
         ),
         kind=TOPIC_KIND,
     ),
