@@ -56,6 +56,7 @@ class TokenServerForTests:
                 outer.before()
                 status, body = outer._answer(request)
                 self.send_response(status)
+                self.send_header("Content-Type", "application/json")
                 for name, value in outer.headers.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(body)))
@@ -87,8 +88,9 @@ class TokenServerForTests:
             said = {"error": "invalid_client", "error_description": "Who are you?"}
             return 401, json.dumps(said).encode()
         access_token = token(self.user, lifetime_s=self.lifetime_s)
-        answer = {"access_token": access_token, "token_type": "Bearer", "expires_in": 600}
-        return 200, json.dumps(answer | {"expires_in": int(self.lifetime_s)}).encode()
+        lifetime_s = int(self.lifetime_s)
+        answer = {"access_token": access_token, "token_type": "Bearer", "expires_in": lifetime_s}
+        return 200, json.dumps(answer).encode()
 
     @property
     def port(self) -> int:

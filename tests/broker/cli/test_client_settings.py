@@ -266,7 +266,21 @@ def test_one_line_says_why_nobody_gets_in(at, keys, settings_file, tmp_path):
 
 
 def test_the_settings_of_the_documentation(at, keys, tmp_path):
-    (text,) = re.findall(r"```properties\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    blocks = re.findall(r"```properties\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    with_password, with_tokens = (each.replace("/etc/kafka/ca.pem", keys.trust) for each in blocks)
     path = tmp_path / "client.properties"
-    path.write_text(text.replace("/etc/kafka/ca.pem", keys.trust))
+    path.write_text(with_password)
     assert at("SASL_TLS")("topics", "list", "--command-config", str(path)).exit_code == 0
+    secrets = tmp_path / "issuer.properties"
+    secrets.write_text(as_properties({"secret": CLIENT_SECRET}))
+    with TokenServerForTests() as server:
+        for here, there in (
+            ("/run/secrets/issuer.properties", str(secrets)),
+            ("https://issuer.example/token", server.url),
+            ("client.id=ledger", f"client.id={CLIENT_ID}"),
+        ):
+            assert here in with_tokens
+            with_tokens = with_tokens.replace(here, there)
+        path.write_text(with_tokens)
+        assert at("SASL_TLS")("topics", "list", "--command-config", str(path)).exit_code == 0
+        assert server.requests[0].body.endswith(b"&scope=kafka")
