@@ -149,8 +149,11 @@ def named(route, names):
     """What of a route's path stands for something; jobs are called as they call themselves."""
     if not route.template.startswith(JOBS):
         return names
-    job = {"seen-id": "barnabas-replay-1", "hidden-id": "barnabas-replay-2"}
-    return {**names, "transactional_id": job.get(names["transactional_id"], "absent")}
+    jobs = {
+        NAMES["transactional_id"]: "barnabas-replay-1",
+        OTHERS["transactional_id"]: "barnabas-replay-2",
+    }
+    return {**names, "transactional_id": jobs.get(names["transactional_id"], "absent")}
 
 
 def is_list(route):
