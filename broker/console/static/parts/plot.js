@@ -7,6 +7,7 @@ import uPlot from "../vendor/uplot.js";
 import { Table } from "./list.js";
 
 const HEIGHT = 120;
+const TIMES_HEIGHT = 26;
 const TABLE_ROWS = 60;
 const LEAST_SECONDS = 60;
 
@@ -105,7 +106,7 @@ function options(element, lines, format, marks) {
     legend: { show: false },
     cursor: { show: false },
     scales: { x: { range: wideEnough }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, most > 0 ? most * 1.05 : 1] } },
-    axes: [{ ...axis, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((each) => time(each * 1000, isUtc.peek())) }, { ...axis, size: 64, values: (/** @type {any} */ _, /** @type {number[]} */ values) => values.map(format) }],
+    axes: [{ ...axis, size: TIMES_HEIGHT, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((each) => time(each * 1000, isUtc.peek())) }, { ...axis, size: 64, values: (/** @type {any} */ _, /** @type {number[]} */ values) => values.map(format) }],
     series: [
       {},
       ...lines.map((line, at) => ({

@@ -27,8 +27,8 @@ function atDots(key) {
 const columns = (refresh) => [
   { title: "Key", sort: "key", cell: (row) => html`<code class="key" title=${row.doc}>${atDots(row.key)}</code>` },
   { title: "Value", cell: (row) => html`<code>${row.value === null ? "(hidden or none)" : row.value === "" ? "(empty)" : row.value}</code>` },
-  { title: "Set by", cell: (row) => html`<span class="whole">${row.source}</span>` },
-  { title: "Type", cell: (row) => html`<span class="whole">${row.type.toLowerCase()}</span>` },
+  { title: "Set by", cell: (row) => html`<span class="one-line">${row.source}</span>` },
+  { title: "Type", cell: (row) => html`<span class="one-line">${row.type.toLowerCase()}</span>` },
   { title: "Change", cell: (row) => html`<${Change} row=${row} refresh=${refresh} />` },
   { title: "Otherwise", cell: (row) => row.synonyms.slice(1).map((/** @type {any} */ each) => `${each.key} = ${each.value ?? "(hidden)"} (${each.source})`).join("; ") },
 ];
