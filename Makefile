@@ -194,7 +194,7 @@ SDIST := build/sdist/.built
 COMPILED := build/compiled
 COMPILED_UNIT := tests/compiled tests/storage tests/coordinator/transactions \
 	$(addprefix tests/protocol/test_,frame.py header.py records.py tuned.py) \
-	$(addprefix tests/broker/test_,testing.py pytest_plugin.py)
+	$(addprefix tests/broker/test_,testing.py pytest_plugin.py tls_transport.py)
 COMPILE := HATCH_BUILD_HOOK_ENABLE_MYPYC=1
 
 $(SDIST): $(SOURCES) $(VENV)/.dev

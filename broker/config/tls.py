@@ -148,6 +148,7 @@ class TlsConfig(ConnectionLimitsConfig):
         "barnabas.tls.handshakes.max",
         INT,
         1000,
-        "Most TLS handshakes under way; one more takes the place of the oldest.",
+        "Most TLS handshakes under way; one more takes the place of the oldest of the address that "
+        "has the most.",
         at_least(1),
     )

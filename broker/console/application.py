@@ -17,6 +17,7 @@ from barnabas.broker.console.actions.fields import Refused, read_body
 from barnabas.broker.console.actions.performing import Found, find, methods_of, perform
 from barnabas.broker.console.assets import Assets
 from barnabas.broker.console.encoding import as_json, body_of
+from barnabas.broker.console.lag_history import LagHistory
 from barnabas.broker.console.live import Live, read_watch
 from barnabas.broker.console.openapi import text
 from barnabas.broker.console.parameters import read_query
@@ -73,7 +74,8 @@ class Console:
         self._broker = broker
         self._worst = WorstFinder()
         self._places = Places()
-        self._live = Live(broker, self._worst)
+        self._lags = LagHistory()
+        self._live = Live(broker, self._worst, self._lags)
         self._assets = Assets()
 
     def answer(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
@@ -101,6 +103,7 @@ class Console:
         question = Question(
             self._broker,
             self._worst,
+            self._lags,
             access,
             found.names,
             values,

@@ -50,13 +50,19 @@ STATES: Final = (
 )
 ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
     "group": (str,),
-    **dict.fromkeys(("members", "lag", "lag_readable", "lag_held_back"), (int, str)),
+    **dict.fromkeys(
+        ("members", "lag", "lag_readable", "lag_held_back", "last_commit_ms"), (int, str)
+    ),
 }
 PARTITION_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
     "topic": (str, int),
     **dict.fromkeys(("lag", "lag_held_back"), (int, str, int)),
 }
 MEMBERS_SHOWN: Final = 1000
+LISTED_MOST: Final = 48
+"""First rows of a list whose lag is measured from then on (lag_history.py has 64 places)."""
+NEVER_MS: Final = -1
+"""When something is committed that has not been."""
 EMPTY: Final = "Empty"
 """State of a group that has offsets and never had a member."""
 
@@ -67,6 +73,12 @@ class Lag(NamedTuple):
     lag: int = 0
     lag_held_back: int = 0
     partitions: int = 0
+    last_commit_ms: int = NEVER_MS
+
+    @property
+    def last_commit(self) -> int | None:
+        """When something of it was committed last; None: never."""
+        return None if self.last_commit_ms == NEVER_MS else self.last_commit_ms
 
     @property
     def lag_readable(self) -> int:
@@ -79,6 +91,7 @@ class Lag(NamedTuple):
             self.lag + other.lag,
             self.lag_held_back + other.lag_held_back,
             self.partitions + other.partitions,
+            max(self.last_commit_ms, other.last_commit_ms),
         )
 
 
@@ -113,10 +126,11 @@ async def list_groups(question: Question) -> GroupPage:
                 lag = await lag_of(question, machine, group_id)
                 selection.offer(getattr(lag, sort), group_id)
     page, following = selection.page()
+    question.lags.look_at_rows(question, (str(place[-1]) for place in page[:LISTED_MOST]))
     rows = []
     for place in page:
         group_id = str(place[-1])
-        found = _machine_that_knows(groups, group_id)
+        found = machine_that_knows(groups, group_id)
         if found is not None:  # Not deleted meanwhile.
             rows.append(await row_of(question, found, group_id))
     return GroupPage(question.now_ms, following, tuple(rows))
@@ -133,6 +147,8 @@ async def row_of(question: Question, machine: GroupShard, group_id: str) -> Grou
         lag.lag,
         lag.lag_readable,
         lag.lag_held_back,
+        lag.last_commit,
+        await question.lags.trend(question, group_id),
     )
 
 
@@ -170,7 +186,7 @@ def _lag(committed: CommittedOffset, partition: Partition) -> Lag:
     log = partition.log
     end = log.high_watermark
     held_back = max(end - max(log.last_stable_offset, committed.offset), 0)
-    return Lag(max(end - committed.offset, 0), held_back, 1)
+    return Lag(max(end - committed.offset, 0), held_back, 1, committed.commit_ms)
 
 
 def loaded(request: ConsoleRequest) -> Groups:
@@ -190,10 +206,10 @@ def machine_of(request: ConsoleRequest) -> GroupShard | None:
     code = groups.refusal(group_id) if groups.is_coordinator() else ErrorCode.NONE
     if code:
         raise KafkaError(code)
-    return _machine_that_knows(groups, group_id)
+    return machine_that_knows(groups, group_id)
 
 
-def _machine_that_knows(groups: Groups, group_id: str) -> GroupShard | None:
+def machine_that_knows(groups: Groups, group_id: str) -> GroupShard | None:
     """Return the machine of a group; None where there is no such group."""
     if not groups.is_coordinator():
         return None
@@ -231,6 +247,7 @@ async def describe_one(question: Question) -> GroupDescription:
         total.lag,
         total.lag_readable,
         total.lag_held_back,
+        total.last_commit,
         partitions,
         member_count,
         members,
@@ -364,6 +381,7 @@ class _GroupView:
             None if lag is None else lag.lag,
             None if lag is None else lag.lag_readable,
             None if lag is None else lag.lag_held_back,
+            None if committed is None else committed.commit_ms,
             self._owners.get((topic, index)),
             holder,
         )

@@ -21,7 +21,13 @@ from urllib.parse import unquote
 
 from barnabas.broker.console.encoding import text_of
 from barnabas.broker.console.parameters import read_query
-from barnabas.broker.console.questions import FindsWorst, ObservedBroker, Question, check_serving
+from barnabas.broker.console.questions import (
+    FindsWorst,
+    ObservedBroker,
+    Question,
+    RemembersLag,
+    check_serving,
+)
 from barnabas.broker.console.route import Route
 from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.console.shapes import Error
@@ -103,9 +109,10 @@ def _watched(text: str) -> Watched:
 class Live:
     """All viewers of one broker."""
 
-    def __init__(self, broker: ObservedBroker, worst: FindsWorst) -> None:
+    def __init__(self, broker: ObservedBroker, worst: FindsWorst, lags: RemembersLag) -> None:
         self._broker = broker
         self._worst = worst
+        self._lags = lags
         self._views: dict[Viewer, _View] = {}
         self._looking: asyncio.Task[None] | None = None
         self._number = 0
@@ -166,7 +173,7 @@ class Live:
             check_serving(self._broker)
             watched.route.check_allowed(access, names)
             values = read_query(watched.route.parameters, watched.route.watched_query)
-            question = Question(self._broker, self._worst, access, names, values)
+            question = Question(self._broker, self._worst, self._lags, access, names, values)
             async with asyncio.timeout(LOOK_SECONDS):
                 state = text_of(await watched.route.answering(question))
         except (KafkaError, TimeoutError) as problem:

@@ -16,6 +16,10 @@ PARTITION_UNITS: Final = 3
 """What it takes to look at one partition's offsets."""
 ROW_UNITS: Final = 10
 """What it takes to make a row of an answer."""
+UNIT_SECONDS: Final = 1e-6
+"""What one unit of work takes, or a little less."""
+SHARE: Final = 0.01
+"""Of the time, that work may take which comes again by itself."""
 
 
 class Pace:
@@ -30,3 +34,21 @@ class Pace:
         if self._left < 0:
             self._left = UNITS_PER_TURN - units
             await turn_over()
+
+
+class CountingPace(Pace):
+    """Counts all units."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.units = 0
+
+    async def spend(self, units: int = 1) -> None:
+        """Take note of work that is about to be done."""
+        self.units += units
+        await super().spend(units)
+
+
+def rest_seconds(pace: CountingPace, least_seconds: float) -> float:
+    """Return how long to rest after work that comes again by itself."""
+    return max(least_seconds, pace.units * UNIT_SECONDS / SHARE)

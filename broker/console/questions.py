@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -16,6 +16,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     import asyncio
 
+    from barnabas.broker.console.lag_points import LagPoint
     from barnabas.broker.console.shapes import Worst
     from barnabas.broker.metrics.history import History
     from barnabas.broker.runtime.clock import Clock
@@ -81,12 +82,29 @@ class FindsWorst(Protocol):
         """Return them, as far as they are known."""
 
 
+class RemembersLag(Protocol):
+    """What knows the lag of groups over time (broker/console/lag_history.py)."""
+
+    def look(self, question: Question, group_id: str) -> None:
+        """Take note that somebody looks at a group."""
+
+    def look_at_rows(self, question: Question, group_ids: Iterable[str]) -> None:
+        """Take note that somebody looks at a list, of which these are the first groups."""
+
+    async def of(self, question: Question, group_id: str) -> tuple[LagPoint, ...] | None:
+        """Return what was measured; None for who may not see all of what that counts."""
+
+    async def trend(self, question: Question, group_id: str) -> str | None:
+        """Return where the lag of a group goes; None where that is not known, or not for him."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """One request, read and allowed."""
 
     broker: ObservedBroker
     worst: FindsWorst
+    lags: RemembersLag
     access: Access
     names: Mapping[str, str] = field(default_factory=dict)
     """The parts of the path that stand for something, by what the template calls them."""

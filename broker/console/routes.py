@@ -29,11 +29,13 @@ from barnabas.broker.console import groups, overview, session, shapes, topics, t
 from barnabas.broker.console.actions import listing
 from barnabas.broker.console.clients import CLIENT_ROUTES
 from barnabas.broker.console.events import EVENT_ROUTES
+from barnabas.broker.console.group_history import GROUP_HISTORY_ROUTES
 from barnabas.broker.console.paging import CURSOR_MOST
 from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.pipelines import PIPELINE_ROUTES
 from barnabas.broker.console.records.routes import RECORD_ROUTES
 from barnabas.broker.console.route import Route, names_in
+from barnabas.broker.console.spark_queries import SPARK_QUERY_ROUTES
 from barnabas.broker.console.story import STORY_ROUTES
 from barnabas.broker.console.topic_users import TOPIC_USER_ROUTES
 from barnabas.broker.metrics.history import HEAT, NAMES
@@ -232,11 +234,13 @@ ROUTES: Final[tuple[Route, ...]] = (
             Parameter("since_ms", "Only values from this time on.", int, 0),
         ),
     ),
+    *GROUP_HISTORY_ROUTES,
     *STORY_ROUTES,
     *CLIENT_ROUTES,
     *RECORD_ROUTES,
     *EVENT_ROUTES,
     *PIPELINE_ROUTES,
+    *SPARK_QUERY_ROUTES,
     *TOPIC_USER_ROUTES,
 )
 

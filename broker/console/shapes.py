@@ -236,6 +236,11 @@ class GroupRow:
     """Those of them that a reader of committed records can read now."""
     lag_held_back: Wide
     """Those that wait for open transactions."""
+    last_commit_ms: Wide | None
+    """Of what is committed now; None of a group that has committed nothing."""
+    trend: str | None
+    """Of its lag over five minutes: falling_behind, catching_up, steady; None where that is not
+    known yet: it is measured of groups that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +265,8 @@ class GroupPartition:
     lag: Wide | None
     lag_readable: Wide | None
     lag_held_back: Wide | None
+    commit_ms: Wide | None
+    """When that was committed."""
     member: str | None
     """Whose it is."""
     holder: OpenTransaction | None
@@ -305,6 +312,7 @@ class GroupDescription:
     lag: Wide
     lag_readable: Wide
     lag_held_back: Wide
+    last_commit_ms: Wide | None
     partitions: tuple[GroupPartition, ...]
     member_count: int
     members: tuple[GroupMember, ...]

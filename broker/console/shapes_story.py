@@ -77,6 +77,39 @@ class EndedPage:
     items: tuple[EndedTransaction, ...]
 
 
+# ----------------------------------------------------------------------------- the lag of a group
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRebalance:
+    """A group has come to another generation."""
+
+    time_ms: Wide
+    generation: int
+    """Epoch of a group of KIP-848."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupHistory:
+    """What was measured of a group since somebody looked at it."""
+
+    as_of: Wide
+    group: str
+    is_hidden: bool
+    """Whether the lag is not shown: it counts topics that the user may not see."""
+    since_ms: Wide | None
+    """When it was measured first, of what is here; None: not yet."""
+    trend: str | None
+    """Over five minutes, or as long as it is measured: falling_behind, catching_up, steady."""
+    times_ms: tuple[Wide, ...]
+    lag_readable: tuple[Wide, ...]
+    """One for each time; so is the next."""
+    lag_held_back: tuple[Wide, ...]
+    rebalances_since_ms: Wide
+    """From when on no rebalance is missing."""
+    rebalances: tuple[GroupRebalance, ...]
+
+
 # ---------------------------------------------------------------------------------------- clients
 
 
@@ -228,3 +261,63 @@ class PipelinePage:
     as_of: Wide
     next: str | None
     items: tuple[PipelineRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InputLag:
+    """A topic that a query reads; None where no offsets are committed for it here."""
+
+    topic: str
+    lag: Wide | None
+    lag_readable: Wide | None
+    lag_held_back: Wide | None
+
+
+@dataclass(frozen=True, slots=True)
+class SparkQueryRow:
+    """A query of Spark that writes exactly once, by its entry in the ledger."""
+
+    transactional_id: str
+    """Of its driver; who has it is the one driver of this sink."""
+    sink: str
+    query: str
+    """One for each checkpoint."""
+    batch: Wide | None
+    """The last that is decided; None: none yet."""
+    begun_batch: Wide | None
+    """What is begun since, where that is noted: rows may be in a table already."""
+    written_ms: Wide
+    """When the entry was written."""
+    records: Wide | None
+    """Of that batch."""
+    transactions: int
+    """Of its tasks; 0 where one transaction has all of the batch."""
+    is_pinned: bool
+    """Whether these had no timeout (two-phase commit, KIP-939)."""
+    open_transactions: int
+    """Of the sink at this moment, as far as they may be seen."""
+    open_transactional_ids: tuple[str, ...]
+    """The first of them."""
+    open_since_ms: Wide | None
+    """When the oldest of them began."""
+    inputs: tuple[InputLag, ...]
+    outputs: tuple[str, ...]
+    ledger_topic: str
+    ledger_partition: int
+    ledger_offset: Wide
+    """Where its entry stands."""
+    problem: str | None
+    """Why the entry says nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkQueryPage:
+    """A page of Spark's queries."""
+
+    as_of: Wide
+    next: str | None
+    hidden_because: str | None
+    """Why nothing of the ledger is told; None where it is."""
+    is_complete: bool
+    """Whether the ledger is read to its end; the next answer knows more otherwise."""
+    items: tuple[SparkQueryRow, ...]

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from barnabas.broker.api.checks import GROUP, READ, TOPIC, TRANSACTIONAL_ID
 from barnabas.broker.console import groups, transactions
-from barnabas.broker.console.pacing import Pace
+from barnabas.broker.console.pacing import CountingPace, Pace, rest_seconds
 from barnabas.broker.console.questions import Question
 from barnabas.broker.console.shapes import HeldPartition, Worst
 from barnabas.broker.security.access import Access
@@ -29,10 +29,6 @@ SHOWN: Final = 5
 REST_SECONDS: Final = 10.0
 PATIENCE_SECONDS: Final = 0.5
 """How long who asks waits for a walk, before he is shown what was found before."""
-UNIT_SECONDS: Final = 1e-6
-"""What one unit of work takes, or a little less."""
-SHARE: Final = 0.01
-"""Of the time, that walking may take."""
 
 
 Client: TypeAlias = tuple[str, str]
@@ -44,19 +40,6 @@ class _Found(NamedTuple):
 
     good_until_s: float
     worst: Worst
-
-
-class CountingPace(Pace):
-    """Counts all units."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.units = 0
-
-    async def spend(self, units: int = 1) -> None:
-        """Take note of work that is about to be done."""
-        self.units += units
-        await super().spend(units)
 
 
 class WorstFinder:
@@ -95,7 +78,7 @@ class WorstFinder:
             logger.exception("the console cannot look for what is worst")
         else:
             now_s = clock.monotonic()
-            rest_s = max(REST_SECONDS, pace.units * UNIT_SECONDS / SHARE)
+            rest_s = rest_seconds(pace, REST_SECONDS)
             self._found = {
                 each: found for each, found in self._found.items() if now_s < found.good_until_s
             }

@@ -9,6 +9,7 @@ from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.durable_runner import DurableRunner
 from barnabas.broker.coordination.lanes import Command, Refuse, Respond, Submission
+from barnabas.broker.coordination.rebalances import Rebalances
 from barnabas.broker.security.access import OPEN, Access, Generation
 from barnabas.broker.security.operations import ResourceType
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
@@ -77,9 +78,10 @@ class Groups:
         self._catalogue = catalogue
         self._generation = generation or Generation()
         self.image = CatalogueImage(catalogue, self._generation)
+        self.rebalances = Rebalances(host.clock.now_ms())
         self.log: CoordinatorLog[GroupShard] = CoordinatorLog(
             GROUP_OFFSETS,
-            lambda: GroupShard(group_config(host.config, self.consumer_times)),
+            self._new_shard,
             _topic_settings,
             host,
             catalogue,
@@ -88,11 +90,22 @@ class Groups:
         )
         self._runner = DurableRunner(self.log, host, self._timer_expired)
 
+    def _new_shard(self) -> GroupShard:
+        shard = GroupShard(group_config(self._host.config, self.consumer_times))
+        shard.on_generation = self._on_generation
+        return shard
+
+    def _on_generation(self, group_id: str, generation: int) -> None:
+        """Note a rebalance: what is replayed at a start has happened before."""
+        if self.log.shard_of(group_id).is_loaded:
+            self.rebalances.note(group_id, generation, self._host.clock.now_ms())
+
     def _loaded(self, effects: tuple[Effect, ...]) -> None:
         self._runner.take_effects(effects)
 
     def _gone(self) -> None:
         self._runner.forget()
+        self.rebalances.clear(self._host.clock.now_ms())
 
     def _timer_expired(self, timer: Timer) -> TimerExpired:
         return TimerExpired(timer, self.image)

@@ -63,6 +63,10 @@ class Pipelines:
         """Return them as they are now."""
         return list(self._by_group.values())
 
+    def of_id(self, transactional_id: str) -> Pipeline | None:
+        """Return whose offsets an id has committed last; None of one that is not known."""
+        return self._by_id.get(transactional_id)
+
     def clear(self) -> None:
         """Forget all."""
         self._by_group.clear()

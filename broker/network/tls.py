@@ -79,6 +79,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         "_ssl",
         "_state",
         "_tls",
+        "source",
     )
 
     def __init__(self, host: TlsHost, tls: ListenerTls, connection: Connection) -> None:
@@ -95,6 +96,8 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._fed_bytes = 0
         self._is_stepping = False
         self._paused = False
+        self.source = ""
+        """Whose share of the handshakes this one's is."""
 
     # ---------------------------------------------------------------- a protocol to the socket's
 
@@ -105,6 +108,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         descriptor = transport.get_extra_info("socket").fileno()
         self._sender = TlsSender(self, self._host.loop, self._raw, descriptor)
         self._connection.connection_made(self)
+        self.source = self._connection.network
 
     def connection_lost(self, error: Exception | None) -> None:
         """Drop everything."""

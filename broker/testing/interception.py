@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext, Route
 from barnabas.broker.api.refusals import refusal
@@ -111,6 +111,44 @@ class Interception:
         return fault.answer(context, request) if fault.answer is not None else None
 
 
+class AnswerRelay(Protocol):
+    """What completes a late answer, and is told what its connection says meanwhile."""
+
+    def abandoned(self) -> None:
+        """Take note that the client has gone."""
+
+    def complete_early(self) -> None:
+        """Take note that the connection waits for the answer."""
+
+
+class LateAnswer(Deferred[Any]):
+    """An answer that a relay completes."""
+
+    __slots__ = ("relay",)
+
+    relay: AnswerRelay
+
+    def abandoned(self) -> None:
+        """Tell the relay that the client has gone."""
+        self.relay.abandoned()
+
+
+class LateParkedAnswer(Parked[Any]):
+    """Likewise, where the connection waits meanwhile."""
+
+    __slots__ = ("relay",)
+
+    relay: AnswerRelay
+
+    def complete_early(self) -> None:
+        """Tell the relay that the connection waits."""
+        self.relay.complete_early()
+
+    def abandoned(self) -> None:
+        """Tell the relay that the client has gone."""
+        self.relay.abandoned()
+
+
 def intercepted_answer(
     response: Any,  # noqa: ANN401
     route: Route,
@@ -119,7 +157,7 @@ def intercepted_answer(
 ) -> Deferred[Any]:
     """Return an answer in place of ``response``: one that comes later, or never."""
     parked = isinstance(response, Parked)
-    answer: _Late | _LateParked = _LateParked() if parked else _Late()
+    answer = LateParkedAnswer() if parked else LateAnswer()
     relay = _Relay(answer, fault, clock)
     answer.relay = relay
     if isinstance(response, Deferred):
@@ -180,31 +218,3 @@ class _Relay:
 
     def _lose(self) -> None:
         self.close("answer lost by interception")
-
-
-class _Late(Deferred[Any]):
-    """An answer that a relay completes."""
-
-    __slots__ = ("relay",)
-
-    relay: _Relay
-
-    def abandoned(self) -> None:
-        """Tell the original that the client has gone."""
-        self.relay.abandoned()
-
-
-class _LateParked(Parked[Any]):
-    """Likewise, where the connection waits meanwhile."""
-
-    __slots__ = ("relay",)
-
-    relay: _Relay
-
-    def complete_early(self) -> None:
-        """Hurry the original."""
-        self.relay.complete_early()
-
-    def abandoned(self) -> None:
-        """Tell the original that the client has gone."""
-        self.relay.abandoned()

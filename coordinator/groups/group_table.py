@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from barnabas.coordinator.groups.config import GroupConfig
 from barnabas.coordinator.groups.group import Group
@@ -19,6 +19,8 @@ class GroupTable:
         """Groups with members, or with a record of their own. One that only has offsets (a "simple"
         group, of consumers that assign themselves) is not among them."""
         self.offsets = OffsetTable()
+        self.on_generation: Callable[[str, int], None] = _noted_by_nobody
+        """Told of every other generation (or epoch) of a group, those of a replay included."""
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
         """Take in the marker that ends a producer's transaction on this partition.
@@ -30,3 +32,7 @@ class GroupTable:
     def keys(self) -> list[str]:
         """Every group there is, simple ones included."""
         return list(dict.fromkeys([*self.groups, *self.offsets.group_ids()]))
+
+
+def _noted_by_nobody(_group_id: str, _generation: int) -> None:
+    """Do nothing."""

@@ -24,11 +24,16 @@ class Peer:
 
     @classmethod
     async def connect(
-        cls, host: str, port: int, *, receive_buffer_bytes: int = 0, **more: Any
+        cls, host: str, port: int, *, receive_buffer_bytes: int = 0, source: str = "", **more: Any
     ) -> Self:
-        """Connect; a small receive buffer lets what is not read stay with the broker."""
+        """Connect; a small receive buffer lets what is not read stay with the broker.
+
+        ``source`` is the address of this machine to come from.
+        """
         sock = socket.socket()
         sock.setblocking(False)
+        if source:
+            sock.bind((source, 0))
         if receive_buffer_bytes:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         try:

@@ -14,7 +14,7 @@ from tests.attack.neighbour import Report
 from tests.attack.process import AttackedBroker, NeighbourDied, NeighbourProcess
 from tests.attack.scenario import MIB, DirectoryScenario, Limits, Scenario, Sent, Target
 from tests.attack.workshop import Workshop
-from tests.certificates import Authority
+from tests.certificates import Authority, rsa_key
 
 SETTLE_POLL_S = 0.1
 WITHOUT_ATTACK_S = 0.5
@@ -112,7 +112,9 @@ class Attack:
         outcome = self._outcome
         attacked = AttackedBroker(self._directory / "broker", **self._scenario.settings)
         if self._scenario.tls:
-            attacked.serve_tls(Authority().issue())
+            rsa_bits = self._scenario.rsa_bits
+            key = rsa_key(size=rsa_bits) if rsa_bits else None
+            attacked.serve_tls(Authority().issue(key=key))
         with attacked as broker:
             try:
                 with NeighbourProcess(broker) as neighbour:

@@ -81,6 +81,8 @@ class Scenario:
     """Of the broker, by Kafka's names; none where the defaults can be attacked."""
     tls: bool = False
     """Whether there is a listener with TLS, and the one for logins has it, too."""
+    rsa_bits: int = 0
+    """The size of that listener's RSA key; 0 for one on the curve P-256."""
     weight: float = 1.0
     """Its share of a long run."""
 

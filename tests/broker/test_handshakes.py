@@ -19,9 +19,10 @@ LIMIT = 50
 class Client:
     """A handshake of which tests see what was computed."""
 
-    def __init__(self, case, name):
+    def __init__(self, case, name, source):
         self.case = case
         self.name = name
+        self.source = source
 
     def displaced(self):
         self.case.handshakes.end(self)
@@ -44,8 +45,8 @@ class Case:
         self.computed = []
         self.told = []
 
-    def client(self, name):
-        client = Client(self, name)
+    def client(self, name, source="127.0.0.1"):
+        client = Client(self, name, source)
         self.handshakes.begin(client)
         return client
 
@@ -98,6 +99,41 @@ async def test_what_has_begun_goes_on_first_and_then_the_newest(case):
     for name, is_first in [("a", True), ("b", False), ("c", True), ("d", False)]:
         case.client(name).run(is_first=is_first)
     assert await rest(case) == ["b", "d", "c", "a"]
+
+
+async def test_an_address_waits_for_one_of_each_other_and_not_for_a_flood(case):
+    case.occupied()
+    for number in range(20):
+        case.client(f"flood-{number}", "10.0.0.1").run()
+    case.client("early", "10.0.0.2").run()
+    case.client("late", "10.0.0.3").run()
+    case.client("later", "10.0.0.3").run()
+    computed = await rest(case)
+    assert computed[:6] == ["flood-19", "early", "later", "flood-18", "late", "flood-17"]
+    assert computed[6:] == [f"flood-{number}" for number in reversed(range(17))]
+
+
+async def test_later_steps_take_turns_as_well(case):
+    case.occupied()
+    for number in range(3):
+        case.client(f"flood-{number}", "10.0.0.1").run(is_first=False)
+    case.client("other", "10.0.0.2").run(is_first=False)
+    assert await rest(case) == ["flood-0", "other", "flood-1", "flood-2"]
+
+
+async def test_a_flood_displaces_its_own(case):
+    others = [case.client(f"other-{number}", f"10.0.1.{number}") for number in range(10)]
+    flood = [case.client(f"flood-{number}", "10.0.0.1") for number in range(3 * LIMIT)]
+    assert case.handshakes.displaced == 2 * LIMIT + 10
+    assert case.handshakes.under_way == LIMIT
+    late = case.client("late", "10.0.2.1")
+    assert case.handshakes.under_way == LIMIT
+    for each in [*others, late, *flood[-LIMIT + 11 :]]:
+        each.run()
+    assert len(await rest(case)) == LIMIT
+    for each in [*others, late, *flood]:
+        case.handshakes.end(each)
+    assert case.handshakes.under_way == 0
 
 
 async def test_nothing_is_computed_after_the_end(case):

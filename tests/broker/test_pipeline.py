@@ -238,7 +238,7 @@ async def test_nothing_leads_back_to_a_connection_that_is_gone(running):
     (produce,) = running.toy.produces
     running.pipeline.abandon()
     assert produce.gone
-    assert produce.connection is None
+    assert produce.answer.connection is None
     produce.complete(b"done")
     assert running.written() == b""
     assert running.line.queued == 0

@@ -9,12 +9,13 @@ import struct
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from barnabas.broker.api.dispatch import Deferred, Parked, RequestContext, Routes
+from barnabas.broker.api.dispatch import RequestContext, Routes
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.handlers.api_versions import api_versions
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.runtime.clock import Clock, SystemClock
 from barnabas.broker.security.listeners import ListenerSecurity
+from barnabas.broker.testing.interception import LateAnswer, LateParkedAnswer
 from barnabas.protocol.api import Api, Message
 from barnabas.protocol.errors import Malformed
 from barnabas.protocol.messages.api_versions import API_VERSIONS
@@ -50,30 +51,29 @@ def toy_api(key: int, name: str, flexible_from: int = 0x8000) -> Api[bytes, byte
     return Api(key, name, message("Request"), message("Response"))
 
 
-class ToyFetch(Parked[bytes]):
-    __slots__ = ("gone", "is_early", "request")
+class ToyAnswer:
+    """An answer that the test gives: what its connection says of it meanwhile is noted.
 
-    def __init__(self, request: bytes) -> None:
-        super().__init__()
+    It has an answer and is none: compiled classes have no interpreted subclasses.
+    """
+
+    def __init__(self, answer: LateAnswer | LateParkedAnswer, request: bytes) -> None:
+        self.answer = answer
         self.request = request
         self.is_early = 0
         self.gone = False
+        answer.relay = self
+
+    @property
+    def response(self) -> Any:
+        return self.answer.response
+
+    def complete(self, response: Any) -> None:
+        self.answer.complete(response)
 
     def complete_early(self) -> None:
         self.is_early += 1
         self.complete(b"early " + self.request)
-
-    def abandoned(self) -> None:
-        self.gone = True
-
-
-class ToyProduce(Deferred[bytes]):
-    __slots__ = ("gone", "request")
-
-    def __init__(self, request: bytes) -> None:
-        super().__init__()
-        self.request = request
-        self.gone = False
 
     def abandoned(self) -> None:
         self.gone = True
@@ -84,8 +84,8 @@ class Toy:
 
     def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
         self.handled: list[bytes] = []
-        self.produces: list[ToyProduce] = []
-        self.fetches: list[ToyFetch] = []
+        self.produces: list[ToyAnswer] = []
+        self.fetches: list[ToyAnswer] = []
         self.contexts: list[RequestContext] = []
         self.gate = asyncio.Event()
         names = ("ApiVersions", "Produce", "Fetch", "Echo", "Slow", "Tagged")
@@ -107,20 +107,20 @@ class Toy:
             return None
         if request == b"stay":
             return b"stays" if context.records_stay else b"dies"
-        answer = ToyProduce(request)
+        produce = ToyAnswer(LateAnswer(), request)
         if request == b"at once":
-            answer.complete(b"done")
+            produce.complete(b"done")
         else:
-            self.produces.append(answer)
-        return answer
+            self.produces.append(produce)
+        return produce.answer
 
     def fetch(self, context: RequestContext, request: bytes) -> Any:
         self.handled.append(request)
         if request == b"ready":
             return b"data"
-        fetch = ToyFetch(request)
+        fetch = ToyAnswer(LateParkedAnswer(), request)
         self.fetches.append(fetch)
-        return fetch
+        return fetch.answer
 
     def echo(self, context: RequestContext, request: bytes) -> bytes:
         self.handled.append(request)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
+import signal
+import time
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -11,6 +13,7 @@ from playwright.sync_api import expect
 
 from tests.browser.console_broker import ConsoleBroker
 from tests.browser.looking import axe_check, screenshot
+from tests.browser.lost_producer import TIMEOUT_MS, pinned
 from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
 from tests.waiting import wait_until
@@ -88,29 +91,56 @@ def ended_by_keyboard(page):
     page.keyboard.press("Escape")
 
 
+def leave_pinned(broker):
+    """Kill a producer whose transaction somebody else was to decide: no timeout ends it."""
+    with pinned(broker.port, KEY, TOPIC) as producer:
+        producer.kill()
+        assert producer.wait(30) == -signal.SIGKILL
+
+
 @pytest.mark.parametrize("ended", [ended_by_mouse, ended_by_keyboard])
 def test_a_transaction_of_a_lost_producer_is_found_and_ended(page, own_broker, ended):
-    create(own_broker.bootstrap_servers, TOPIC, partitions=1)
-    write(own_broker, b"before")
-    with waiting_consumer(own_broker) as consumer:
-        read(consumer, b"before")
-        leave_open(own_broker)
-        write(own_broker, b"behind")
+    found_and_ended(page, own_broker, leave_open, ended, "min ", "waits")
 
-        page.goto(own_broker.url)
+
+@pytest.mark.parametrize("ended", [ended_by_mouse, ended_by_keyboard])
+def test_a_transaction_that_no_timeout_ends_is_found_and_ended(page, tmp_path, ended):
+    config = {
+        "transaction.two.phase.commit.enable": "true",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+    }
+    with ConsoleBroker(tmp_path / "broker", **config) as broker:
+        begun_s = time.monotonic()
+        found_and_ended(page, broker, leave_pinned, ended, "without end", "is-pinned")
+        # The timeout that its producer has asked for was over when a person came.
+        assert time.monotonic() - begun_s > 2 * TIMEOUT_MS / 1000
+
+
+def found_and_ended(page, broker, left_open, ended, time_left, picture):
+    """Why a reader waits is three clicks away, and it goes on once that is over."""
+    create(broker.bootstrap_servers, TOPIC, partitions=1)
+    write(broker, b"before")
+    with waiting_consumer(broker) as consumer:
+        read(consumer, b"before")
+        left_open(broker)
+        write(broker, b"behind")
+
+        page.goto(broker.url)
         behind = page.get_by_role("region", name="Groups that are behind")
         behind.get_by_role("link", name=GROUP).click(timeout=40_000)
         expect(page.get_by_text("held back from readers of committed records")).to_be_visible()
         axe_check(page)
-        screenshot(page, "group-that-waits")
+        screenshot(page, f"group-that-{picture}")
         page.get_by_role("link", name=KEY).first.click()
-        expect(page.get_by_text(re.compile("^.*Ongoing: open for"))).to_be_visible()
+        expect(
+            page.get_by_text(re.compile(f"Ongoing: open for .*left: .*{time_left}"))
+        ).to_be_visible()
         ended(page)
         read(consumer, b"behind")
         expect(page.get_by_text("nothing is open")).to_be_visible()
         expect(page.get_by_text("aborted by an operator")).to_be_visible()
         axe_check(page)
-        screenshot(page, "transactional-id")
+        screenshot(page, f"transactional-id-that-{picture}")
 
 
 def test_what_is_open_is_a_bar_that_leads_to_its_story(page, own_broker):

@@ -28,6 +28,8 @@ from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.waiting import wait_until
 
+INIT_CLASSIC = 4
+INIT_TWO_PHASE = 6
 PRODUCE_CLASSIC = 11
 """The last version of Produce that adds nothing to a transaction."""
 
@@ -52,8 +54,14 @@ class TransactionSteps:
         self.producers: dict[str, tuple[int, int]] = {}
         self._sequences: dict[tuple[str, str, int], int] = {}
 
-    def init(self, key: str, timeout_ms: int = 60_000) -> tuple[int, int]:
-        """Give an id a producer; it is the only one from now on."""
+    def init(
+        self, key: str, timeout_ms: int = 60_000, *, is_pinned: bool = False
+    ) -> tuple[int, int]:
+        """Give an id a producer; it is the only one from now on.
+
+        ``is_pinned``: what it opens has no timeout, for somebody else decides (KIP-939).
+        """
+        request = InitProducerIdRequest(key, timeout_ms, enable2_pc=is_pinned)
         lookup = FindCoordinatorRequest(key_type=1, coordinator_keys=[key])
 
         def found() -> bool:
@@ -62,7 +70,8 @@ class TransactionSteps:
             return answer.error_code == ErrorCode.NONE
 
         def initialized() -> bool:
-            answer = self.ask(INIT_PRODUCER_ID, InitProducerIdRequest(key, timeout_ms), 4)
+            version = INIT_TWO_PHASE if is_pinned else INIT_CLASSIC
+            answer = self.ask(INIT_PRODUCER_ID, request, version)
             assert answer.error_code in {ErrorCode.NONE, *NOT_YET}
             self.producers[key] = answer.producer_id, answer.producer_epoch
             return answer.error_code == ErrorCode.NONE
@@ -119,9 +128,16 @@ class TransactionSteps:
 
         wait_until(written, "written")
 
-    def begin(self, key: str, topic: str, *partitions: int, timeout_ms: int = 60_000) -> None:
+    def begin(
+        self,
+        key: str,
+        topic: str,
+        *partitions: int,
+        timeout_ms: int = 60_000,
+        is_pinned: bool = False,
+    ) -> None:
         """Open a transaction with a record on each partition."""
-        self.init(key, timeout_ms)
+        self.init(key, timeout_ms, is_pinned=is_pinned)
         self.add(key, topic, *partitions)
         for partition in partitions:
             self.write(key, topic, partition)

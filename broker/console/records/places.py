@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from barnabas.broker.console.records.pieces import RecordReaders
+from barnabas.broker.console.spark_ledger import SparkLedger
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 READERS_MOST: Final = 4
@@ -20,6 +21,8 @@ class Places:
 
     def __init__(self) -> None:
         self.readers = RecordReaders()
+        self.ledger = SparkLedger(self.readers)
+        """Read in small pieces by one at a time, so it takes no place."""
         self._taken = 0
         self._searches: dict[Viewing, Callable[[], None]] = {}
 

@@ -52,12 +52,20 @@ def group_record(group: ClassicGroup) -> Record:
     return Record(GROUP_METADATA_RECORD, GroupMetadataKey(group.group_id), value, VALUE_VERSION)
 
 
+def put(shard: GroupTable, group: ClassicGroup) -> None:
+    """Put a group in its place, and tell of a generation that is another one."""
+    before = shard.groups.get(group.group_id)
+    shard.groups[group.group_id] = group
+    if group.generation != (before.generation if isinstance(before, ClassicGroup) else 0):
+        shard.on_generation(group.group_id, group.generation)
+
+
 def apply_group_metadata(shard: GroupTable, record: Record, offset: int) -> None:
     """Let a group be what its record says. What is volatile follows by a change, if at all."""
     del offset
     group_id = record.key.group
     if record.value is not None:
-        shard.groups[group_id] = group_of(record)
+        put(shard, group_of(record))
         return
     group = shard.groups.get(group_id)
     if group is not None and group.type_name == CLASSIC:

@@ -22,7 +22,7 @@ from barnabas.coordinator.decision import (
     Timer,
 )
 from barnabas.coordinator.groups.classic.group import SESSION, ClassicGroup, Member
-from barnabas.coordinator.groups.classic.records import group_record
+from barnabas.coordinator.groups.classic.records import group_record, put
 from barnabas.coordinator.groups.classic.responses import join_error
 from barnabas.coordinator.groups.classic.states import PREVIOUS, State
 from barnabas.protocol.errors import ErrorCode
@@ -42,7 +42,7 @@ class Become:
 
 def become(shard: GroupTable, change: Become) -> None:
     """Put a group in its place."""
-    shard.groups[change.group.group_id] = change.group
+    put(shard, change.group)
 
 
 class Turn:

@@ -106,6 +106,7 @@ def _apply_group(shard: GroupTable, record: Record, offset: int) -> None:
     """The group's epoch; its tombstone is the end of the group."""
     if record.value is not None:
         _applied(_apply_epoch)(shard, record, offset)
+        shard.on_generation(record.key.group_id, record.value.epoch)
     elif isinstance(shard.groups.get(record.key.group_id), ConsumerGroup):
         del shard.groups[record.key.group_id]
 

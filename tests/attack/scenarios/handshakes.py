@@ -23,9 +23,13 @@ from tests.attack.scenarios.logins import LOGIN_TIMEOUT_S, SETTINGS, TIMED
 from tests.attack.secure_peer import SecureWire, hello
 from tests.counterparts.broker_process import HOST
 
+ELSEWHERE = "127.0.0.2"
+"""Another address of this machine, which strangers may come from."""
 HALF_OPEN = 5000
 AT_A_TIME = 20
 PATIENCE_S = 30.0
+LOGIN_BESIDE_S = 5.0
+"""The longest that a login may take beside a flood from elsewhere, generous as all limits are."""
 FLOOD_BYTES = 100_000
 FLOODS = 20
 
@@ -48,11 +52,18 @@ async def log_in(port: int) -> Wire:
     return wire
 
 
-async def beside_a_user(target: Target, sent: Sent, attack: Awaitable[None]) -> None:
+async def beside_a_user(
+    target: Target,
+    sent: Sent,
+    attack: Awaitable[None],
+    *,
+    refused_most: int = 20,
+    login_most_s: float = PATIENCE_S,
+) -> None:
     """Have a user work on during an attack, and log in again and again on new connections.
 
-    A handshake may have to make room for others; then the user comes again, as clients do. Once the
-    attack is over, nothing is in the way any more.
+    A handshake may have to make room for others of its address; then the user comes again, as
+    clients do. Once the attack is over, nothing is in the way any more.
     """
     port = target.broker.login_port
     attacking = asyncio.ensure_future(attack)
@@ -62,19 +73,21 @@ async def beside_a_user(target: Target, sent: Sent, attack: Awaitable[None]) -> 
             found = await user.ask(METADATA, MetadataRequest([]), 9)
             target.expect(found.cluster_id, "the user was not served")
             try:
-                async with asyncio.timeout(PATIENCE_S):
+                async with asyncio.timeout(login_most_s):
                     (await log_in(port)).close()
             except ConnectionError:
                 refused_in_a_row += 1
                 most_refused = max(most_refused, refused_in_a_row)
             except TimeoutError:
-                target.expect(False, f"a login of the user took more than {PATIENCE_S:.0f} s")
+                target.expect(False, f"a login of the user took more than {login_most_s:.0f} s")
             else:
                 refused_in_a_row = 0
                 sent["logins of the user"] += 1
             await asyncio.sleep(0.05)
     await attacking
-    target.expect(most_refused < 20, f"{most_refused} logins of the user failed in a row")
+    target.expect(
+        most_refused <= refused_most, f"{most_refused} logins of the user failed in a row"
+    )
     async with asyncio.timeout(PATIENCE_S):
         (await log_in(port)).close()
 
@@ -118,13 +131,29 @@ async def half_open(target: Target, seed: int, duration_s: float) -> Sent:
 async def flood(target: Target, seed: int, duration_s: float) -> Sent:
     """First messages of handshakes without end, from clients that go at once, or reset, or stay."""
     sent = Sent()
+    await beside_a_user(target, sent, _beginning(target, sent, seed, duration_s))
+    return sent
+
+
+async def flood_from_elsewhere(target: Target, seed: int, duration_s: float) -> Sent:
+    """The same from one other address, where each costs the broker the most: the user gets in."""
+    sent = Sent()
+    attack = _beginning(target, sent, seed, duration_s, source=ELSEWHERE)
+    await beside_a_user(target, sent, attack, refused_most=0, login_most_s=LOGIN_BESIDE_S)
+    return sent
+
+
+async def _beginning(
+    target: Target, sent: Sent, seed: int, duration_s: float, *, source: str = ""
+) -> None:
     first = hello()
     until_s = time.monotonic() + duration_s
     staying: list[Peer] = []
 
     async def begin(rng: random.Random) -> None:
         while time.monotonic() < until_s:
-            peer = await Peer.connect(HOST, target.broker.more_ports["SSL"])
+            port = target.broker.more_ports["SSL"]
+            peer = await Peer.connect(HOST, port, source=source)
             with contextlib.suppress(OSError):
                 await peer.send(first)
             sent["handshakes"] += 1
@@ -132,14 +161,10 @@ async def flood(target: Target, seed: int, duration_s: float) -> Sent:
             if len(staying) > 500:
                 staying.pop(0).reset()
 
-    async def attack() -> None:
-        strangers = (begin(random.Random(seed + each)) for each in range(AT_A_TIME))
-        await asyncio.gather(*strangers)
-        for peer in staying:
-            peer.close()
-
-    await beside_a_user(target, sent, attack())
-    return sent
+    strangers = (begin(random.Random(seed + each)) for each in range(AT_A_TIME))
+    await asyncio.gather(*strangers)
+    for peer in staying:
+        peer.close()
 
 
 # --------------------------------------------------------------- of clients that have shaken hands
@@ -248,5 +273,12 @@ async def misuse(target: Target, seed: int, duration_s: float) -> Sent:
 SCENARIOS = (
     Scenario("half-handshakes", half_open, settings=TIMED, tls=True),
     Scenario("handshake-flood", flood, settings=SETTINGS, tls=True),
+    Scenario(
+        "handshake-flood-from-elsewhere",
+        flood_from_elsewhere,
+        settings=SETTINGS,
+        tls=True,
+        rsa_bits=4096,
+    ),
     Scenario("misused-tls", misuse, settings=SETTINGS, tls=True),
 )

@@ -8,6 +8,7 @@ import threading
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from barnabas.broker.console import pacing
 from barnabas.broker.console import worst as module
 from barnabas.broker.console.pacing import Pace
 from barnabas.broker.metrics.history import HEAT, NAMES
@@ -74,7 +75,7 @@ def test_what_the_broker_is_doing(broker):
 def test_a_long_walk_is_followed_by_a_long_rest(broker, monkeypatch):
     later(broker)
     monkeypatch.setattr(
-        module, "UNIT_SECONDS", 0.01
+        pacing, "UNIT_SECONDS", 0.01
     )  # As if there were ten thousand times as much.
     first = fetch(broker, "overview")["worst"]
     later(broker)
@@ -118,6 +119,10 @@ def test_a_walk_that_fails_is_said_and_the_rest_is_shown(broker, monkeypatch, ca
 
 
 def test_the_disk(broker):
+    broker.create_topic("on-disk", partitions=1)
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce("on-disk", b"x")
+    assert producer.flush(30) == 0
     found = fetch(broker, "storage")
     assert found["free_bytes"] <= found["total_bytes"]
     assert found["logs"] == len(broker.server.logs.logs)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 
+import kafka
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
+from kafka import KafkaProducer
+from kafka.structs import OffsetAndMetadata
 
 from barnabas.broker.api.checks import Denial
 from barnabas.broker.console.actions.table import ACTIONS, KINDS
 from barnabas.broker.console.routes import ROUTES
+from barnabas.broker.console.spark_ledger import LEDGER_TOPIC
 from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType
+from barnabas.spark_connector.entries import Entry, encode, key_of
+from barnabas.spark_connector.incarnation import Home, Incarnation
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
 from tests.broker.console.test_actions import send
@@ -26,19 +33,22 @@ from tests.broker.security.access_users import (
     settings,
 )
 from tests.counterparts.transaction_client import TransactionClient
+from tests.waiting import wait_until
 
 SOMEBODY = "somebody"
 """Has the right of the test, of one name."""
 RECORD = {"partition": "0", "offset": "0"}
-NAMES = {"topic": "seen", "group": "seen-group", "transactional_id": "seen-id", **RECORD}
+NAMES = {"topic": "seen", "group": "seen-group", "transactional_id": "spark.seen", **RECORD}
 OTHERS = {
     "topic": "hidden",
     "group": "hidden-group",
-    "transactional_id": "hidden-id",
+    "transactional_id": "spark.hidden",
     **RECORD,
 }
-MAY_BE_EMPTY = {"/api/v1/ended-transactions", "/api/v1/pipelines", "/api/v1/readers"}
-"""Lists of what has not happened here."""
+NEEDED_TOO = {
+    "/api/v1/spark-queries": allow(SOMEBODY, ResourceType.TOPIC, LEDGER_TOPIC, Operation.READ)
+}
+"""What somebody has to be allowed beside what a row of the table says."""
 LISTENERS = "SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0"
 
 
@@ -56,21 +66,66 @@ def broker():
     }
     with Broker(config=config) as running:
         running.port = running.server.listeners[1].bound[1]
+        running.servers = f"127.0.0.1:{running.port}"
         for names in (NAMES, OTHERS):
             running.create_topic(names["topic"])
-        with TransactionClient(running) as client, UserClient(running.address, ADMIN) as admin:
+        running.create_topic(LEDGER_TOPIC)
+        with (
+            TransactionClient(running) as client,
+            UserClient(running.address, ADMIN) as admin,
+            reading(running, NAMES),
+            reading(running, OTHERS),
+        ):
             for names in (NAMES, OTHERS):
+                client.begin(names["transactional_id"], names["topic"], 0)
+                client.end(names["transactional_id"], commit=True)
+                pipe(running, names)
+                note_in_ledger(running, names)
                 client.begin(names["transactional_id"], names["topic"], 0)
                 commit(running, names)
             running.admin = admin
             yield running
 
 
+@contextlib.contextmanager
+def reading(broker, names):
+    """Have a client that reads a topic, and has done so when this begins."""
+    config = {"bootstrap.servers": broker.servers, "group.id": "none"}
+    consumer = Consumer({**config, "auto.offset.reset": "earliest"})
+    consumer.assign([TopicPartition(names["topic"], 0, 0)])
+    producer = Producer({"bootstrap.servers": broker.servers})
+    producer.produce(names["topic"], b"x", partition=0)
+    assert producer.flush(30) == 0
+    wait_until(lambda: consumer.poll(0.1), "it reads")
+    yield
+    consumer.close()
+
+
+def pipe(broker, names):
+    """Commit the offsets of a group in a transaction that writes, too."""
+    producer = KafkaProducer(bootstrap_servers=broker.servers, transactional_id="piping")
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send(names["topic"], b"x").get(30)
+    read = {kafka.TopicPartition(names["topic"], 0): OffsetAndMetadata(1, "", -1)}
+    producer.send_offsets_to_transaction(read, names["group"])
+    producer.commit_transaction()
+    producer.close()
+
+
+def note_in_ledger(broker, names):
+    """Write what a sink of Spark notes of a batch."""
+    sink = names["transactional_id"].removeprefix("spark.")
+    home = Home("", {each["topic"]: "" for each in (NAMES, OTHERS)})
+    entry = Entry(7, incarnation=Incarnation(home, home))
+    producer = Producer({"bootstrap.servers": broker.servers})
+    producer.produce(LEDGER_TOPIC, encode(entry), key_of(sink, "query"), partition=0)
+    assert producer.flush(30) == 0
+
+
 def commit(broker, names):
     """Commit offsets of both topics, so that a group has something to hide."""
-    consumer = Consumer(
-        {"bootstrap.servers": f"127.0.0.1:{broker.port}", "group.id": names["group"]}
-    )
+    consumer = Consumer({"bootstrap.servers": broker.servers, "group.id": names["group"]})
     offsets = [TopicPartition(each["topic"], 0, 0) for each in (NAMES, OTHERS)]
     consumer.commit(offsets=offsets, asynchronous=False)
     consumer.close()
@@ -109,13 +164,16 @@ def test_a_right_is_for_what_it_names(broker, route):
     check = route.check
     name = NAMES[check.name] if check.name else CLUSTER_NAME
     acls = allow(SOMEBODY, check.resource_type, name, check.operation)
+    acls += NEEDED_TOO.get(route.template, [])
     who = {"authorization": basic(SOMEBODY)}
     add_acls(broker.admin, acls)
     try:
         answer = fetch(broker, *parts_of(route, NAMES), **who)
         if is_list(route):
-            assert {next(iter(each.values())) for each in answer["items"]} <= {name}
-            assert answer["items"] or route.template in MAY_BE_EMPTY
+            assert {next(iter(each.values())) for each in answer["items"]} == {name}
+            # The other one is there, too, for who may see both.
+            everything = fetch(broker, *parts_of(route, NAMES), authorization=basic(ADMIN))
+            assert len(everything["items"]) > len(answer["items"]) or name == CLUSTER_NAME
         elif check.name:
             fetch(broker, *parts_of(route, OTHERS), expected=403, **who)
     finally:
@@ -223,6 +281,30 @@ def test_a_group_shows_topics_and_transactions_only_to_those_who_may_see_them(br
                 if holder:
                     assert not each["holder"]["hanging"]
                     assert (each["holder"]["transaction"] is not None) is transaction
+    finally:
+        remove_acls(broker.admin, given)
+
+
+def test_what_the_ledger_says_needs_the_right_to_read_it(broker):
+    who = {"authorization": basic(SOMEBODY)}
+    key = NAMES["transactional_id"]
+    given = []
+    try:
+        for kind, name, operation, rows in (
+            (ResourceType.TRANSACTIONAL_ID, key, Operation.DESCRIBE, []),
+            (ResourceType.TOPIC, LEDGER_TOPIC, Operation.READ, [([], 1)]),
+            (ResourceType.TOPIC, "seen", Operation.DESCRIBE, [(["seen"], 1)]),
+        ):
+            acls = allow(SOMEBODY, kind, name, operation)
+            add_acls(broker.admin, acls)
+            given += acls
+            answer = fetch(broker, "spark-queries", **who)
+            assert (answer["hidden_because"] is None) is bool(rows)
+            assert [(each["outputs"], each["open_transactions"]) for each in answer["items"]] == (
+                rows
+            )
+            for each in answer["items"]:
+                assert [at["topic"] for at in each["inputs"]] == each["outputs"]
     finally:
         remove_acls(broker.admin, given)
 

@@ -16,9 +16,20 @@ from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.console import pacing, worst
 from barnabas.broker.console.application import Console
 from barnabas.broker.console.encoding import ROWS_PER_PIECE
+from barnabas.broker.console.lag_history import GROUPS_MOST, LagHistory
 from barnabas.broker.console.pacing import UNITS_PER_TURN
+from barnabas.broker.console.questions import Question
 from barnabas.broker.console.routes import ROUTES
+from barnabas.broker.console.spark_ledger import (
+    LEDGER_TOPIC,
+    QUERIES_MOST,
+    LedgerEntry,
+    LedgerState,
+    SparkLedger,
+)
+from barnabas.broker.console.worst import WorstFinder
 from barnabas.broker.coordination import transaction_clients
+from barnabas.broker.coordination.rebalances import Rebalances
 from barnabas.broker.coordination.transaction_events import (
     NOTABLE_SLOTS,
     ROUTINE_SLOTS,
@@ -185,6 +196,7 @@ def crowd():
     looks = Looks()
     topics = [topic_of(f"many-{number}", 100, looks) for number in range(PARTITIONS // 100)]
     topics.append(topic_of("large", PARTITIONS, looks))
+    topics.append(topic_of(LEDGER_TOPIC, 1, looks))
     by_name = {topic.name: topic for topic in topics}
     shards = [shard_of(number, looks) for number in range(SHARDS)]
     ids = [transactions_of(number) for number in range(SHARDS)]
@@ -197,6 +209,10 @@ def crowd():
 
     def transaction(key):
         return ids[int(key.rpartition("-")[2]) % SHARDS].transactions.get(key)
+
+    def of_id(key):
+        """Whose sink it is: of each a group that has read a partition."""
+        return SimpleNamespace(group=f"group-{int(key.rpartition('-')[2]):06}")
 
     def partition(name, index):
         return by_name[name].partitions[index]
@@ -236,17 +252,30 @@ def crowd():
         catalogue=SimpleNamespace(
             topics=by_name, topic=by_name.get, partition=partition, configs=SimpleNamespace()
         ),
-        groups=SimpleNamespace(machines=shards, machine_of=machine_of, **coordinator),
+        groups=SimpleNamespace(
+            machines=shards, machine_of=machine_of, rebalances=Rebalances(0), **coordinator
+        ),
         transactions=SimpleNamespace(
             machines=ids,
             transaction=transaction,
             durable=durable,
             clients=SimpleNamespace(of=lambda _: None),
             events=events_of(looks),
-            pipelines=SimpleNamespace(all=list),
+            pipelines=SimpleNamespace(all=list, of_id=of_id),
             **coordinator,
         ),
     )
+
+
+async def read_ledger(_ledger, _topic):
+    """As many queries as are kept, each of which reads from the largest topic."""
+    entries = {
+        (f"sink-{number}", "query"): LedgerEntry(
+            f"sink-{number}", "query", 50, number, 1, sources=("large", "many-0")
+        )
+        for number in range(QUERIES_MOST)
+    }
+    return LedgerState(100, entries)
 
 
 ASKED = [
@@ -260,6 +289,7 @@ ASKED = [
     (("groups",), {"sort": "-lag_held_back", "limit": "1000"}),
     (("groups",), {"state": "Stable"}),
     (("groups", "group-000007"), {}),
+    (("groups", "group-000007", "history"), {}),
     (("transactions",), {"sort": "-start_time_ms", "limit": "1000"}),
     (("transactions",), {"open": "true"}),
     (("transactions", "id-000100"), {"limit": "1000"}),
@@ -271,6 +301,7 @@ ASKED = [
     (("readers",), {"sort": "-lag", "limit": "1000"}),
     (("events",), {"limit": "1000"}),
     (("pipelines",), {}),
+    (("spark-queries",), {"limit": "1000"}),
     (("overview",), {}),
     (("storage",), {}),
     (("settings",), {}),
@@ -283,6 +314,7 @@ async def test_no_turn_is_long(crowd, monkeypatch, parts, query):
     looks.now = looks.most = looks.all = looks.turns = 0
     monkeypatch.setattr(pacing, "turn_over", looks.turn_over)
     monkeypatch.setattr(worst, "PATIENCE_SECONDS", 60)
+    monkeypatch.setattr(SparkLedger, "read", read_ledger)
     request = Request("GET", ("api", "v1", *parts), query)
     answer = await Console(crowd).answer(request, OPEN)
     assert (answer.status, type(answer)) == (200, Answer)
@@ -292,6 +324,28 @@ async def test_no_turn_is_long(crowd, monkeypatch, parts, query):
         assert looks.turns > 0
     for piece in answer.body:
         assert piece.count('"transactional_id":') <= 11 * ROWS_PER_PIECE
+
+
+async def test_no_turn_of_measuring_lag_is_long(crowd, monkeypatch):
+    looks, widest = crowd.looks, f"group-{GROUPS}"
+    monkeypatch.setattr(pacing, "turn_over", looks.turn_over)
+    offsets = crowd.groups.machine_of(widest).offsets
+    for index in range(PARTITIONS):
+        offsets.put(widest, "large", index, CommittedOffset(5, -1, "", 0, -1, b"x" * 16, index))
+    lags = LagHistory()
+    question = Question(crowd, WorstFinder(), lags, OPEN)
+    try:
+        for group_id in (widest, *(f"group-{number:06}" for number in range(GROUPS_MOST - 1))):
+            lags.look(question, group_id)
+        looks.now = looks.most = looks.all = looks.turns = 0
+        await lags._look_round(question)
+        assert looks.all >= PARTITIONS + GROUPS_MOST - 1
+        assert looks.most <= UNITS_PER_TURN
+        (point,) = await lags.of(question, widest)
+        assert (point.lag, point.lag_held_back) == (95 * PARTITIONS, 10 * PARTITIONS)
+    finally:
+        for index in range(PARTITIONS):
+            offsets.remove(widest, "large", index)
 
 
 async def test_units_are_counted_and_turns_taken(monkeypatch):

@@ -22,13 +22,14 @@ const TYPED_MS = 250;
  * A list of the API.
  * @param {{
  *   label: string, parts: string[], columns: Column[] | ((refresh: () => void) => Column[]), rowKey: (row: any) => string,
- *   asked?: Record<string, string | number | boolean | null>, sort: string, empty: any,
- *   hasFilter?: boolean, filterWords?: string, prefix?: string, everyMs?: number, options?: any,
+ *   asked?: Record<string, string | number | boolean | null>, sort: string, empty: any | ((data: any) => any),
+ *   hasFilter?: boolean, filterWords?: string, prefix?: string, everyMs?: number, options?: any, note?: (data: any) => any,
  * }} given  `prefix`: of the fields of the address, where a screen has two lists; `options`: what stands beside the
- *   filter, or what makes that of the answer; `refresh` asks at once for what has changed.
+ *   filter; it and `empty` may depend on what was answered; `note`: what else of the answer is said; `refresh` asks at
+ *   once for what has changed.
  */
 export function List(given) {
-  const { label, parts, rowKey, asked = {}, empty, hasFilter = true, prefix = "", options = null } = given;
+  const { label, parts, rowKey, asked = {}, empty, hasFilter = true, prefix = "", options = null, note } = given;
   const place = query.value;
   const filter = place[`${prefix}filter`] ?? "";
   const sort = place[`${prefix}sort`] ?? given.sort;
@@ -48,8 +49,9 @@ export function List(given) {
       </span>
     </div>
     ${error && html`<${Problem} error=${error} since=${failedSince} />`}
+    ${data && note?.(data)}
     ${data && !items.length
-      ? filter ? html`<div class="empty"><p>Nothing here has “${filter}” in its name.</p></div>` : empty
+      ? filter ? html`<div class="empty"><p>Nothing here has “${filter}” in its name.</p></div>` : typeof empty === "function" ? empty(data) : empty
       : html`<${Table} label=${label} columns=${columns} rows=${items} rowKey=${rowKey} sort=${sort} isOld=${error !== null}
           sorts=${(/** @type {string} */ chosen) => setQuery({ [`${prefix}sort`]: chosen === given.sort ? null : chosen })} />`}
     ${data?.next && rows < LARGEST_PAGE

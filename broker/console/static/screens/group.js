@@ -10,11 +10,13 @@ import { barnabas, kafka } from "../shell/commands.js";
 import { count, counted } from "../shell/format.js";
 import { html } from "../shell/html.js";
 import { useLive } from "../shell/live.js";
+import { History } from "./group-history.js";
 
 /** @type {import("../parts/list.js").Column[]} */
 const PARTITIONS = [
   { title: "Partition", cell: (row) => html`<${PartitionLink} topic=${row.topic} partition=${row.partition} offset=${row.committed_offset} opens />` },
   { title: "Committed", isNumber: true, cell: (row) => count(row.committed_offset) },
+  { title: "Last commit", isNumber: true, cell: (row) => html`<${Age} since=${row.commit_ms} />` },
   { title: "Last stable", isNumber: true, cell: (row) => count(row.stable_offset), help: "Where readers of committed records stop" },
   { title: "End", isNumber: true, cell: (row) => count(row.end_offset) },
   { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag_readable) },
@@ -55,12 +57,12 @@ export function Group({ parts }) {
   return html`<${Screen} title=${name} question="Why is this group behind?" above=${{ href: "/groups", words: "Groups" }} actions=${actions} commands=${commands}>
     ${error && html`<${Problem} error=${error} />`}
     ${!state && !error ? html`<p class="faint">Loading</p>` : null}
-    ${state && html`<${State} state=${state} />`}
+    ${state && html`<${State} state=${state}><${History} name=${name} /><//>`}
   <//>`;
 }
 
-/** @param {{ state: any }} given  A GroupDescription of the API. */
-function State({ state }) {
+/** @param {{ state: any, children?: any }} given  A GroupDescription of the API; `children` come above its partitions. */
+function State({ state, children }) {
   return html`
     <p><${Why} state=${state} /></p>
     <${Facts} figures=${[
@@ -71,7 +73,9 @@ function State({ state }) {
       ["Lag", count(state.lag)],
       ["Can be read now", count(state.lag_readable)],
       ["Held back", count(state.lag_held_back)],
+      ["Last commit", html`<${Age} since=${state.last_commit_ms} />`],
     ]} />
+    ${children}
     <h2>Partitions</h2>
     ${state.partitions.length
       ? html`<${Table} label="Partitions" columns=${PARTITIONS} rows=${state.partitions} rowKey=${(/** @type {any} */ row) => `${row.topic}-${row.partition}`} />`

@@ -4,6 +4,8 @@ import { GroupLink } from "../parts/links.js";
 import { List } from "../parts/list.js";
 import { Screen } from "../parts/screen.js";
 import { Empty, Mark } from "../parts/states.js";
+import { Age } from "../parts/times.js";
+import { Trend } from "../parts/trend.js";
 import { barnabas, kafka } from "../shell/commands.js";
 import { count } from "../shell/format.js";
 import { html } from "../shell/html.js";
@@ -21,6 +23,8 @@ const COLUMNS = [
   { title: "Lag", sort: "lag", isNumber: true, cell: (row) => count(row.lag) },
   { title: "Can be read now", sort: "lag_readable", isNumber: true, cell: (row) => count(row.lag_readable), help: "What is left to read and committed" },
   { title: "Held back", sort: "lag_held_back", isNumber: true, cell: (row) => heldBack(row), help: "What waits for open transactions" },
+  { title: "Trend", cell: (row) => html`<${Trend} trend=${row.trend} />`, help: "Of the lag over five minutes, of the first 48 groups of the list" },
+  { title: "Last commit", sort: "last_commit_ms", isNumber: true, cell: (row) => html`<${Age} since=${row.last_commit_ms} />` },
 ];
 
 /** @param {any} row */

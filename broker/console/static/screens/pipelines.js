@@ -9,6 +9,7 @@ import { apiPath } from "../shell/api.js";
 import { barnabas, curl } from "../shell/commands.js";
 import { count, duration, percent, rate } from "../shell/format.js";
 import { html } from "../shell/html.js";
+import { SparkQueries } from "./spark-queries.js";
 
 /** @type {import("../parts/list.js").Column[]} */
 const COLUMNS = [
@@ -51,7 +52,8 @@ function took(milliseconds) {
 export function Pipelines() {
   const empty = html`<${Empty} command="barnabas transactions list">No group has committed its offsets in a transaction since the broker started. A producer does it with send_offsets_to_transaction.<//>`;
   return html`<${Screen} title="Pipelines" question="Is my exactly-once pipeline exactly once, and how far?" commands=${[curl(apiPath(["pipelines"])), barnabas("transactions", "list")]}>
-    <p class="faint">Groups whose offsets are committed in the transactions that write their results. Of Spark's queries, which are in no group, <a href="/clients">Clients</a> shows the readers.</p>
+    <p class="faint">Groups whose offsets are committed in the transactions that write their results, since the broker started. Of Spark's own source, which is in no group, <a href="/clients">Clients</a> shows the readers.</p>
     <${List} label="Pipelines" parts=${["pipelines"]} columns=${COLUMNS} sort="group" rowKey=${(/** @type {any} */ row) => row.group} empty=${empty} />
+    <${SparkQueries} />
   <//>`;
 }

@@ -1,7 +1,7 @@
 // Transactions: what is open, and who holds readers back?
 
 import { Gantt, Legend } from "../parts/gantt.js";
-import { Holder, PartitionLink, TransactionLink } from "../parts/links.js";
+import { Holder, PartitionLink, short, TransactionLink } from "../parts/links.js";
 import { List } from "../parts/list.js";
 import { Plot } from "../parts/plot.js";
 import { Screen } from "../parts/screen.js";
@@ -35,7 +35,7 @@ const HOLDERS = [
   { title: "Held back", sort: "held_back", isNumber: true, cell: (row) => count(row.held_back) },
   { title: "Open transactions", isNumber: true, cell: (row) => count(row.open_count) },
   { title: "Readers wait for", cell: (row) => html`<${Holder} holder=${row.transactions[0] ?? null} />` },
-  { title: "Client", cell: (row) => row.transactions[0]?.transaction?.client ?? "–" },
+  { title: "Client", cell: (row) => named(row.transactions[0]?.transaction?.client) },
   { title: "Open for", isNumber: true, cell: (row) => html`<${Age} since=${row.transactions[0]?.transaction?.start_time_ms ?? null} />` },
 ];
 
@@ -46,9 +46,14 @@ const IDS = [
   { title: "Begun", sort: "start_time_ms", isNumber: true, cell: (row) => html`<${Age} since=${row.start_time_ms} />` },
   { title: "Time left", isNumber: true, cell: (row) => (row.start_time_ms === null ? "–" : row.remaining_ms === null ? "without end" : duration(row.remaining_ms)) },
   { title: "Partitions", sort: "partition_count", isNumber: true, cell: (row) => count(row.partition_count) },
-  { title: "Client", cell: (row) => row.client ?? "–" },
+  { title: "Client", cell: (row) => named(row.client) },
   { title: "Host", cell: (row) => row.host ?? "–" },
 ];
+
+/** @param {string | null | undefined} client */
+function named(client) {
+  return client === null || client === undefined ? "–" : short(client);
+}
 
 export function Transactions() {
   const { state, error } = useLive("transactions").value;

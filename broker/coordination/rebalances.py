@@ -1,0 +1,53 @@
+"""When groups have come to another generation: a ring of fixed size, in memory only."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, NamedTuple
+
+SLOTS: Final = 1000
+CHARACTERS_MOST: Final = 64 * 1024
+"""Of the names of groups: where they are long, fewer rebalances are remembered."""
+
+
+class Rebalance(NamedTuple):
+    """A group has come to a generation."""
+
+    group_id: str
+    time_ms: int
+    generation: int
+    """Epoch of a group of KIP-848."""
+
+
+class Rebalances:
+    """The last ones of all groups."""
+
+    def __init__(self, now_ms: int) -> None:
+        """``now_ms``: from when on all are noted."""
+        self._ring: deque[Rebalance] = deque()
+        self._characters = 0
+        self.complete_since_ms = now_ms
+        """From when on none is missing."""
+
+    def __len__(self) -> int:
+        return len(self._ring)
+
+    def note(self, group_id: str, generation: int, now_ms: int) -> None:
+        """Take note of one, in place of the oldest where there is no more room."""
+        ring = self._ring
+        ring.append(Rebalance(group_id, now_ms, generation))
+        self._characters += len(group_id)
+        while len(ring) > SLOTS or (self._characters > CHARACTERS_MOST and len(ring) > 1):
+            gone = ring.popleft()
+            self._characters -= len(gone.group_id)
+            self.complete_since_ms = gone.time_ms
+
+    def of(self, group_id: str) -> list[Rebalance]:
+        """Return those of one group, the oldest first."""
+        return [each for each in self._ring if each.group_id == group_id]
+
+    def clear(self, now_ms: int) -> None:
+        """Begin anew: the topic of the groups is gone."""
+        self._ring.clear()
+        self._characters = 0
+        self.complete_since_ms = now_ms
