@@ -230,8 +230,8 @@ browser: $(VENV)/.counterparts $(if $(COMPILED),$(COMPILED)/.built) ## The conso
 	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(PARALLEL) $(or $(ARGS),tests/browser)
 
 .PHONY: docs-pictures
-docs-pictures: ## Take the pictures of the documentation out of what the browser tests have made
-	@cp build/browser/pictures/group-that-waits-light.png docs/console-group.png
+docs-pictures: $(VENV)/.counterparts ## Take the pictures of docs/console.md, of a broker with clients
+	@$(PYTEST) --quiet tests/browser/docs_pictures.py
 
 .PHONY: browser-soak
 browser-soak: $(VENV)/.counterparts $(COMPILED)/.built ## What an open page costs, with 10,000 partitions (DURATION=)

@@ -207,6 +207,7 @@ class BrokerServer:
             self.groups.log.open()
             self.transactions.log.open()
             self.logs.check_space()  # A full disk refuses the first request already.
+            self.cleaner = LogCleaner(self, self.logs, self.file_system)
             is_controlled = self.authorizer is not None
             self.routes.bind(self._services(), is_controlled=is_controlled)
             self.stage = Stage.PREPARED
@@ -219,13 +220,12 @@ class BrokerServer:
         if self.config.console_history:
             self.history = History(self)
             self.loop_monitor.on_tick = self.history.look
-        cleaner = LogCleaner(self, self.logs, self.file_system)
-        register_maintenance(self.metrics, cleaner, self.scrubber)
+        register_maintenance(self.metrics, self.cleaner, self.scrubber)
         self._housekeeping = Housekeeping(
             self,
             self.logs,
             self.catalogue,
-            cleaner,
+            self.cleaner,
             groups=self.groups,
             transactions=self.transactions,
             scrubber=self.scrubber,
@@ -358,8 +358,7 @@ class BrokerServer:
     # --------------------------------------------------------------------------------- private
 
     def _tell_started(self, report: RecoveryReport) -> None:
-        found = "after an orderly end" if report.clean else "after a crash"
-        words = f"{__version__}, {found}: {report.partitions} partitions"
+        words = f"{__version__}, {report.found}: {report.partitions} partitions"
         self.events.add("started", f"{words}, {report.batches_replayed} batches replayed")
         logger.info(
             "storage opened directory=%s clean=%s partitions=%d batches_replayed=%d",

@@ -173,6 +173,8 @@ class LogStore:
         """How many batches it made durable."""
         self.shown_offsets = self.shown_bytes = 0
         """What was appended to all logs and became visible; recovery's part is in it."""
+        self.duplicates = 0
+        """Batches of all logs that were there already, those of deleted logs too."""
         self._runner: Runner | None = None
         self._throttled = False
         self._backlogged = False

@@ -83,6 +83,8 @@ class Environment(Protocol):
     """Clients' appends are refused: the disk has no more than the reserve (D10)."""
     exhausted: bool
     """The reserve is used up as well: markers are refused too."""
+    duplicates: int
+    """Batches of all logs that were there already, those of deleted logs too."""
 
     @property
     def now_ms(self) -> Callable[[], int]:
@@ -208,7 +210,7 @@ class PartitionLog:
                 )
             original = decision.duplicate
             if original is not None:
-                self.counts.duplicates += 1
+                self._count_duplicate()
                 return Appended(
                     original.base_offset,
                     original.timestamp,
@@ -489,6 +491,14 @@ class PartitionLog:
         counts.opened_offset = self.next_offset
         counts.opened_bytes = self.appended_bytes
         counts.batches = -self.batches_since_snapshot
+
+    def _count_duplicate(self, times: int = 1) -> None:
+        self.counts.duplicates += times
+        self._environment.duplicates += times
+
+    def uncount_duplicate(self) -> None:
+        """Take back what ``append`` has counted, where it is asked the same again."""
+        self._count_duplicate(-1)
 
     def traffic(self) -> Traffic:
         """What went through this log since it was opened."""

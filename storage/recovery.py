@@ -57,6 +57,15 @@ class RecoveryReport:
     journal_groups: int
     batches_replayed: int
     directories_removed: int
+    is_first: bool
+    """Whether there was nothing yet that could have been ended in any way."""
+
+    @property
+    def found(self) -> str:
+        """How what was before has ended, for people."""
+        if self.is_first:
+            return "in an empty directory"
+        return "after an orderly end" if self.clean else "after a crash"
 
 
 @dataclass(slots=True)
@@ -128,6 +137,8 @@ def open_store(
     files = JournalFiles(file_system, root, store.settings.journal_file_bytes)
     # A clean stop's checkpoint may be all that is left of two: then a later run has appended.
     clean = checkpoint.clean and not files.reaches(checkpoint.journal_sequence)
+    # The first checkpoint is made before anything is appended, right behind the first journal file.
+    is_first = checkpoint.generation == 0 and files.size_bytes == 0
     wanted = {spec.directory_name: spec for spec in specs}
     progress = RecoveryProgress(len(wanted), journal_bytes=files.size_bytes)
     if not clean:
@@ -166,7 +177,9 @@ def open_store(
         log.leader_epoch = store.leader_epoch
     files.start(files.next_sequence)
     store.start(files)
-    return RecoveryReport(clean, len(store.logs), replayer.groups, progress.batches, removed)
+    return RecoveryReport(
+        clean, len(store.logs), replayer.groups, progress.batches, removed, is_first
+    )
 
 
 def _open_logs(

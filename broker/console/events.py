@@ -23,9 +23,10 @@ async def list_events(question: Question) -> BrokerEventPage:
     ring = question.broker.events
     wanted, kind = question.text("filter").casefold(), question.text("kind")
     since_ms = int(question.values["since_ms"])
-    selection, found = question.selection(ORDERS), {}
+    selection, found, kinds = question.selection(ORDERS), {}, set()
     for each in ring.newest_first():
         await question.pace.spend(EVENT_UNITS)
+        kinds.add(each.kind)
         if each.time_ms < since_ms or (kind and each.kind != kind):
             continue
         if not wanted or any(wanted in text.casefold() for text in each[2:]):
@@ -42,6 +43,7 @@ async def list_events(question: Question) -> BrokerEventPage:
         following,
         ring.complete_since_ms,
         ring.complete_since_ms == ring.begun_ms,
+        tuple(sorted(kinds)),
         tuple(rows),
     )
 

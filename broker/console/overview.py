@@ -7,11 +7,16 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.config.listener_settings import describe_listener_settings
+from barnabas.broker.config.listener_keys import PREFIX
+from barnabas.broker.config.listener_settings import (
+    describe_listener_settings,
+    is_of_one_listener,
+)
 from barnabas.broker.config.types import SOURCE_WORDS, ConfigEntry, ConfigSource
 from barnabas.broker.console.pacing import PARTITION_UNITS, ROW_UNITS
 from barnabas.broker.console.shapes import (
     Bucket,
+    Compaction,
     HeatOfHistory,
     HistoryOfBroker,
     LogSize,
@@ -30,7 +35,6 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.console.questions import Question
-    from barnabas.broker.metrics.history import History
     from barnabas.storage.counts import Histogram
     from barnabas.storage.log_store import LogStore
 
@@ -68,9 +72,17 @@ async def overview(question: Question) -> Overview:
         open_count,
         None if math.isinf(oldest) else int(oldest),
         broker.logs.free_bytes,
+        _until_full_ms(question),
         0 if files is None else files.used_bytes,
+        broker.logs.duplicates,
         worst,
     )
+
+
+def _until_full_ms(question: Question) -> int | None:
+    history = question.broker.history
+    seconds = None if history is None else history.time_until_full_s()
+    return None if seconds is None else round(1000 * seconds)
 
 
 async def storage(question: Question) -> Storage:
@@ -94,6 +106,8 @@ async def storage(question: Question) -> Storage:
         logs.file_system.total_bytes(logs.root),
         logs.file_system.free_bytes(logs.root),
         logs.full,
+        _until_full_ms(question),
+        broker.history is not None,
         0 if files is None else files.used_bytes,
         0 if files is None else files.appended_bytes,
         logs.journal.backlog_bytes,
@@ -103,6 +117,7 @@ async def storage(question: Question) -> Storage:
         len(logs.logs),
         total,
         tuple(LogSize(topic, partition, size) for size, topic, partition in sizes[:LARGEST_SHOWN]),
+        tuple(Compaction(*each) for each in reversed(broker.cleaner.latest)),
     )
 
 
@@ -138,7 +153,26 @@ async def list_settings(question: Question) -> SettingPage:
 def _setting(entry: ConfigEntry) -> Setting:
     synonyms = (Synonym(each.name, each.value, _words(each.source)) for each in entry.synonyms)
     source = _words(entry.source)
-    return Setting(entry.name, entry.shown, source, entry.type.name, tuple(synonyms))
+    fixed = _why_fixed(entry)
+    return Setting(
+        entry.name,
+        entry.shown,
+        source,
+        entry.type.name,
+        tuple(synonyms),
+        entry.documentation,
+        fixed is None,
+        fixed,
+    )
+
+
+def _why_fixed(entry: ConfigEntry) -> str | None:
+    """Say why a key cannot be changed here; None if it can."""
+    if entry.read_only:
+        return "only by a restart"
+    if is_of_one_listener(entry.name) and not entry.name.startswith(PREFIX):
+        return f"only for one listener: {PREFIX}NAME.{entry.name}"
+    return None
 
 
 def _words(source: ConfigSource) -> str:
@@ -151,38 +185,34 @@ async def history(question: Question) -> HistoryOfBroker:
     if recorded is None:
         words = "there is no history: barnabas.console.history"
         raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, words)
-    wanted = list(dict.fromkeys(question.text("series").split(",")))
-    heat = [each for each in wanted if each in HEAT]
-    names = [each for each in wanted if each not in HEAT]
-    for name in names:
-        if name not in DOCS:
+    names, heat = _series_of(question.text("series"))
+    step_s = int(question.values["step_s"])
+    # All at once: the rings move on while this waits for its turns.
+    cut = recorded.cut(names, heat, is_fine=step_s == 1, since_ms=int(question.values["since_ms"]))
+    series = []
+    for name, values in cut.series.items():
+        await question.pace.spend(len(values))
+        series.append(SeriesOfHistory(name, DOCS[name], tuple(map(_number, values))))
+    heat_times = tuple(map(int, cut.heat_times))
+    heats = []
+    for name, counts in cut.heat.items():
+        await question.pace.spend(len(heat_times))
+        starts = range(0, len(counts), DURATION_BUCKETS)
+        spans = tuple(tuple(counts[start : start + DURATION_BUCKETS]) for start in starts)
+        heats.append(HeatOfHistory(name, BOUNDS_US, heat_times, spans))
+    times = tuple(map(int, cut.times))
+    return HistoryOfBroker(question.now_ms, step_s, times, tuple(series), tuple(heats))
+
+
+def _series_of(text: str) -> tuple[list[str], list[str]]:
+    """Return the names that a request wants, of series and of histograms; raises KafkaError."""
+    wanted = list(dict.fromkeys(text.split(",")))
+    for name in wanted:
+        if name not in DOCS and name not in HEAT:
             known = ", ".join((*NAMES, *HEAT))
             words = f"series: {name[:80]} is none; there are: {known}"
             raise KafkaError(ErrorCode.INVALID_REQUEST, words)
-    step_s, since_ms = int(question.values["step_s"]), int(question.values["since_ms"])
-    is_fine = step_s == 1
-    times = (recorded.fine_times if is_fine else recorded.coarse_times).values()
-    first = next((number for number, time in enumerate(times) if time >= since_ms), len(times))
-    rings = recorded.fine if is_fine else recorded.coarse
-    series = []
-    for name in names:
-        await question.pace.spend(len(times) - first)
-        values = tuple(map(_number, rings[name].values()[first:]))
-        series.append(SeriesOfHistory(name, DOCS[name], values))
-    return HistoryOfBroker(
-        question.now_ms,
-        step_s,
-        tuple(map(int, times[first:])),
-        tuple(series),
-        tuple(_heat(recorded, name, since_ms) for name in heat),
-    )
-
-
-def _heat(recorded: History, name: str, since_ms: int) -> HeatOfHistory:
-    times = recorded.coarse_times.values()
-    first = next((number for number, time in enumerate(times) if time >= since_ms), len(times))
-    rows = recorded.heat[name].rows()[first:]
-    return HeatOfHistory(name, BOUNDS_US, tuple(map(int, times[first:])), tuple(map(tuple, rows)))
+    return [each for each in wanted if each in DOCS], [each for each in wanted if each in HEAT]
 
 
 def _number(value: float) -> float | None:

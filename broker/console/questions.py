@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from barnabas.broker.security.access import Access
     from barnabas.broker.security.audit import AuditLog
     from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.broker.topics.cleaning import LogCleaner
 
 Value: TypeAlias = str | int | bool
 
@@ -38,6 +39,7 @@ class ObservedBroker(Observed, Protocol):
     loop: asyncio.AbstractEventLoop
     catalogue: Catalogue
     history: History | None
+    cleaner: LogCleaner
     audit: AuditLog
     events: EventRing
     asks_for_login: bool

@@ -354,7 +354,12 @@ class Overview:
     oldest_start_time_ms: Wide | None
     """When the oldest open transaction began."""
     disk_free_bytes: Wide
+    full_in_ms: Wide | None
+    """When the disk is full if it goes on as in the last hour; None where it does not fill, and
+    without a history."""
     journal_bytes: Wide
+    duplicates: Wide
+    """Batches since the start that were there already, and were not written again."""
     worst: Worst | None
     """None until it is known."""
 
@@ -378,6 +383,19 @@ class LogSize:
 
 
 @dataclass(frozen=True, slots=True)
+class Compaction:
+    """A pass of compaction over one log."""
+
+    time_ms: Wide
+    """When it ended."""
+    topic: str
+    partition: int
+    bytes_before: Wide
+    """Of the segments that were replaced."""
+    bytes_after: Wide
+
+
+@dataclass(frozen=True, slots=True)
 class Storage:
     """The data directory, and the disk's part in every acknowledgement."""
 
@@ -387,6 +405,10 @@ class Storage:
     free_bytes: Wide
     is_full: bool
     """Whether appends are refused for want of room."""
+    full_in_ms: Wide | None
+    """As in the overview."""
+    has_history: bool
+    """Whether anything is recorded: barnabas.console.history."""
     journal_bytes: Wide
     """What a start after a crash would read."""
     journal_written_bytes: Wide
@@ -402,6 +424,9 @@ class Storage:
     logs: int
     size_bytes: Wide
     largest: tuple[LogSize, ...]
+    compactions: tuple[Compaction, ...]
+    """The last passes of compaction since the start that have changed something, the newest
+    first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +447,11 @@ class Setting:
     source: str
     type: str
     synonyms: tuple[Synonym, ...]
+    doc: str
+    is_dynamic: bool
+    """Whether it can be changed while the broker runs."""
+    fixed: str | None
+    """Why not."""
 
 
 @dataclass(frozen=True, slots=True)

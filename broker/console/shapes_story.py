@@ -221,6 +221,8 @@ class BrokerEventPage:
     since_ms: Wide
     """From when on nothing is missing."""
     is_since_start: bool
+    kinds: tuple[str, ...]
+    """Of all that are remembered."""
     items: tuple[BrokerEvent, ...]
 
 

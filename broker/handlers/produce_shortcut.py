@@ -375,7 +375,7 @@ class ProduceShortcut:
         except (Rejected, TooMuchToLookHere):
             return None  # Nothing was changed: the ordinary way is refused likewise, and says why.
         if appended.durable is None:
-            log.counts.duplicates -= 1  # Asked again, the log says, and counts, the same again.
+            log.uncount_duplicate()  # Asked again, the log says, and counts, the same again.
             return None
         frames.skip(end)
         answer = self._answer[:]

@@ -65,7 +65,7 @@ def register_storage(
 ) -> None:
     """Register what is counted of topics, and of the disk."""
     windows.others.append(logs.flush_times)
-    metrics.register(lambda: storage_families(catalogue, logs, sockets, traffic))
+    metrics.register(lambda: storage_families(catalogue, logs, sockets))
     metrics.register(lambda: kafka_families(catalogue, logs, sockets, monitor, traffic, windows))
     metrics.register(lambda: exporter_families(catalogue))
     metrics.register(lambda: partition_families(catalogue, node_id))

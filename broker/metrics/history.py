@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -35,6 +35,10 @@ FINE_SLOTS: Final = 600
 COARSE_SLOTS: Final = 2160
 """Spans of ten seconds."""
 SECONDS_PER_SPAN: Final = 10
+GROWTH_SPANS: Final = 360
+"""An hour, by whose growth it is said when the disk is full."""
+GROWTH_SPANS_LEAST: Final = 30
+"""Five minutes: less says nothing."""
 
 
 class Recorded(Protocol):
@@ -179,6 +183,12 @@ SERIES: Final = (
         "Bytes that are not in the segments yet.",
         lambda b: b.logs.journal.backlog_bytes,
     ),
+    Spec(
+        "duplicates",
+        Kind.RATE,
+        "Batches that were there already and were not written again.",
+        lambda b: b.logs.duplicates,
+    ),
     Spec("disk_free_bytes", Kind.LEVEL, "Room on the disk.", lambda b: b.logs.free_bytes),
 )
 """Everything that is counted or looked at."""
@@ -246,6 +256,14 @@ class Ring:
             return self._values[:]
         return self._values[self._next :] + self._values[: self._next]
 
+    def newest_of(self, count: int) -> array[float]:
+        """Return that many of the newest, or what there is, the oldest first."""
+        values = self.values()
+        return values[max(len(values) - count, 0) :]
+
+    def __len__(self) -> int:
+        return len(self._values)
+
     @property
     def newest(self) -> float:
         """The last value; not a number before there is one."""
@@ -271,12 +289,22 @@ class HeatRing:
             self._counts[start : start + DURATION_BUCKETS] = row
         self._next = (self._next + 1) % COARSE_SLOTS
 
-    def rows(self) -> list[array[int]]:
-        """Return the spans, the oldest first."""
-        spans = len(self._counts) // DURATION_BUCKETS
-        first = self._next if spans == COARSE_SLOTS else 0
-        starts = ((first + number) % spans * DURATION_BUCKETS for number in range(spans))
-        return [self._counts[start : start + DURATION_BUCKETS] for start in starts]
+    def values(self) -> array[int]:
+        """Return the counts of all spans behind each other, the oldest span first."""
+        first = self._next * DURATION_BUCKETS
+        if len(self._counts) < COARSE_SLOTS * DURATION_BUCKETS:
+            return self._counts[:]
+        return self._counts[first:] + self._counts[:first]
+
+
+class Cut(NamedTuple):
+    """Some series as they were at one moment: all of them have the same times."""
+
+    times: array[float]
+    series: dict[str, array[float]]
+    heat_times: array[float]
+    heat: dict[str, array[int]]
+    """Counts by bucket, of all spans behind each other."""
 
 
 class History:
@@ -311,6 +339,31 @@ class History:
         self._span.append(values)
         if len(self._span) == SECONDS_PER_SPAN:
             self._end_span(now_ms)
+
+    def cut(
+        self, names: Iterable[str], heat: Iterable[str], *, is_fine: bool, since_ms: int
+    ) -> Cut:
+        """Copy some series from a time on: microseconds, in which the rings do not move."""
+        rings, times = (self.fine, self.fine_times) if is_fine else (self.coarse, self.coarse_times)
+        shown, heat_shown = _since(times, since_ms), _since(self.coarse_times, since_ms)
+        first = (len(self.coarse_times) - len(heat_shown)) * DURATION_BUCKETS
+        return Cut(
+            shown,
+            {name: rings[name].newest_of(len(shown)) for name in names},
+            heat_shown,
+            {name: self.heat[name].values()[first:] for name in heat},
+        )
+
+    def time_until_full_s(self) -> float | None:
+        """In how many seconds the disk is full if it goes on as in the last hour.
+
+        None where it does not fill, or where it was not looked at for long enough.
+        """
+        free = self.coarse["disk_free_bytes"].newest_of(GROWTH_SPANS)
+        if len(free) < GROWTH_SPANS_LEAST:
+            return None
+        per_span = (free[0] - free[-1]) / (len(free) - 1)
+        return None if per_span <= 0 else free[-1] / per_span * SECONDS_PER_SPAN
 
     def _look_at_counters(self, passed_s: float | None) -> dict[str, float]:
         values: dict[str, float] = {}
@@ -357,3 +410,9 @@ class History:
             kept = counts[: DURATION_BUCKETS - 1]
             self.heat[name].add([*kept, sum(counts[DURATION_BUCKETS - 1 :])])
             self._span_counts[name] = now
+
+
+def _since(times: Ring, since_ms: int) -> array[float]:
+    values = times.values()
+    first = next((at for at, time_ms in enumerate(values) if time_ms >= since_ms), len(values))
+    return values[first:]

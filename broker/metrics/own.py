@@ -20,7 +20,6 @@ from barnabas.broker.version import __version__
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
-    from barnabas.broker.metrics.kafka import TopicTraffic
     from barnabas.broker.metrics.loop import LoopMonitor
     from barnabas.broker.network.socket_server import SocketServer
     from barnabas.broker.topics.catalogue import Catalogue
@@ -39,13 +38,13 @@ def serving_families(monitor: LoopMonitor, sockets: SocketServer) -> Iterator[Fa
 
 
 def storage_families(
-    catalogue: Catalogue, logs: LogStore, sockets: SocketServer, traffic: TopicTraffic
+    catalogue: Catalogue, logs: LogStore, sockets: SocketServer
 ) -> Iterator[Family]:
     """Yield journal and duplicates."""
     yield from _journal_families(logs)
     held_back = int(sockets.backlog.is_behind)
     yield value("barnabas_producers_held_back", GAUGE, "1: producers wait for the disk.", held_back)
-    yield _duplicates(catalogue, traffic)
+    yield _duplicates(catalogue, logs)
 
 
 def _loop_families(monitor: LoopMonitor) -> Iterator[Family]:
@@ -169,17 +168,15 @@ def _journal_families(store: LogStore) -> Iterator[Family]:
         yield value(f"barnabas_{name}", GAUGE, doc, number)
 
 
-def _duplicates(catalogue: Catalogue, traffic: TopicTraffic) -> Family:
+def _duplicates(catalogue: Catalogue, logs: LogStore) -> Family:
     """Return how often exactly once had work to do."""
     topics = list(catalogue.topics.values())
 
     def samples() -> Iterator[Sample]:
-        total = traffic.deleted.duplicates
         for topic in topics:
             number = sum(partition.log.counts.duplicates for partition in topic.partitions)
-            total += number
             yield labels(topic=topic.name), number
-        yield "", total
+        yield "", logs.duplicates
 
     return Family(
         "barnabas_duplicate_batches_total",

@@ -17,10 +17,11 @@ import secrets
 import threading
 import time
 from asyncio import Future
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.storage.cleanable import Cleanable, plan, survey
 from barnabas.storage.cleaned_segment import CleanedGroup, CleaningPlan, Unreadable
@@ -48,6 +49,21 @@ asked for."""
 WORK_SECONDS: Final = 0.002
 REST_SECONDS: Final = 0.004
 """How long the thread computes before it lets others have the interpreter, and for how long."""
+
+
+PASSES_REMEMBERED: Final = 50
+
+
+class CompactionPass(NamedTuple):
+    """A pass that has put something smaller in place."""
+
+    time_ms: int
+    """When it ended."""
+    topic: str
+    partition: int
+    bytes_before: int
+    """Of the segments that were replaced."""
+    bytes_after: int
 
 
 class PassEnded(Exception):
@@ -110,6 +126,8 @@ class LogCleaner:
         self._swaps = 0
         self._salt = secrets.token_bytes(16)
         self.counts = CleaningCounts()
+        self.latest: deque[CompactionPass] = deque(maxlen=PASSES_REMEMBERED)
+        """The last passes that have changed something, the oldest first."""
 
     def start(self) -> None:
         """Look for work from now on."""
@@ -258,13 +276,15 @@ class LogCleaner:
     def _end(self, under_way: _Pass) -> None:
         self._running.discard(under_way.log)
         if under_way.bytes_before:
-            log = under_way.log
-            logger.info(
-                "compacted topic=%s partition=%d bytes_before=%d bytes_after=%d",
-                log.topic,
-                log.partition,
+            ended = CompactionPass(
+                self._host.clock.now_ms(),
+                *_name(under_way.log),
                 under_way.bytes_before,
                 under_way.bytes_after,
+            )
+            self.latest.append(ended)
+            logger.info(
+                "compacted topic=%s partition=%d bytes_before=%d bytes_after=%d", *ended[1:]
             )
         self.look()
 

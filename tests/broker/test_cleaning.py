@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from barnabas.testing import Broker
+from tests.broker.console.asking import HTTP, fetch
 from tests.waiting import WAIT_S, wait_until
 
 COMPACTED = {
@@ -20,7 +21,7 @@ COMPACTED = {
 
 @pytest.fixture
 def broker():
-    with Broker(config={"log.cleaner.dedupe.buffer.size": str(1 << 20)}) as running:
+    with Broker(config={**HTTP, "log.cleaner.dedupe.buffer.size": str(1 << 20)}) as running:
         running.create_topic("t", configs=COMPACTED)
         yield running
 
@@ -61,6 +62,13 @@ def test_the_clock_makes_it_due(broker):
     counts = cleaner(broker).counts
     assert 0 < counts.bytes_written < counts.bytes_read
     assert counts.failures == 0
+    wait_for(broker, lambda: cleaner(broker).latest)
+    (ended,) = cleaner(broker).latest
+    assert ended.time_ms >= counts.last_pass_ms
+    assert (ended.topic, ended.partition) == ("t", 0)
+    assert 0 < ended.bytes_after < ended.bytes_before
+    (shown,) = fetch(broker, "storage")["compactions"]
+    assert tuple(shown.values()) == ended
 
 
 def test_a_restart_finds_what_was_left(broker):

@@ -17,6 +17,8 @@ GROUP = "invoicing"
 TRANSACTIONAL_ID = "invoicing-1"
 PARTITIONS = 3
 RECORDS = 500
+TIMEOUT_MS = 900_000
+"""The longest there is: a walk through all screens takes its time on a busy machine."""
 
 
 @contextlib.contextmanager
@@ -30,7 +32,7 @@ def furnished(broker: ConsoleBroker) -> Iterator[None]:
     producer.close()
     commit(broker, GROUP, TOPIC, 10)
     with TransactionClient(broker) as client:
-        client.begin(TRANSACTIONAL_ID, TOPIC, 0)
+        client.begin(TRANSACTIONAL_ID, TOPIC, 0, timeout_ms=TIMEOUT_MS)
         yield
         client.end(TRANSACTIONAL_ID, commit=False)
 

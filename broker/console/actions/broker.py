@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.broker.config.listener_settings import describe_listener_settings
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.topics import alter
@@ -20,7 +21,9 @@ async def plan_configure(command: Command) -> Plan:
     if not wanted:
         raise invalid("configs: say which")
     await _configure(command, validate_only=True)
-    before = {each.name: each.shown for each in command.broker.config.describe()}
+    config = command.broker.config
+    entries = (*config.describe(), *describe_listener_settings(config))
+    before = {each.name: each.shown for each in entries}
     changes = tuple(
         Change(name, before.get(name), value, "back to what it was" if value is None else None)
         for name, value in wanted.items()

@@ -34,10 +34,22 @@ def test_what_clients_change():
         ]
         assert answer["is_since_start"] is True
         (started,) = fetch(broker, "events", kind="started")["items"]
-        assert "0 batches replayed" in started["words"]
+        assert "in an empty directory: 0 partitions, 0 batches replayed" in started["words"]
+        kinds = {"started", "topic_created", "topic_grown", "configured", "topic_deleted"}
+        assert kinds <= set(answer["kinds"])
+        assert answer["kinds"] == fetch(broker, "events", kind="started")["kinds"]
         first = fetch(broker, "events", limit=2)
         rest = fetch(broker, "events", after=first["next"])
         assert first["items"] + rest["items"] == fetch(broker, "events")["items"]
+
+
+def test_how_what_was_before_has_ended():
+    with Broker(config=HTTP) as broker:
+        for end, words in ((broker.stop, "after an orderly end"), (broker.crash, "after a crash")):
+            end()
+            broker.restart()
+            (started,) = fetch(broker, "events", kind="started")["items"]
+            assert words in started["words"]
 
 
 @pytest.mark.parametrize("length", [10, 100_000])

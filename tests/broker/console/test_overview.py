@@ -10,9 +10,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from barnabas.broker.console import pacing
 from barnabas.broker.console import worst as module
+from barnabas.broker.console.pacing import Pace
 from barnabas.broker.metrics.history import HEAT, NAMES
 from barnabas.testing import Broker
-from tests.broker.console.asking import HTTP, fetch
+from tests.broker.console.asking import HTTP, ask_api, fetch
 from tests.broker.http.test_server import get
 from tests.counterparts.transaction_client import TransactionClient
 from tests.waiting import wait_until
@@ -131,6 +132,8 @@ def test_the_disk(broker):
     assert sum(each["count"] for each in found["flushes"]) > 0
     assert found["flushes"][-1]["less_than_us"] is None
     assert found["damage"] is None
+    assert found["has_history"] is True
+    assert found["full_in_ms"] is None
 
 
 def test_settings_and_who_set_them(broker):
@@ -138,6 +141,13 @@ def test_settings_and_who_set_them(broker):
     assert changed["num.partitions"]["value"] == "3"
     assert changed["num.partitions"]["source"] == "server.properties"
     assert "node.id" not in changed
+    fixed = {"num.partitions": "only by a restart"}
+    fixed["ssl.keystore.location"] = (
+        "only for one listener: listener.name.NAME.ssl.keystore.location"
+    )
+    for key, reason in {**fixed, "message.max.bytes": None}.items():
+        row = next(each for each in fetch(broker, "settings", filter=key)["items"])
+        assert (row["key"], row["is_dynamic"], row["fixed"]) == (key, reason is None, reason)
     page = fetch(broker, "settings", limit=5)
     assert len(page["items"]) == 5
     assert (
@@ -168,6 +178,24 @@ def test_history(broker):
     assert len(every["heat"]) == len(HEAT)
 
 
+def test_all_of_a_history_is_of_one_moment(broker, monkeypatch):
+    """A series may not stand one place off its times, whoever gets a turn in between."""
+    for _ in range(12):
+        record_a_second(broker)
+    history = broker.server.history
+
+    async def wait_and_move_on(pace, units=1):
+        for ring in (history.fine_times, *history.fine.values()):
+            ring.add(-1)
+
+    before = list(history.fine_times.values())
+    monkeypatch.setattr(Pace, "spend", wait_and_move_on)
+    found = fetch(broker, "history", series="disk_free_bytes,connections,flush")
+    assert found["times_ms"] == before
+    assert {len(each["values"]) for each in found["series"]} == {len(before)}
+    assert len(history.fine_times.values()) > len(before)
+
+
 @pytest.mark.parametrize(
     "query", [{"series": "nonsense"}, {"step_s": 2}, {"series": ""}, {"since_ms": "yesterday"}]
 )
@@ -179,7 +207,10 @@ async def test_what_is_switched_off():
     async with Broker(config={**HTTP, "barnabas.console.history": "false"}) as broker:
         address = broker.server.http.address
         assert (await get(address, "/api/v1/history"))[0] == 404
-        assert (await get(address, "/api/v1/overview"))[0] == 200
+        overview = await ask_api(broker, "overview")
+        assert (overview["rates"], overview["full_in_ms"]) == ({}, None)
+        storage = await ask_api(broker, "storage")
+        assert (storage["has_history"], storage["full_in_ms"]) == (False, None)
     async with Broker(config={**HTTP, "barnabas.console.access": "none"}) as broker:
         status, headers, body = await get(broker.server.http.address, "/api/v1/overview")
         assert (status, headers["content-type"]) == (404, "text/plain; charset=utf-8")

@@ -137,6 +137,7 @@ def test_a_repetition_is_a_duplicate_and_counted_once(broker, by_shortcut):
             assert produce(broker, "t", second) == 0
     seen = scrape(broker)
     assert seen("barnabas_duplicate_batches_total", topic="t") == 1
+    assert seen("barnabas_duplicate_batches_total") == 1
     assert of_topic(seen, "messagesin") == 2
     assert of_topic(seen, "totalproducerequests") == 3
 

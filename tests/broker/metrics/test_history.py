@@ -13,6 +13,8 @@ from barnabas.broker.metrics.history import (
     COARSE_SLOTS,
     DOCS,
     FINE_SLOTS,
+    GROWTH_SPANS,
+    GROWTH_SPANS_LEAST,
     HEAT,
     NAMES,
     SECONDS_PER_SPAN,
@@ -42,6 +44,7 @@ def broker():
             flush_batches=Histogram(shift=0),
             files=None,
             free_bytes=5,
+            duplicates=0,
             journal=SimpleNamespace(backlog_bytes=0),
         ),
         sockets=SimpleNamespace(
@@ -87,7 +90,8 @@ def test_rates_levels_and_quantiles(broker):
     assert [math.isnan(each) for each in p99] == [number % 2 == 0 for number in range(20)]
     assert all(2 < each <= 5 for each in p99[1::2])
     assert math.isnan(history.coarse["produce_p50_ms"].newest)
-    assert [sum(row) for row in history.heat["flush"].rows()] == [5, 5]
+    counts = history.heat["flush"].values()
+    assert [sum(counts[:DURATION_BUCKETS]), sum(counts[DURATION_BUCKETS:])] == [5, 5]
 
 
 def test_a_second_that_took_longer(broker):
@@ -114,7 +118,7 @@ def test_what_takes_longer_than_the_last_bucket_is_counted(broker):
     history.look()
     broker.logs.flush_times.observe(1 << 50)
     live(broker, history, SECONDS_PER_SPAN)
-    assert history.heat["flush"].rows()[0][-1] == 1
+    assert history.heat["flush"].values()[-1] == 1
 
 
 @pytest.mark.parametrize("count", [0, 1, 4, 5, 6, 9, 10, 11])
@@ -131,8 +135,56 @@ def test_a_ring_of_counts_holds_the_newest(count):
     ring = HeatRing()
     for number in range(count):
         ring.add([number] * DURATION_BUCKETS)
-    assert [row[0] for row in ring.rows()] == list(range(count))[-COARSE_SLOTS:]
-    assert all(len(row) == DURATION_BUCKETS for row in ring.rows())
+    values = ring.values()
+    assert list(values[::DURATION_BUCKETS]) == list(range(count))[-COARSE_SLOTS:]
+    assert values[::DURATION_BUCKETS] == values[DURATION_BUCKETS - 1 :: DURATION_BUCKETS]
+
+
+def test_what_is_cut_is_of_one_moment_and_from_one_time_on(broker):
+    history = History(broker)
+    history.look()
+
+    def second(number):
+        broker.logs.shown_offsets += number
+        broker.logs.journal.backlog_bytes = number
+        broker.logs.flush_times.observe(1)
+
+    live(broker, history, 4 * SECONDS_PER_SPAN, second)
+    names = ["records_in", "backlog_bytes"]
+    now_ms = broker.clock.now_ms()
+    fine = history.cut(names, ["flush"], is_fine=True, since_ms=now_ms - 12_000)
+    assert list(fine.times) == [now_ms - 1000 * ago for ago in range(12, -1, -1)]
+    for name in names:
+        assert list(fine.series[name]) == list(range(27, 40))
+    assert list(fine.heat_times) == [now_ms - 10_000, now_ms]
+    assert len(fine.heat["flush"]) == 2 * DURATION_BUCKETS
+    assert sum(fine.heat["flush"]) == 20
+    coarse = history.cut(["backlog_bytes"], [], is_fine=False, since_ms=0)
+    assert list(coarse.series["backlog_bytes"]) == [9, 19, 29, 39]
+    assert len(history.cut(names, HEAT, is_fine=True, since_ms=now_ms + 1).times) == 0
+
+
+def filling(broker, history, spans, bytes_per_span):
+    """Take that much of the disk in each span."""
+    for _ in range(spans):
+        broker.logs.free_bytes -= bytes_per_span
+        live(broker, history, SECONDS_PER_SPAN)
+
+
+def test_when_the_disk_is_full_by_the_growth_of_the_last_hour(broker):
+    history = History(broker)
+    history.look()
+    broker.logs.free_bytes = 1_000_000
+    filling(broker, history, GROWTH_SPANS_LEAST - 1, 1000)
+    assert history.time_until_full_s() is None, "that is too short a time to say it"
+    filling(broker, history, 1, 1000)
+    assert history.time_until_full_s() == 10 * broker.logs.free_bytes / 1000
+    filling(broker, history, GROWTH_SPANS, 10)
+    assert history.time_until_full_s() == 10 * broker.logs.free_bytes / 10, "what was before counts"
+    filling(broker, history, GROWTH_SPANS, 0)
+    assert history.time_until_full_s() is None
+    filling(broker, history, GROWTH_SPANS, -5)
+    assert history.time_until_full_s() is None
 
 
 def test_all_of_it_is_less_than_two_megabytes(broker):

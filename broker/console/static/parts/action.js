@@ -53,11 +53,11 @@ function useAllowed(on) {
 /**
  * The button of an action.
  * @param {{
- *   name: string, on?: Resource, values?: Record<string, any>, words?: string, onDone?: (effect: any) => void,
+ *   name: string, on?: Resource, values?: Record<string, any>, words?: string, about?: string, onDone?: (effect: any) => void,
  *   commands?: import("./copy.js").Command[],
- * }} given  `values`: what the form begins with.
+ * }} given  `values`: what the form begins with; `about`: what tells it from other buttons of these words.
  */
-export function Action({ name, on = {}, values = {}, words, onDone, commands = [] }) {
+export function Action({ name, on = {}, values = {}, words, about = "", onDone, commands = [] }) {
   const [isOpen, setOpen] = useState(false);
   const row = table.value?.get(name);
   useEffect(() => {
@@ -72,7 +72,7 @@ export function Action({ name, on = {}, values = {}, words, onDone, commands = [
     return html`<span class="refused"><button type="button" class=${look} aria-disabled="true" title=${allowed.reason}
       onClick=${() => say(allowed.reason)}>${label}</button> <span class="faint">${allowed.reason}</span></span>`;
   }
-  return html`<button type="button" class=${look} aria-haspopup="dialog" onClick=${() => setOpen(true)}>${label}…</button>
+  return html`<button type="button" class=${look} aria-haspopup="dialog" aria-label=${about ? `${label}… ${about}` : undefined} onClick=${() => setOpen(true)}>${label}…</button>
     ${isOpen && html`<${Dialog} row=${row} on=${on} values=${values} commands=${commands} onDone=${onDone} close=${() => setOpen(false)} />`}`;
 }
 

@@ -53,7 +53,7 @@ export function Gantt({ title, bars, now, empty }) {
  * @param {number} now
  */
 function took(bar, now) {
-  const milliseconds = (bar.end ?? now) - bar.begin;
+  const milliseconds = Math.max(0, (bar.end ?? now) - bar.begin); // What has just begun may be newer than this second.
   return milliseconds < 1000 ? `${milliseconds} ms` : duration(milliseconds);
 }
 
@@ -96,6 +96,7 @@ function Row({ bar, y, x, now }) {
   const begin = x(bar.begin);
   const end = x(bar.end ?? now);
   const isDashed = bar.end === null && bar.deadline !== null && x(bar.deadline) > end;
+  const isRight = end + 6 <= WIDTH - INSIDE; // Else there is no room for the words behind the bar.
   const shown = bar.id.length > 30 ? `${bar.id.slice(0, 29)}…` : bar.id;
   return html`<a href=${path(["transactions", bar.id])} aria-label=${`${bar.id}: ${bar.words}, ${took(bar, now)}`}>
     <rect class="target" x="0" y=${y} width=${WIDTH} height=${ROW} />
@@ -106,7 +107,7 @@ function Row({ bar, y, x, now }) {
       : null}
     ${end - begin > INSIDE
       ? html`<text class="inside" x=${begin + 6} y=${y + 17}>${took(bar, now)}</text>`
-      : html`<text class="tick" x=${Math.min(end + 6, WIDTH - INSIDE)} y=${y + (isDashed ? 9 : 17)}>${took(bar, now)}</text>`}
+      : html`<text class="tick" x=${isRight ? end + 6 : begin - 6} text-anchor=${isRight ? "start" : "end"} y=${y + (isDashed ? 9 : 17)}>${took(bar, now)}</text>`}
   </a>`;
 }
 

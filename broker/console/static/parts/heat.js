@@ -1,11 +1,14 @@
 // How long something took over time, as a heat map: a column for ten seconds, a row for each bucket.
 
 import { html, useEffect, useRef, useState } from "../shell/html.js";
-import { count, exactTime, microseconds } from "../shell/format.js";
+import { count, exactTime, microseconds, time } from "../shell/format.js";
 import { isUtc, theme } from "../shell/preferences.js";
 import { Table } from "./list.js";
 
 const HEIGHT = 180;
+/** What of it is above the times. */
+const MAP_HEIGHT = 164;
+const TIME_WIDTH = 120;
 const TABLE_ROWS = 60;
 
 /**
@@ -28,7 +31,7 @@ export function Heat({ title, bounds, times, counts }) {
       <button type="button" class="small" aria-pressed=${isTable} onClick=${() => setTable(!isTable)}>Table</button>
     </figcaption>
     ${used.length && isTable ? html`<${Table} label=${title} columns=${columns} rows=${newest} rowKey=${(/** @type {number} */ at) => String(times[at])} />` : null}
-    ${used.length && !isTable ? html`<${Canvas} bounds=${bounds} counts=${counts} first=${first} last=${last} />` : null}
+    ${used.length && !isTable ? html`<${Canvas} bounds=${bounds} times=${times} counts=${counts} first=${first} last=${last} />` : null}
   </figure>`;
 }
 
@@ -41,8 +44,8 @@ function mostOften(used, counts) {
   return used[sums.indexOf(Math.max(...sums))];
 }
 
-/** @param {{ bounds: number[], counts: number[][], first: number, last: number }} given */
-function Canvas({ bounds, counts, first, last }) {
+/** @param {{ bounds: number[], times: number[], counts: number[][], first: number, last: number }} given */
+function Canvas({ bounds, times, counts, first, last }) {
   const place = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   useEffect(() => {
     const canvas = /** @type {HTMLCanvasElement} */ (place.current);
@@ -55,19 +58,24 @@ function Canvas({ bounds, counts, first, last }) {
     const rows = last - first + 1;
     const most = Math.max(1, ...counts.map((row) => Math.max(...row)));
     const wide = width / Math.max(counts.length, 60);
-    const high = HEIGHT / rows;
+    const high = MAP_HEIGHT / rows;
     counts.forEach((row, at) => {
       for (let bucket = first; bucket <= last; bucket += 1) {
         if (!row[bucket]) continue;
         context.fillStyle = `rgba(${heat}, ${0.15 + (0.85 * Math.log1p(row[bucket])) / Math.log1p(most)})`;
-        context.fillRect(width - (counts.length - at) * wide, HEIGHT - (bucket - first + 1) * high, Math.max(wide - 0.5, 1), high - 1);
+        context.fillRect(width - (counts.length - at) * wide, MAP_HEIGHT - (bucket - first + 1) * high, Math.max(wide - 0.5, 1), high - 1);
       }
     });
     context.fillStyle = style.getPropertyValue("--ink").trim();
     context.font = "11px system-ui";
     for (let bucket = first; bucket <= last; bucket += Math.max(1, Math.round(rows / 6))) {
-      context.fillText(`< ${microseconds(bounds[bucket])}`, 2, HEIGHT - (bucket - first) * high - 4);
+      context.fillText(`< ${microseconds(bounds[bucket])}`, 2, MAP_HEIGHT - (bucket - first) * high - 4);
     }
-  }, [counts, theme.value, first, last]);
+    const left = width - counts.length * wide;
+    context.fillStyle = style.getPropertyValue("--faint").trim();
+    if (width - left > 2 * TIME_WIDTH) context.fillText(time(times[0], isUtc.value), left, HEIGHT - 3);
+    context.textAlign = "right";
+    context.fillText(time(times.at(-1), isUtc.value), width, HEIGHT - 3);
+  }, [counts, theme.value, isUtc.value, first, last]);
   return html`<canvas ref=${place} aria-hidden="true"></canvas>`;
 }

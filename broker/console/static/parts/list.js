@@ -21,27 +21,29 @@ const TYPED_MS = 250;
 /**
  * A list of the API.
  * @param {{
- *   label: string, parts: string[], columns: Column[], rowKey: (row: any) => string,
+ *   label: string, parts: string[], columns: Column[] | ((refresh: () => void) => Column[]), rowKey: (row: any) => string,
  *   asked?: Record<string, string | number | boolean | null>, sort: string, empty: any | ((data: any) => any),
  *   hasFilter?: boolean, filterWords?: string, prefix?: string, everyMs?: number, options?: any, note?: (data: any) => any,
- * }} given  `prefix`: of the fields of the address, where a screen has two lists; `empty` may depend on what was
- *   answered; `note`: what else of the answer is said.
+ * }} given  `prefix`: of the fields of the address, where a screen has two lists; `options`: what stands beside the
+ *   filter; it and `empty` may depend on what was answered; `note`: what else of the answer is said; `refresh` asks at
+ *   once for what has changed.
  */
 export function List(given) {
-  const { label, parts, columns, rowKey, asked = {}, empty, hasFilter = true, prefix = "", options = null, note } = given;
+  const { label, parts, rowKey, asked = {}, empty, hasFilter = true, prefix = "", options = null, note } = given;
   const place = query.value;
   const filter = place[`${prefix}filter`] ?? "";
   const sort = place[`${prefix}sort`] ?? given.sort;
   const [rows, setRows] = useState(PAGE_ROWS);
   const state = { ...asked, sort, ...(hasFilter ? { filter } : {}) };
   const target = apiPath(parts, { ...state, limit: Math.min(rows, LARGEST_PAGE) });
-  const { seen } = useFetched(target, { keep: parts.join("/"), everyMs: given.everyMs });
+  const { seen, refresh } = useFetched(target, { keep: parts.join("/"), everyMs: given.everyMs });
   const { data, error, isSlow, failedSince } = seen.value;
   const items = data?.items ?? [];
+  const columns = typeof given.columns === "function" ? given.columns(refresh) : given.columns;
   return html`<section class="list ${isSlow ? "slow" : ""}" aria-label=${label}>
     <div class="tools">
       ${hasFilter && html`<${Filter} name=${`${prefix}filter`} value=${filter} words=${given.filterWords ?? `Filter ${label.toLowerCase()}`} />`}
-      ${options}
+      ${typeof options === "function" ? options(data) : options}
       <span class="faint" role="status">
         ${data && html`${count(items.length)} shown${data.next ? ", more there" : ""}, by the figures of <${Time} at=${data.as_of} />`}
       </span>

@@ -7,7 +7,9 @@ import uPlot from "../vendor/uplot.js";
 import { Table } from "./list.js";
 
 const HEIGHT = 120;
+const TIMES_HEIGHT = 26;
 const TABLE_ROWS = 60;
+const LEAST_SECONDS = 60;
 
 /**
  * @typedef {{ label: string, values: (number | null)[], colour?: 1 | 2 | 3 | 4 }} Line
@@ -103,8 +105,8 @@ function options(element, lines, format, marks) {
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    scales: { y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, most > 0 ? most * 1.05 : 1] } },
-    axes: [{ ...axis, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((each) => time(each * 1000, isUtc.peek())) }, { ...axis, size: 64, values: (/** @type {any} */ _, /** @type {number[]} */ values) => values.map(format) }],
+    scales: { x: { range: wideEnough }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, most > 0 ? most * 1.05 : 1] } },
+    axes: [{ ...axis, size: TIMES_HEIGHT, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((each) => time(each * 1000, isUtc.peek())) }, { ...axis, size: 64, values: (/** @type {any} */ _, /** @type {number[]} */ values) => values.map(format) }],
     series: [
       {},
       ...lines.map((line, at) => ({
@@ -118,6 +120,17 @@ function options(element, lines, format, marks) {
     ],
     hooks: { draw: [(/** @type {any} */ chart) => drawMarks(chart, marks.current, colour("--warn"))] },
   };
+}
+
+/**
+ * From when to when, in seconds: of a moment alone the minute before it, which uPlot would make years.
+ * @param {any} chart
+ * @returns {[number, number]}
+ */
+function wideEnough(chart) {
+  const times = chart.data[0];
+  const end = times.at(-1) ?? Date.now() / 1000;
+  return [Math.min(times[0] ?? end, end - LEAST_SECONDS), end];
 }
 
 /**

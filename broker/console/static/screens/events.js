@@ -8,6 +8,7 @@ import { Time } from "../parts/times.js";
 import { apiPath } from "../shell/api.js";
 import { curl } from "../shell/commands.js";
 import { html } from "../shell/html.js";
+import { query, setQuery } from "../shell/location.js";
 
 /** @type {import("../parts/list.js").Column[]} */
 const COLUMNS = [
@@ -18,10 +19,25 @@ const COLUMNS = [
   { title: "More", cell: (row) => short(row.words || "") },
 ];
 
+/**
+ * Which kinds are shown, of those that are there.
+ * @param {import("../api.d.ts").BrokerEventPage | null} found
+ */
+function kindChoice(found) {
+  const chosen = query.value.kind ?? "";
+  const kinds = [...new Set([...(found?.kinds ?? []), ...(chosen ? [chosen] : [])])];
+  return html`<label class="choice">What
+    <select value=${chosen} onChange=${(/** @type {any} */ event) => setQuery({ kind: event.currentTarget.value || null })}>
+      <option value="">Everything</option>
+      ${kinds.map((each) => html`<option key=${each} value=${each}>${each.replaceAll("_", " ")}</option>`)}
+    </select></label>`;
+}
+
 export function Events() {
+  const kind = query.value.kind ?? null;
   return html`<${Screen} title="Events" question="What changed, who did it?" commands=${[curl(apiPath(["events"]))]}>
     <p class="faint">The last thousand since the broker started. What happened to transactions is at <a href="/transactions">Transactions</a>.</p>
-    <${List} label="Events" parts=${["events"]} columns=${COLUMNS} sort="-time_ms" filterWords="Find in events"
-      rowKey=${(/** @type {any} */ row) => String(row.number)} empty=${html`<${Empty}>Nothing has changed yet.<//>`} />
+    <${List} label="Events" parts=${["events"]} columns=${COLUMNS} sort="-time_ms" asked=${{ kind }} options=${kindChoice} filterWords="Find in events"
+      rowKey=${(/** @type {any} */ row) => String(row.number)} empty=${html`<${Empty}>${kind ? "Nothing of this kind is remembered." : "Nothing has changed yet."}<//>`} />
   <//>`;
 }

@@ -1,18 +1,25 @@
 // Now: what is my broker doing, and is anything wrong?
 
+import { Heat } from "../parts/heat.js";
 import { Holder, GroupLink, PartitionLink } from "../parts/links.js";
 import { Table } from "../parts/list.js";
+import { NoHistory, quotient, timeUntilFull, useHistory } from "../parts/past.js";
 import { Plot } from "../parts/plot.js";
 import { Facts, Screen } from "../parts/screen.js";
 import { Empty, Mark, Problem } from "../parts/states.js";
 import { Age } from "../parts/times.js";
 import { announce } from "../shell/announce.js";
-import { ask, apiPath } from "../shell/api.js";
+import { apiPath } from "../shell/api.js";
 import { barnabas, curl } from "../shell/commands.js";
-import { bytes, bytesRate, count, counted, milliseconds, percent, rate } from "../shell/format.js";
-import { html, useEffect, useRef, useState } from "../shell/html.js";
+import { bytes, bytesRate, count, counted, decimal, milliseconds, percent, rate } from "../shell/format.js";
+import { html, useEffect, useState } from "../shell/html.js";
 import { useLive } from "../shell/live.js";
 import { path, query, setQuery } from "../shell/location.js";
+
+/** @typedef {import("../api.d.ts").Overview} Overview */
+
+/** What is made of two series. */
+const BATCHES_PER_SYNC = "batches_per_sync";
 
 /** @type {{ title: string, names: [string, string][], format: (value: any) => string }[]} */
 const PLOTS = [
@@ -21,11 +28,18 @@ const PLOTS = [
   { title: "Produce latency", names: [["produce_p50_ms", "p50"], ["produce_p99_ms", "p99"]], format: milliseconds },
   { title: "Fetch latency", names: [["fetch_p50_ms", "p50"], ["fetch_p99_ms", "p99"]], format: milliseconds },
   { title: "Journal sync", names: [["flush_p50_ms", "p50"], ["flush_p99_ms", "p99"]], format: milliseconds },
-  { title: "Event loop", names: [["loop_busy", "busy"]], format: percent },
+  { title: "Batches per sync", names: [[BATCHES_PER_SYNC, "batches"]], format: decimal },
+  { title: "Event loop busy", names: [["loop_busy", "busy"]], format: percent },
+  { title: "Event loop late", names: [["loop_lag_p50_ms", "p50"], ["loop_lag_p99_ms", "p99"]], format: milliseconds },
   { title: "Open transactions", names: [["transactions_open", "open"]], format: count },
+  { title: "Duplicates kept out", names: [["duplicates", "batches"]], format: rate },
 ];
-const SPANS = { "10min": { step: 1, points: 600, words: "ten minutes" }, "6h": { step: 10, points: 2160, words: "six hours" } };
-/** @typedef {{ times: number[], values: Map<string, (number | null)[]> }} Past */
+const SHOWN = PLOTS.flatMap(({ names }) => names.map(([name]) => name)).filter((name) => name !== BATCHES_PER_SYNC);
+const HISTORY = [...SHOWN, "flushes", "flushed_batches", "flush"];
+const SPANS = { "10min": { step: 1, lengthMs: 600_000, words: "ten minutes" }, "6h": { step: 10, lengthMs: 21_600_000, words: "six hours" } };
+/** How long what came in is kept, until the history has it. */
+const KEPT_MS = 60_000;
+const HALF_SECOND_MS = 500;
 
 export function Now() {
   const live = useLive("overview").value;
@@ -38,6 +52,16 @@ export function Now() {
   return html`<${Screen} title="Now" question="What is the broker doing, and is anything wrong?" commands=${[curl(apiPath(["overview"])), barnabas("transactions", "list")]}>
     ${live.error && html`<${Problem} error=${live.error} />`}
     ${state === null ? html`<p class="faint">Loading</p>` : html`<${Health} state=${state} />`}
+    ${state && !isRecorded(state) ? html`<${NoHistory} />` : html`<${Plots} span=${span} past=${past} />`}
+    ${state && html`<${Waiting} worst=${state.worst} /><${Behind} worst=${state.worst} />`}
+  <//>`;
+}
+
+/** @param {{ span: { words: string }, past: import("../parts/past.js").Past }} given */
+function Plots({ span, past }) {
+  const batches = quotient(past.values.get("flushed_batches"), past.values.get("flushes"));
+  const heat = past.heat.get("flush");
+  return html`
     <label class="choice">Range
       <select value=${query.value.range ?? "10min"} onChange=${(/** @type {any} */ event) => setQuery({ range: event.currentTarget.value === "6h" ? "6h" : null })}>
         <option value="10min">Ten minutes</option><option value="6h">Six hours</option>
@@ -45,19 +69,28 @@ export function Now() {
     </label>
     <section class="plots" aria-label="Rates and latencies">
       ${PLOTS.map(({ title, names, format }) => html`<${Plot} key=${title} title=${title} format=${format} span=${span.words} times=${past.times}
-        lines=${names.map(([name, label]) => ({ label, values: past.values.get(name) ?? [] }))} />`)}
-    </section>
-    ${state && html`<${Waiting} worst=${state.worst} /><${Behind} worst=${state.worst} />`}
-  <//>`;
+        lines=${names.map(([name, label]) => ({ label, values: name === BATCHES_PER_SYNC ? batches : (past.values.get(name) ?? []) }))} />`)}
+      ${heat && html`<${Heat} title="How long journal syncs took" ...${heat} />`}
+    </section>`;
 }
 
-/** @param {import("../api.d.ts").Overview} state */
+/**
+ * Whether there is a past: without one there are no rates either.
+ * @param {Overview} state
+ */
+function isRecorded(state) {
+  return Object.keys(state.rates).length > 0;
+}
+
+/** @param {Overview} state */
 function summary(state) {
-  return `${rate(state.rates.records_in ?? null)} records in, ${counted(state.transactions_open, "open transaction")}`;
+  const moving = isRecorded(state) ? `${rate(state.rates.records_in ?? null)} records in, ` : "";
+  return `${moving}${counted(state.transactions_open, "open transaction")}`;
 }
 
-/** @param {{ state: import("../api.d.ts").Overview }} given */
+/** @param {{ state: Overview }} given */
 function Health({ state }) {
+  const untilFull = timeUntilFull(state.full_in_ms);
   const wrong = Object.entries(state.checks).filter(([, found]) => found !== "ok");
   return html`
     ${wrong.length
@@ -72,7 +105,8 @@ function Health({ state }) {
       ["Oldest open for", html`<${Age} since=${state.oldest_start_time_ms} />`],
       ["Connections", html`<a href="/clients">${count(state.connections)}</a>`],
       ["Journal", html`<a href="/storage">${bytes(state.journal_bytes)}</a>`],
-      ["Room on the disk", html`<a href="/storage">${bytes(state.disk_free_bytes)}</a>`],
+      ["Room on the disk", html`<a href="/storage">${bytes(state.disk_free_bytes)}</a>${untilFull && html` <span title="If it goes on as in the last hour">${untilFull}</span>`}`],
+      ["Duplicates kept out", html`<span title="Batches since the start that were there already">${count(state.duplicates)}</span>`],
       ["Node", `${state.node_id} of ${state.cluster_id}, ${state.version}`],
     ]} />`;
 }
@@ -113,40 +147,25 @@ function Behind({ worst }) {
 }
 
 /**
- * The past of all plots: what the broker has recorded, and behind it what has come in since.
- * @param {{ step: number, points: number }} span
- * @param {any} state
- * @returns {Past}
+ * The past of all plots: what the broker has recorded, and, of ten minutes, behind it what comes in every second.
+ * @param {{ step: number, lengthMs: number }} span
+ * @param {Overview | null} state
+ * @returns {import("../parts/past.js").Past}
  */
 function usePast(span, state) {
-  const [past, setPast] = useState(/** @type {Past} */ ({ times: [], values: new Map() }));
-  const latest = useRef(0);
-  const series = PLOTS.flatMap(({ names }) => names.map(([name]) => name));
+  const recorded = useHistory(HISTORY, span, state && isRecorded(state) ? Number(state.as_of) : null);
+  const [since, setSince] = useState(/** @type {{ at: number, rates: Record<string, number | null> }[]} */ ([]));
+  useEffect(() => setSince([]), [span]);
   useEffect(() => {
-    const asking = new AbortController();
-    async function look() {
-      try {
-        const found = await ask(apiPath(["history"], { series: series.join(), step_s: span.step }), { signal: asking.signal });
-        latest.current = Number(found.times_ms.at(-1) ?? 0);
-        setPast({ times: found.times_ms.map(Number), values: new Map(found.series.map((/** @type {any} */ each) => [each.name, each.values])) });
-      } catch {
-        // Without a history the plots begin now; why it is refused, the screen says above.
-      }
-    }
-    look();
-    const timer = span.step > 1 ? setInterval(look, 10_000) : 0;
-    return () => {
-      asking.abort();
-      clearInterval(timer);
-    };
-  }, [span]);
-  useEffect(() => {
-    if (state === null || span.step > 1 || Number(state.as_of) <= latest.current + 500) return;
-    latest.current = Number(state.as_of);
-    setPast(({ times, values }) => ({
-      times: [...times, latest.current].slice(-span.points),
-      values: new Map(series.map((name) => [name, [...(values.get(name) ?? times.map(() => null)), state.rates[name] ?? null].slice(-span.points)])),
-    }));
+    if (state === null || span.step > 1) return;
+    const at = Number(state.as_of);
+    setSince((before) => [...before.filter((each) => each.at > at - KEPT_MS && each.at < at), { at, rates: state.rates }]);
   }, [state]);
-  return past;
+  const begin = (recorded.times.at(-1) ?? Infinity) + HALF_SECOND_MS;
+  const more = since.filter((each) => each.at > begin);
+  return {
+    ...recorded,
+    times: [...recorded.times, ...more.map((each) => each.at)],
+    values: new Map([...recorded.values].map(([name, values]) => [name, [...values, ...more.map((each) => each.rates[name] ?? null)]])),
+  };
 }

@@ -3,16 +3,23 @@
 import { Heat } from "../parts/heat.js";
 import { PartitionLink } from "../parts/links.js";
 import { Table } from "../parts/list.js";
+import { NoHistory, quotient, timeUntilFull, useHistory } from "../parts/past.js";
 import { Plot } from "../parts/plot.js";
 import { Facts, Screen } from "../parts/screen.js";
 import { Empty, Mark, Shown } from "../parts/states.js";
+import { Time } from "../parts/times.js";
 import { apiPath } from "../shell/api.js";
 import { curl } from "../shell/commands.js";
-import { bytes, count, duration, rate } from "../shell/format.js";
+import { bytes, count, decimal, rate } from "../shell/format.js";
 import { useFetched } from "../shell/fetched.js";
 import { html } from "../shell/html.js";
 
-const SERIES = ["flushes", "flushed_batches", "journal_bytes", "backlog_bytes", "disk_free_bytes"];
+/** @typedef {import("../api.d.ts").Storage} Disk */
+
+/** @type {[string, string][]} */
+const HEATS = [["flush", "How long journal syncs took"], ["produce", "How long Produce requests took"]];
+const SERIES = ["flushes", "flushed_batches", "journal_bytes", "backlog_bytes", "disk_free_bytes", ...HEATS.map(([name]) => name)];
+const SIX_HOURS = { step: 10, lengthMs: 21_600_000 };
 
 /** @type {import("../parts/list.js").Column[]} */
 const LARGEST = [
@@ -20,27 +27,32 @@ const LARGEST = [
   { title: "Size", isNumber: true, cell: (row) => bytes(row.size_bytes) },
 ];
 
+/** @type {import("../parts/list.js").Column[]} */
+const COMPACTIONS = [
+  { title: "Partition", cell: (row) => html`<${PartitionLink} topic=${row.topic} partition=${row.partition} />` },
+  { title: "When", cell: (row) => html`<${Time} at=${row.time_ms} />` },
+  { title: "Before", isNumber: true, cell: (row) => bytes(row.bytes_before) },
+  { title: "After", isNumber: true, cell: (row) => bytes(row.bytes_after) },
+];
+
 export function Storage() {
   const storage = useFetched(apiPath(["storage"])).seen.value;
-  const history = useFetched(apiPath(["history"], { series: [...SERIES, "flush", "produce"].join(), step_s: 10 }), { everyMs: 10_000 }).seen.value;
+  const isRecorded = storage.data?.has_history ?? false;
+  const past = useHistory(SERIES, SIX_HOURS, isRecorded ? Number(storage.data.as_of) : null);
   return html`<${Screen} title="Storage" question="Is the disk the limit?" commands=${[curl(apiPath(["storage"]))]}>
-    <${Shown} seen=${storage}>${(/** @type {any} */ found) => html`<${Summary} storage=${found} history=${history.data} />`}<//>
-    <${Shown} seen=${history}>${(/** @type {any} */ found) => html`<${Past} history=${found} />`}<//>
-    <h2>Largest logs</h2>
-    <${Shown} seen=${storage}>${(/** @type {any} */ found) =>
-      found.largest.length
-        ? html`<${Table} label="Largest logs" columns=${LARGEST} rows=${found.largest} rowKey=${(/** @type {any} */ row) => `${row.topic}-${row.partition}`} />`
-        : html`<${Empty} command="barnabas topics create orders">There are no logs yet.<//>`}<//>
+    <${Shown} seen=${storage}>${(/** @type {Disk} */ found) => html`<${Summary} storage=${found} />`}<//>
+    ${storage.data && !isRecorded ? html`<${NoHistory} />` : html`<${Plots} past=${past} />`}
+    <${Shown} seen=${storage}>${(/** @type {Disk} */ found) => html`<${Compactions} passes=${found.compactions} /><${Largest} logs=${found.largest} />`}<//>
   <//>`;
 }
 
-/** @param {{ storage: any, history: any }} given */
-function Summary({ storage, history }) {
-  const left = timeUntilFull(history);
+/** @param {{ storage: Disk }} given */
+function Summary({ storage }) {
+  const untilFull = timeUntilFull(storage.full_in_ms);
   return html`
     <p>${storage.is_full
       ? html`<${Mark} kind="bad">The disk is full: appends are refused, readers are served.<//>`
-      : html`<${Mark} kind="good">There is room${left === null ? "" : ` for about ${duration(left)} at the rate of the last hours`}.<//>`}
+      : html`<${Mark} kind="good">There is room${untilFull && `, ${untilFull} if it goes on as in the last hour`}.<//>`}
       ${storage.damage ? html` <${Mark} kind="bad">${storage.damage}<//>` : null}</p>
     <${Facts} figures=${[
       ["Directory", html`<code>${storage.directory}</code>`],
@@ -54,36 +66,36 @@ function Summary({ storage, history }) {
     ]} />`;
 }
 
-/** @param {any} history  A HistoryOfBroker of the API, or null. */
-function timeUntilFull(history) {
-  const values = history?.series.find((/** @type {any} */ each) => each.name === "disk_free_bytes")?.values ?? [];
-  const known = values.map((/** @type {number | null} */ value, /** @type {number} */ at) => [at, value]).filter((/** @type {any[]} */ each) => each[1] !== null);
-  if (known.length < 30) return null;
-  const [[firstAt, first], [lastAt, last]] = [known[0], known.at(-1)];
-  const perStep = (first - last) / (lastAt - firstAt);
-  return perStep <= 0 ? null : (last / perStep) * history.step_s * 1000;
-}
-
-/** @param {{ history: any }} given */
-function Past({ history }) {
-  const times = history.times_ms.map(Number);
-  const series = new Map(history.series.map((/** @type {any} */ each) => [each.name, each.values]));
-  const flushes = series.get("flushes") ?? [];
-  const batches = (series.get("flushed_batches") ?? []).map((/** @type {number | null} */ value, /** @type {number} */ at) => (value === null || !flushes[at] ? null : value / flushes[at]));
-  const heats = new Map(history.heat.map((/** @type {any} */ each) => [each.name, each]));
+/** @param {{ past: import("../parts/past.js").Past }} given */
+function Plots({ past }) {
+  const { times, values, heat } = past;
+  const of = (/** @type {string} */ name) => values.get(name) ?? [];
   return html`<section class="plots" aria-label="The last six hours">
-    ${[["flush", "How long journal syncs took"], ["produce", "How long Produce requests took"]].map(([name, title]) => {
-      const heat = heats.get(name);
-      return heat ? html`<${Heat} key=${name} title=${title} bounds=${heat.bounds_us.map(Number)} times=${heat.times_ms.map(Number)} counts=${heat.counts} />` : null;
+    ${HEATS.map(([name, title]) => {
+      const found = heat.get(name);
+      return found ? html`<${Heat} key=${name} title=${title} ...${found} />` : null;
     })}
-    <${Plot} title="Journal syncs" format=${rate} times=${times} span="six hours" lines=${[{ label: "syncs", values: flushes }]} />
-    <${Plot} title="Batches per sync" format=${count1} times=${times} span="six hours" lines=${[{ label: "batches", values: batches }]} />
-    <${Plot} title="Journal" format=${bytes} times=${times} span="six hours" lines=${[{ label: "journal", values: series.get("journal_bytes") ?? [] }, { label: "backlog", values: series.get("backlog_bytes") ?? [] }]} />
-    <${Plot} title="Room on the disk" format=${bytes} times=${times} span="six hours" lines=${[{ label: "free", values: series.get("disk_free_bytes") ?? [] }]} />
+    <${Plot} title="Journal syncs" format=${rate} times=${times} span="six hours" lines=${[{ label: "syncs", values: of("flushes") }]} />
+    <${Plot} title="Batches per sync" format=${decimal} times=${times} span="six hours" lines=${[{ label: "batches", values: quotient(of("flushed_batches"), of("flushes")) }]} />
+    <${Plot} title="Journal" format=${bytes} times=${times} span="six hours" lines=${[{ label: "journal", values: of("journal_bytes") }, { label: "backlog", values: of("backlog_bytes") }]} />
+    <${Plot} title="Room on the disk" format=${bytes} times=${times} span="six hours" lines=${[{ label: "free", values: of("disk_free_bytes") }]} />
   </section>`;
 }
 
-/** @param {number | null} value */
-function count1(value) {
-  return value === null ? "–" : String(Math.round(value * 10) / 10);
+/** @param {{ passes: readonly any[] }} given */
+function Compactions({ passes }) {
+  return html`<section><h2>Compaction</h2>
+    ${passes.length
+      ? html`<${Table} label="Compaction" columns=${COMPACTIONS} rows=${passes} rowKey=${(/** @type {any} */ row) => `${row.time_ms}-${row.topic}-${row.partition}`} />`
+      : html`<${Empty}>No log has been compacted since the broker started.<//>`}
+  </section>`;
+}
+
+/** @param {{ logs: readonly any[] }} given */
+function Largest({ logs }) {
+  return html`<section><h2>Largest logs</h2>
+    ${logs.length
+      ? html`<${Table} label="Largest logs" columns=${LARGEST} rows=${logs} rowKey=${(/** @type {any} */ row) => `${row.topic}-${row.partition}`} />`
+      : html`<${Empty} command="barnabas topics create orders">There are no logs yet.<//>`}
+  </section>`;
 }

@@ -3,7 +3,7 @@
 import { ask, awaySince, needsLogin } from "./api.js";
 import { announced } from "./announce.js";
 import { bootstrap } from "./commands.js";
-import { exactTime } from "./format.js";
+import { exactTime, time } from "./format.js";
 import { html, signal, useEffect, useRef } from "./html.js";
 import { isHelpShown, KEYS } from "./keyboard.js";
 import { isLive } from "./live.js";
@@ -68,8 +68,8 @@ function Header() {
     <div class="switches">
       <${Connection} />
       <button type="button" aria-pressed=${isPaused.value} onClick=${togglePause}>Pause</button>
-      <${Choice} label="Time" value=${zone} options=${[["local", "Local time"], ["utc", "UTC"]]} />
-      <${Choice} label="Theme" value=${theme} options=${[["auto", "System theme"], ["light", "Light"], ["dark", "Dark"]]} />
+      <${Choice} label="Time" value=${zone} options=${[["local", "Local"], ["utc", "UTC"]]} />
+      <${Choice} label="Theme" value=${theme} options=${[["auto", "System"], ["light", "Light"], ["dark", "Dark"]]} />
       <button type="button" aria-haspopup="dialog" onClick=${() => { isHelpShown.value = true; }}>Keys</button>
       <${Who} />
     </div>
@@ -78,7 +78,7 @@ function Header() {
 
 function Connection() {
   if (awaySince.value !== null) {
-    return html`<span id="state" class="mark bad">✗ The broker is away since ${exactTime(awaySince.value, isUtc.value)}</span>`;
+    return html`<span id="state" class="mark bad" title=${exactTime(awaySince.value, isUtc.value)}>✗ The broker is away since ${time(awaySince.value, isUtc.value)}</span>`;
   }
   if (isPaused.value) return html`<span id="state" class="mark warn">▲ Paused</span>`;
   return html`<span id="state" class="mark good">${isLive.value ? "● Live" : "✓ Connected"}</span>`;
@@ -92,7 +92,7 @@ function Who() {
     needsLogin.value = true;
   };
   return html`${who.mode === "read" && html`<span class="mark warn" title=${who.reason}>▲ Read-only</span>`}
-    ${who.is_logged_in && html`<span>${who.user}</span><button type="button" onClick=${leave}>Log out</button>`}`;
+    ${who.is_logged_in && html`<span class="user" title=${who.user}>${who.user}</span><button type="button" onClick=${leave}>Log out</button>`}`;
 }
 
 /** @param {{ label: string, value: import("../vendor/signals.js").Signal<string>, options: [string, string][] }} given */

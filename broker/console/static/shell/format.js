@@ -14,6 +14,11 @@ export function count(value) {
 }
 
 /** @param {number | null | undefined} value */
+export function decimal(value) {
+  return value === null || value === undefined ? NOTHING : rough.format(value);
+}
+
+/** @param {number | null | undefined} value */
 export function rate(value) {
   return value === null || value === undefined ? NOTHING : `${rough.format(value)}/s`;
 }
