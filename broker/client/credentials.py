@@ -17,6 +17,7 @@ from barnabas.broker.client.security_keys import (
     MECHANISMS,
     METHOD,
     PASSWORD,
+    SHADED,
     TOKEN_URL,
     USER,
 )
@@ -38,8 +39,6 @@ _MODULES: Final = {
     **dict.fromkeys(_SCRAM, _SCRAM_MODULE),
     _TOKEN: f"{_PACKAGE}.oauthbearer.OAuthBearerLoginModule",
 }
-_SHADED: Final = "kafkashaded."
-"""What stands before the names of classes in Databricks' Spark."""
 _OIDC: Final = "oidc"
 
 
@@ -144,7 +143,7 @@ def _options(text: str, mechanism: str) -> Mapping[str, str]:
         module: JaasModule = parse_jaas_value(text)
     except MalformedJaas as error:
         raise WrongSetting(JAAS, str(error)) from None
-    if module.name.removeprefix(_SHADED) != _MODULES[mechanism]:
+    if module.name.removeprefix(SHADED) != _MODULES[mechanism]:
         raise WrongSetting(JAAS, f"{mechanism} has the login module {_MODULES[mechanism]}")
     return module.options
 

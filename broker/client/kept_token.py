@@ -1,7 +1,7 @@
 """Tokens of servers, kept in this process for all of its connections.
 
-Until they near their end: then the next login fetches another. While the server is away, a token
-that still holds is used on.
+Until they near their end: then the next login fetches another. While the server hands out none, a
+token that still holds is used on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from barnabas.broker.client.errors import TokenUnavailable
+from barnabas.broker.client.errors import TokenUnavailable, WrongSetting
+from barnabas.broker.client.security_keys import TOKEN_URL
 from barnabas.broker.client.token_endpoint import Refresh, Token, TokenEndpoint
 from barnabas.broker.client.token_request import fetched
 
@@ -22,7 +23,9 @@ ENDPOINTS_MAX: Final = 64
 LIFETIME_MAX_S: Final = 10 * 365 * 24 * 3600
 """Tokens end after ten years."""
 AGAIN_SECONDS: Final = 10.0
-"""How soon a server is asked again that was away while a token still holds; Kafka's number."""
+"""How soon a server that hands out none is asked again, while a token holds; Kafka's number."""
+HOLDING_SECONDS_MAX: Final = 2.0
+"""How long another token is waited for while one still holds."""
 
 
 @lru_cache(maxsize=ENDPOINTS_MAX)
@@ -60,20 +63,28 @@ class KeptToken:
         self._ends_s = 0.0
 
     def token(self, timeout_seconds: float) -> str:
-        """Return the kept token, or another once it nears its end; raises what ``fetch`` does."""
-        with self._lock:
-            if self._now_s() < self._due_s:
-                return self._text
-            still_holds = self._now_s() < self._ends_s
-            try:
-                token = self._fetch(timeout_seconds, not still_holds)
-            except TokenUnavailable:
-                if not still_holds:
-                    raise
-                self._due_s = min(self._now_s() + AGAIN_SECONDS, self._ends_s)
-                return self._text
-            self._keep(token)
-            return token.text
+        """Return the kept token, or another once it nears its end.
+
+        Raises TokenUnavailable, and WrongSetting for what asking again cannot mend.
+        """
+        if not self._lock.acquire(timeout=max(timeout_seconds, 0)):
+            raise TokenUnavailable(f"{TOKEN_URL}: another login still waits for the token")
+        try:
+            if self._now_s() >= self._due_s:
+                self._renew(timeout_seconds)
+            return self._text
+        finally:
+            self._lock.release()
+
+    def _renew(self, timeout_seconds: float) -> None:
+        if self._now_s() >= self._ends_s:
+            self._keep(self._fetch(timeout_seconds, True))
+            return
+        try:
+            self._keep(self._fetch(min(timeout_seconds, HOLDING_SECONDS_MAX), False))
+        except (TokenUnavailable, WrongSetting):
+            # Not the time to fail: whoever asks when it has ended hears of it.
+            self._due_s = min(self._now_s() + AGAIN_SECONDS, self._ends_s)
 
     def forget(self) -> None:
         """Keep no token."""

@@ -73,7 +73,7 @@ _TOKEN_TIMES: Final = (
     *(URLENCODE, CONNECT_TIMEOUT, READ_TIMEOUT, RETRY_BACKOFF, RETRY_BACKOFF_MAX),
     *(REFRESH_FACTOR, REFRESH_JITTER, REFRESH_PERIOD_MIN, REFRESH_BUFFER),
 )
-"""How a token is fetched, and when anew. Those that configure nothing else may stand anywhere."""
+"""How a token is fetched, and when anew; without effect where none is."""
 
 LOGIN_KEYS: Final = frozenset({MECHANISM, MECHANISMS, JAAS, USER, PASSWORD, *_TOKEN_KEYS})
 
@@ -87,6 +87,8 @@ SECRETS: Final = frozenset(
 )
 """What must not be seen by others of the same machine, in a list of processes say."""
 
+SHADED: Final = "kafkashaded."
+"""What stands before the names of classes in Databricks' Spark."""
 _TOKEN_PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"  # noqa: S105
 _CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
     "sasl.client.callback.handler.class": (),
@@ -172,7 +174,7 @@ def check_keys(settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
         if key not in KNOWN and not key.startswith(PROVIDERS):
             raise WrongSetting(key, f"unknown{_hint(key)}")
-        if key in _CLASSES and value and value not in _CLASSES[key]:
+        if key in _CLASSES and value and value.removeprefix(SHADED) not in _CLASSES[key]:
             raise WrongSetting(key, "no Java class can be loaded here")
         if key in _OF_ASSERTIONS and value:
             raise WrongSetting(

@@ -42,7 +42,6 @@ _PASSING: Final = (408, 425, 429)
 _FINAL: Final = (501, 505)
 """Beside those below 500: what is no different a moment later."""
 
-
 _LATE: Final = "it does not answer in time"
 
 
@@ -239,9 +238,10 @@ def _said(endpoint: TokenEndpoint, data: bytes) -> str:
     """Return what a server has against a request (RFC 6749, section 5.2), without the secret."""
     answer = _object(data) or {}
     words = [answer.get(name) for name in ("error", "error_description")]
-    text = " - ".join(printable(each) for each in words if isinstance(each, str) and each)
-    secrets = (endpoint.client_secret, _urlencoded(endpoint.client_secret))
-    return "" if any(each in text for each in secrets) else text
+    text = " - ".join(each for each in words if isinstance(each, str) and each)
+    basic = _form(endpoint)[1]["Authorization"].split()[1]
+    secrets = (endpoint.client_secret, _urlencoded(endpoint.client_secret), basic)
+    return "" if any(each in text for each in secrets) else printable(text)
 
 
 def _problem(endpoint: TokenEndpoint, error: Exception) -> Exception:

@@ -207,6 +207,28 @@ def test_login_modules_as_spark_users_write_them(package, mechanism, module):
     assert (found.user, found.password) == ("$ConnectionString", 'End"point=sb://x/;Key=abc=')
 
 
+@pytest.mark.parametrize("package", ["", "kafkashaded."])
+@pytest.mark.parametrize("version", ["", "secured."])
+def test_tokens_of_a_server_as_spark_users_write_them(package, version):
+    """Older clients have the handler in another package; Databricks puts its own in front."""
+    module = f"{package}{MODULES}.oauthbearer"
+    given = {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "OAUTHBEARER",
+        "kafka.sasl.jaas.config": f"{module}.OAuthBearerLoginModule required\n"
+        "  clientId='c' clientSecret='s=' scope='api://x/.default' extension_logicalCluster='l';",
+        "kafka.sasl.oauthbearer.token.endpoint.url": "https://login.example/token",
+        "kafka.sasl.login.callback.handler.class": (
+            f"{module}.{version}OAuthBearerLoginCallbackHandler"
+        ),
+    }
+    found = security_of_options(given).credential
+    endpoint = found.endpoint
+    assert (endpoint.client_id, endpoint.client_secret) == ("c", "s=")
+    assert endpoint.scope == "api://x/.default"
+    assert found.extensions == (("logicalCluster", "l"),)
+
+
 # -------------------------------------------------------------------------------- what is refused
 
 

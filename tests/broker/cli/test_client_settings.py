@@ -271,11 +271,11 @@ def test_the_settings_of_the_documentation(at, keys, tmp_path):
     path = tmp_path / "client.properties"
     path.write_text(with_password)
     assert at("SASL_TLS")("topics", "list", "--command-config", str(path)).exit_code == 0
-    secrets = tmp_path / "issuer.properties"
-    secrets.write_text(as_properties({"secret": CLIENT_SECRET}))
+    stored = tmp_path / "issuer.properties"
+    stored.write_text(as_properties({"secret": CLIENT_SECRET}))
     with TokenServerForTests() as server:
         for here, there in (
-            ("/run/secrets/issuer.properties", str(secrets)),
+            ("/run/secrets/issuer.properties", str(stored)),
             ("https://issuer.example/token", server.url),
             ("client.id=ledger", f"client.id={CLIENT_ID}"),
         ):

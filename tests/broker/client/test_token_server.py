@@ -14,7 +14,7 @@ import pytest
 
 from barnabas.broker.client import token_request
 from barnabas.broker.client.errors import TokenUnavailable, WrongSetting
-from barnabas.broker.client.kept_token import KeptToken
+from barnabas.broker.client.kept_token import HOLDING_SECONDS_MAX, KeptToken
 from barnabas.broker.client.security import security_of
 from barnabas.broker.client.token_endpoint import Refresh, Token
 from barnabas.broker.client.token_request import ANSWER_BYTES_MAX, fetched
@@ -240,6 +240,9 @@ def test_a_client_that_the_server_does_not_know(server):
         (b'{"error": "e", "error_description": "a\\u001b[2Jb"}', ": e - a [2Jb"),
         (json.dumps({"error": f"bad: {CLIENT_SECRET}"}).encode(), ""),
         (b'{"error": "bad: client%2Fsecret+%2B%7E*%3D%25"}', ""),
+        (json.dumps({"error": "e", "error_description": basic()}).encode(), ""),
+        (json.dumps({"error": "e" * 295 + CLIENT_SECRET}).encode(), ""),
+        (json.dumps({"error": "e" * 400}).encode(), ": " + "e" * 300),
     ],
 )
 def test_what_the_server_says(server, body, said):
@@ -250,7 +253,7 @@ def test_what_the_server_says(server, body, said):
 
 
 @pytest.mark.parametrize("status", [204, 301, 302, 303, 307, 308, 400, 403, 404, 501, 505])
-def test_what_is_final_is_asked_once_and_no_redirect_is_followed(server, status):
+def test_what_is_final_is_asked_once_and_no_redirect_is_followed_cve_2025_27817(server, status):
     with TokenServerForTests() as other:
         server.status, server.headers = status, {"Location": other.url}
         endpoint = endpoint_of(client_credentials(server.url))
@@ -515,15 +518,15 @@ class Kept:
     def __init__(self, lifetime_seconds=1000.0, refresh=None):
         self.now_s = 0.0
         self.lifetime_seconds = lifetime_seconds
-        self.is_away = False
+        self.problem = None
         self.fetches = []
         self._kept = KeptToken(refresh or Refresh(), self._fetch, lambda: self.now_s, lambda: HALF)
         self.forget = self._kept.forget
 
     def _fetch(self, timeout_seconds, may_repeat):
         self.fetches.append((timeout_seconds, may_repeat))
-        if self.is_away:
-            raise TokenUnavailable("away")
+        if self.problem:
+            raise self.problem
         return Token(f"t{len(self.fetches)}", self.lifetime_seconds)
 
     def at(self, now_s):
@@ -554,7 +557,7 @@ def test_a_token_is_kept_until_it_nears_its_end():
     assert [kept.at(each) for each in (0, 0, 699.9, 700, 701, 1399)] == [
         *("t1", "t1", "t1", "t2", "t2", "t2")
     ]
-    assert kept.fetches == [(SECONDS, True), (SECONDS, False)]
+    assert kept.fetches == [(SECONDS, True), (HOLDING_SECONDS_MAX, False)]
 
 
 def test_a_token_that_does_not_say_how_long_it_holds_is_not_kept():
@@ -562,19 +565,20 @@ def test_a_token_that_does_not_say_how_long_it_holds_is_not_kept():
     assert [kept.at(0), kept.at(0)] == ["t1", "t2"]
 
 
-def test_a_token_that_still_holds_is_used_while_the_server_is_away():
+@pytest.mark.parametrize("problem", [TokenUnavailable("away"), WrongSetting(URL_KEY, "401")])
+def test_a_token_that_still_holds_is_used_while_the_server_hands_out_none(problem):
     kept = Kept()
     assert kept.at(0) == "t1"
-    kept.is_away = True
+    kept.problem = problem
     assert [kept.at(each) for each in (700, 709.9)] == ["t1", "t1"]
     assert len(kept.fetches) == 2
     assert kept.at(710) == "t1"
     assert len(kept.fetches) == 3
     assert kept.at(999.9) == "t1"
-    with pytest.raises(TokenUnavailable):
+    with pytest.raises(type(problem)):
         kept.at(1000)
     assert kept.fetches[-1] == (SECONDS, True)
-    kept.is_away = False
+    kept.problem = None
     assert kept.at(1001) == f"t{len(kept.fetches)}"
 
 
@@ -606,6 +610,25 @@ def test_threads_fetch_one_token():
     for each in threads:
         each.join()
     assert len(fetches) == 1
+
+
+def test_who_waits_for_another_thread_waits_for_its_own_time():
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def fetch(_timeout_seconds, _may_repeat):
+        begun.set()
+        assert goes_on.wait(20)
+        return Token("t", 1000.0)
+
+    kept = KeptToken(Refresh(), fetch)
+    thread = threading.Thread(target=kept.token, args=(SECONDS,))
+    thread.start()
+    assert begun.wait(20)
+    with pytest.raises(TokenUnavailable, match="another login still waits"):
+        kept.token(0.01)
+    goes_on.set()
+    thread.join()
+    assert kept.token(0.01) == "t"
 
 
 def test_copies_of_a_credential_share_a_token_as_sparks_tasks_do(server):
