@@ -8,6 +8,7 @@ import { Table } from "./list.js";
 
 const HEIGHT = 120;
 const TABLE_ROWS = 60;
+const SPAN_LEAST_S = 10;
 
 /**
  * @typedef {{ label: string, values: (number | null)[], colour?: 1 | 2 | 3 | 4 }} Line
@@ -103,7 +104,11 @@ function options(element, lines, format, marks) {
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    scales: { y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, most > 0 ? most * 1.05 : 1] } },
+    scales: {
+      // One time alone is no span.
+      x: { range: (/** @type {any} */ _, /** @type {number} */ least, /** @type {number} */ most) => [most - least < SPAN_LEAST_S ? most - SPAN_LEAST_S : least, most] },
+      y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, most > 0 ? most * 1.05 : 1] },
+    },
     axes: [{ ...axis, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((each) => time(each * 1000, isUtc.peek())) }, { ...axis, size: 64, values: (/** @type {any} */ _, /** @type {number[]} */ values) => values.map(format) }],
     series: [
       {},
@@ -129,6 +134,7 @@ function drawMarks(chart, marks, stroke) {
   const { ctx, bbox } = chart;
   ctx.save();
   ctx.strokeStyle = stroke;
+  ctx.setLineDash([]);
   for (const each of marks) {
     const left = chart.valToPos(each / 1000, "x", true);
     if (left < bbox.left || left > bbox.left + bbox.width) continue;
