@@ -122,6 +122,28 @@ def own_broker_end(broker, topic):
     return end
 
 
+# Pixels of the colour of marks in the upper part of a plot, where no line of that colour is.
+_LOOK_FOR_MARKS = """
+(canvas) => {
+  const height = Math.floor(canvas.height / 2);
+  const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height });
+  const context = copy.getContext("2d", { willReadFrequently: true });
+  context.drawImage(canvas, 0, 0);
+  const { data } = context.getImageData(0, 0, canvas.width, height);
+  let count = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    const [red, , blue, alpha] = data.slice(at, at + 4);
+    if (alpha && red - blue > 60) count += 1;
+  }
+  return count;
+}
+"""
+
+
+def marks_in(figure):
+    return figure.locator("canvas").evaluate(_LOOK_FOR_MARKS)
+
+
 def test_group_why_is_it_behind_since_when_and_what_has_moved(page, own_broker):
     create(own_broker.bootstrap_servers, "orders", partitions=2)
     write(own_broker, "orders", 30)
@@ -134,6 +156,7 @@ def test_group_why_is_it_behind_since_when_and_what_has_moved(page, own_broker):
     figure = page.get_by_role("figure").filter(has_text="Can be read now")
     expect(figure).to_contain_text("Can be read now 20, at most 20; held back 0, at most 0")
     expect(page.get_by_text(re.compile(r"measured since \d\d:\d\d:\d\d"))).to_be_visible()
+    assert marks_in(figure) == 0
     config = {
         "bootstrap.servers": own_broker.bootstrap_servers,
         "group.id": "readers",
@@ -152,12 +175,13 @@ def test_group_why_is_it_behind_since_when_and_what_has_moved(page, own_broker):
     wait_until(all_read, "what was left is read")
     expect(page.get_by_text(re.compile(r"^1 rebalance since .*\(generation 1\)"))).to_be_visible()
     expect(figure).to_contain_text("Can be read now 0, at most 20")
+    wait_until(lambda: marks_in(figure), "the rebalance is a mark")
+    screenshot(page, "group-with-history")
     expect(page.get_by_text("It has read everything.")).to_be_visible()
     figure.get_by_role("button", name="Table").click()
     lags = figure.get_by_role("row").get_by_role("cell")
     expect(lags.first).to_have_text("0")
     assert "20" in lags.all_inner_texts()
-    screenshot(page, "group-with-history")
     axe_check(page)
     same_by_address(page, re.compile(r"^1 rebalance since"), "It has read everything.")
     consumer.close()
@@ -271,7 +295,7 @@ def test_pipelines_how_far_is_each_and_what_does_the_ledger_say(page, own_broker
     left.write([rows("out", 2, 0)])
     key = left.prepared().transactional_id
     label = "Spark's queries"
-    spark = row_of(page, label, "spark.report")
+    spark = row_of(page, label, "report")
     expect(cell(spark, label, "Last decided batch")).to_have_text("1")
     expect(cell(spark, label, "Query")).to_have_text("query-1")
     expect(cell(spark, label, "Records")).to_have_text("12")
@@ -281,7 +305,7 @@ def test_pipelines_how_far_is_each_and_what_does_the_ledger_say(page, own_broker
     expect(cell(spark, label, "Writes")).to_have_text("out")
     axe_check(page)
     screenshot(page, "pipelines-of-spark")
-    same_by_address(page, "spark.report", "invoicing-1")
+    same_by_address(page, "query-1", "invoicing-1")
     query.run(2)
     expect(cell(spark, label, "Last decided batch")).to_have_text("2")
     expect(cell(spark, label, "Left open")).to_have_text("none")
