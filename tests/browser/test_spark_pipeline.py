@@ -1,0 +1,90 @@
+"""A pipeline of Spark runs, and the console shows how far it is."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.console_broker import ConsoleBroker
+from tests.browser.looking import axe_check
+from tests.interop.administration import create
+from tests.interop.clients import kafka
+from tests.spark.command import start_command
+from tests.spark.conftest import SETTINGS
+from tests.spark.movements import committed
+from tests.spark.sessions import kill_session
+from tests.waiting import wait_until
+
+PIPELINE = """
+from barnabas.spark import Pipeline, Sink, Source
+
+money = Pipeline(
+    source=Source(topic="payments"),
+    transform=lambda rows: rows.select("value"),
+    sink=Sink(sink_id="money", topic="movements", kind="two_phase"))
+"""
+START_MS = 120_000
+"""How long Spark may take to have its first batch decided."""
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture
+def spark_broker(tmp_path):
+    with ConsoleBroker(tmp_path / "broker", **SETTINGS) as running:
+        create(running.bootstrap_servers, "payments", partitions=2)
+        create(running.bootstrap_servers, "movements", partitions=2)
+        yield running
+
+
+@contextlib.contextmanager
+def running_pipeline(broker, directory):
+    (directory / "pipeline.py").write_text(PIPELINE)
+    with start_command(directory, "pipeline.py", broker.bootstrap_servers) as process:
+        try:
+            yield process
+        finally:
+            kill_session(process)
+
+
+def send(broker, numbers):
+    producer = kafka.KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")
+    for number in numbers:
+        producer.send("payments", b"%d" % number, partition=number % 2)
+    producer.close()
+
+
+def cell(page, title):
+    """The cell of the only query of Spark that there is, by the heading of its column."""
+    table = page.get_by_role("region", name="Spark's queries", exact=True).locator("table")
+    titles = [each.strip(" ↑↓") for each in table.locator("thead th").all_inner_texts()]
+    return table.locator("tbody tr").locator("th, td").nth(titles.index(title))
+
+
+def test_how_far_a_pipeline_of_spark_is(page, spark_broker, tmp_path):
+    """The page is open before the first batch, and is never loaded again."""
+    send(spark_broker, range(10))
+    page.goto(f"{spark_broker.url}/pipelines")
+    expect(page.get_by_text("No sink of Spark has decided a batch here.")).to_be_visible()
+    with running_pipeline(spark_broker, tmp_path) as process:
+        reads = "payments: 0 can be read now"
+        rows = page.get_by_role("region", name="Spark's queries", exact=True).locator("tbody tr")
+        expect(rows).to_have_count(1, timeout=START_MS)
+        expect(cell(page, "Last decided batch")).to_contain_text("0", timeout=START_MS)
+        expect(cell(page, "Sink id")).to_have_text("money")
+        expect(cell(page, "Writes")).to_contain_text("movements")
+        expect(cell(page, "Reads")).to_contain_text(reads)
+        send(spark_broker, range(10, 30))
+        expect(cell(page, "Last decided batch")).to_contain_text("1", timeout=START_MS)
+        expect(cell(page, "Reads")).to_contain_text(reads)
+        assert process.poll() is None
+        axe_check(page)
+        # Spark's own source is in no group: it is seen by what it fetches.
+        page.get_by_role("navigation", name="Screens").get_by_role("link", name="Clients").click()
+        readers = page.get_by_role("region", name="Readers", exact=True)
+        expect(readers.get_by_role("link", name="payments-0").first).to_be_visible()
+    output = committed(spark_broker.bootstrap_servers, "movements")
+    assert sorted(map(int, output)) == list(range(30))
+    wait_until(lambda: process.poll() is not None)
