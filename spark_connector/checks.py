@@ -56,6 +56,13 @@ _WITHOUT_EFFECT: Final = {
     "includeheaders": "headers are written when there is a column of that name",
 }
 
+# Of Kafka's clients since 4.1, and the options of kafka.sasl.jaas.config that say the same.
+_OF_NEWER_CLIENTS: Final = {
+    "kafka.sasl.oauthbearer.client.credentials.client.id": "clientId",
+    "kafka.sasl.oauthbearer.client.credentials.client.secret": "clientSecret",
+    "kafka.sasl.oauthbearer.scope": "scope",
+}
+
 SOURCE_OPTIONS: Final = (
     "startingOffsets",
     "startingTimestamp",
@@ -198,6 +205,11 @@ def _refuse_misspelt(
     """
     by_name = {each.lower(): each for each in known}
     for name in names:
+        if name.lower() in _OF_NEWER_CLIENTS and name.lower() not in of_client:
+            raise WrongUse(
+                f"the {of}'s option {name} has no effect on Spark's own Kafka clients, which are"
+                f" older: write {_OF_NEWER_CLIENTS[name.lower()]}= into kafka.sasl.jaas.config"
+            )
         if name.lower().startswith("kafka."):
             near = get_close_matches(name.lower(), of_client, n=1, cutoff=_NEARLY)
             if near and near[0] != name.lower():

@@ -23,7 +23,7 @@ from barnabas.broker.cli.configuration import load
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.client.access import OPEN, Access
 from barnabas.broker.client.deadline import Deadline
-from barnabas.broker.client.errors import TlsIsSpoken, WrongSetting
+from barnabas.broker.client.errors import TlsIsSpoken, TokenUnavailable, WrongSetting
 from barnabas.broker.client.problems import Stage, reason_of
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.broker.tls.client_auth import client_auth_of
@@ -105,11 +105,13 @@ def ask(address: Address, deadline: Deadline, access: Access = OPEN) -> None:
             stage = Stage.INTRODUCING
             client.timeout_seconds = _left(deadline)
             if access.credential is not None:
-                client.log_in(access.new_login())
+                login = access.new_login(_left(deadline))
+                client.timeout_seconds = _left(deadline)
+                client.log_in(login)
             _ = client.versions
     except TimeoutError:
         raise NotReady("no answer in time") from None
-    except (OSError, TlsIsSpoken, LoginRefused, WrongSetting) as error:
+    except (OSError, TlsIsSpoken, LoginRefused, WrongSetting, TokenUnavailable) as error:
         raise NotReady(str(reason_of(error, address[0], access, stage))) from None
     except Malformed:
         raise NotReady("the answer is not Kafka's") from None

@@ -23,11 +23,21 @@ class Access(NamedTuple):
     context: ssl.SSLContext | None = None
     credential: Credential | None = None
 
-    def new_login(self, versions: AdvertisedVersions | None = None) -> LoginClient:
-        """Return a login; ``versions`` where the broker has said them. Raises WrongSetting."""
+    def new_login(
+        self, timeout_seconds: float, versions: AdvertisedVersions | None = None
+    ) -> LoginClient:
+        """Return a login; ``versions`` where the broker has said them.
+
+        Raises WrongSetting, and TokenUnavailable, by then if there is no token within the time.
+        """
         assert self.credential is not None
-        exchange = self.credential.exchange()
+        exchange = self.credential.exchange(timeout_seconds)
         return LoginClient(self.credential.mechanism, exchange, SOFTWARE, versions)
+
+    def refused(self) -> None:
+        """Take note that the broker has not taken a login."""
+        assert self.credential is not None
+        self.credential.refused()
 
 
 OPEN: Final = Access()

@@ -6,7 +6,7 @@ import time
 from typing import Any, Final, TypeVar
 
 from barnabas.broker.client.access import OPEN, Access
-from barnabas.broker.client.errors import Unreachable, WrongSetting
+from barnabas.broker.client.errors import TokenUnavailable, Unreachable, WrongSetting
 from barnabas.broker.client.problems import Stage, problem_of
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.api import AnyApi, Api
@@ -23,7 +23,7 @@ LOGIN_AGE: Final = 0.85
 LOGIN_SECONDS_MIN: Final = 1.1
 """Brokers refuse to repeat a login within a second."""
 
-_BROKEN: Final = (OSError, Malformed, KafkaError, LoginRefused, WrongSetting)
+_BROKEN: Final = (OSError, Malformed, KafkaError, LoginRefused, WrongSetting, TokenUnavailable)
 
 
 class Connection:
@@ -69,7 +69,12 @@ class Connection:
         self.features = self._client.features
 
     def _log_in(self, versions: AdvertisedVersions | None = None) -> None:
-        lifetime_ms = self._client.log_in(self._access.new_login(versions))
+        login = self._access.new_login(self._timeout_seconds, versions)
+        try:
+            lifetime_ms = self._client.log_in(login)
+        except LoginRefused:
+            self._access.refused()
+            raise
         self._login_due_s = None
         if lifetime_ms:
             pause_s = max(lifetime_ms / 1000 * LOGIN_AGE, LOGIN_SECONDS_MIN)

@@ -6,7 +6,6 @@ JAAS lines are read as people write them for Java clients. Secrets are in no mes
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -16,16 +15,17 @@ from barnabas.broker.client.security_keys import (
     JAAS,
     MECHANISM,
     MECHANISMS,
+    METHOD,
     PASSWORD,
+    SHADED,
     TOKEN_URL,
     USER,
 )
+from barnabas.broker.client.token_endpoint import BEARER, TOKEN_BYTES_MAX, TokenEndpoint
 
 if TYPE_CHECKING:
     from barnabas.protocol.sasl.exchange import ClientExchange
     from barnabas.protocol.sasl.jaas import JaasModule
-
-TOKEN_BYTES_MAX: Final = 64 * 1024
 
 _PLAIN: Final = "PLAIN"
 _SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -39,10 +39,7 @@ _MODULES: Final = {
     **dict.fromkeys(_SCRAM, _SCRAM_MODULE),
     _TOKEN: f"{_PACKAGE}.oauthbearer.OAuthBearerLoginModule",
 }
-_SHADED: Final = "kafkashaded."
-"""What stands before the names of classes in Databricks' Spark."""
-_EXTENSION: Final = "extension_"
-_BEARER: Final = re.compile(r"[-_~+/.a-zA-Z0-9]+=*")
+_OIDC: Final = "oidc"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,6 +51,8 @@ class Credential:
     password: str = ""
     token_path: str = ""
     """The file with the token, read at each login: whoever renews it writes it anew."""
+    endpoint: TokenEndpoint | None = None
+    """The server that hands out tokens instead."""
     extensions: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
@@ -62,10 +61,14 @@ class Credential:
     @property
     def who(self) -> str:
         """Who logs in and how, for messages."""
-        return f"{self.mechanism} as {self.user}" if self.user else self.mechanism
+        user = self.user if self.endpoint is None else self.endpoint.client_id
+        return f"{self.mechanism} as {user}" if user else self.mechanism
 
-    def exchange(self) -> ClientExchange:
-        """Return the client's side of a login; raises WrongSetting if there is no token."""
+    def exchange(self, timeout_seconds: float) -> ClientExchange:
+        """Return the client's side of a login.
+
+        Raises WrongSetting if there is no token, TokenUnavailable if there may be one later.
+        """
         if self.mechanism == _PLAIN:
             from barnabas.protocol.sasl.plain import PlainClient
 
@@ -73,13 +76,28 @@ class Credential:
         if self.mechanism == _TOKEN:
             from barnabas.protocol.sasl.oauthbearer import OAuthBearerClient
 
-            return OAuthBearerClient(_token(self.token_path), dict(self.extensions))
+            return OAuthBearerClient(self._token(timeout_seconds), dict(self.extensions))
         import secrets
 
         from barnabas.protocol.sasl import scram
 
         mechanism = scram.MECHANISMS[self.mechanism]
         return scram.ScramClient(mechanism, self.user, self.password, secrets.token_urlsafe(24))
+
+    def refused(self) -> None:
+        """Take note that a broker has not taken this: another token may be good."""
+        if self.endpoint is not None:
+            from barnabas.broker.client.kept_token import kept_token
+
+            kept_token(self.endpoint).forget()
+
+    def _token(self, timeout_seconds: float) -> str:
+        if self.endpoint is None:
+            return _read_token(self.token_path)
+        # It brings http.client, for those who have no token in a file.
+        from barnabas.broker.client.kept_token import kept_token
+
+        return kept_token(self.endpoint).token(timeout_seconds)
 
 
 def credential_of(settings: Mapping[str, str]) -> Credential:
@@ -92,12 +110,12 @@ def credential_of(settings: Mapping[str, str]) -> Credential:
         if not settings.get(PASSWORD):
             raise WrongSetting(PASSWORD, f"it is not set, and {USER} is")
         return Credential(mechanism, user, settings[PASSWORD])
+    if mechanism == _TOKEN and (settings.get(METHOD) or text):
+        return _with_token(settings, _options(text, mechanism) if text else {})
     if not text:
         module = _MODULES[mechanism]
         raise WrongSetting(JAAS, f"it is not set; {mechanism} takes {module} required ...;")
     options = _options(text, mechanism)
-    if mechanism == _TOKEN:
-        return _with_token(settings, options)
     if options.get("tokenauth", "").lower() == "true":
         raise WrongSetting(JAAS, "delegation tokens (tokenauth) are not available")
     for name in ("username", "password"):
@@ -125,32 +143,45 @@ def _options(text: str, mechanism: str) -> Mapping[str, str]:
         module: JaasModule = parse_jaas_value(text)
     except MalformedJaas as error:
         raise WrongSetting(JAAS, str(error)) from None
-    if module.name.removeprefix(_SHADED) != _MODULES[mechanism]:
+    if module.name.removeprefix(SHADED) != _MODULES[mechanism]:
         raise WrongSetting(JAAS, f"{mechanism} has the login module {_MODULES[mechanism]}")
     return module.options
 
 
 def _with_token(settings: Mapping[str, str], options: Mapping[str, str]) -> Credential:
-    """Tokens are read from a file, as Kafka's FileJwtRetriever does."""
-    for name in options:
-        if not name.startswith(_EXTENSION):
-            raise WrongSetting(
-                JAAS, f"the option {name} is not available: tokens come from files ({TOKEN_URL})"
-            )
+    """Tokens are read from a file or fetched from a server, as Kafka's DefaultJwtRetriever does.
+
+    ``options`` are those of the JAAS line, which librdkafka's settings go without.
+    """
+    # Only for those who log in so.
+    from barnabas.broker.client.token_settings import check_options, endpoint_of, extensions_of
+
+    check_options(options)
+    if settings.get(METHOD, _OIDC) not in {_OIDC, ""}:
+        raise WrongSetting(METHOD, f"{settings[METHOD]} is not available; there is {_OIDC}")
     url = settings.get(TOKEN_URL, "")
     if not url:
-        raise WrongSetting(TOKEN_URL, "it is not set; file:/path names the file with the token")
+        reason = "it is not set; it is the URL of a server of tokens, or file:/path of one token"
+        raise WrongSetting(TOKEN_URL, reason)
+    extensions = extensions_of(settings, options)
+    if url.lower().startswith("file:"):
+        return Credential(_TOKEN, token_path=_path(url), extensions=extensions)
+    return Credential(_TOKEN, endpoint=endpoint_of(settings, options), extensions=extensions)
+
+
+def _path(url: str) -> str:
     from urllib.parse import unquote, urlsplit
 
-    parts = urlsplit(url)
-    if parts.scheme.lower() != "file" or parts.netloc not in {"", "localhost"} or not parts.path:
-        reason = "tokens are not fetched from a server; file:/path names a file with one"
-        raise WrongSetting(TOKEN_URL, reason)
-    extensions = tuple((name.removeprefix(_EXTENSION), each) for name, each in options.items())
-    return Credential(_TOKEN, token_path=unquote(parts.path), extensions=extensions)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise WrongSetting(TOKEN_URL, str(error)) from None
+    if parts.netloc not in {"", "localhost"} or not parts.path:
+        raise WrongSetting(TOKEN_URL, "file:/path names a file of this machine")
+    return unquote(parts.path)
 
 
-def _token(path: str) -> str:
+def _read_token(path: str) -> str:
     try:
         with open(path, "rb") as file:
             data = file.read(TOKEN_BYTES_MAX + 1)
@@ -158,6 +189,6 @@ def _token(path: str) -> str:
         problem = getattr(error, "strerror", None) or str(error)
         raise WrongSetting(TOKEN_URL, f"{path}: {problem}") from None
     token = data.decode("ascii", "replace").strip()
-    if len(data) > TOKEN_BYTES_MAX or not _BEARER.fullmatch(token):
+    if len(data) > TOKEN_BYTES_MAX or not BEARER.fullmatch(token):
         raise WrongSetting(TOKEN_URL, f"{path}: there is no token in it")
     return token

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from barnabas.protocol.errors import Malformed
+
+SAID_MAX: Final = 300
+"""Characters of what a broker, or a server of tokens, says that are shown."""
 
 
 class Unreachable(Exception):
@@ -33,5 +38,14 @@ class WrongSetting(Exception):
         super().__init__(f"{key}: {reason}")
 
 
+class TokenUnavailable(Exception):
+    """A server hands out no token just now; ``str()`` is one line without a secret."""
+
+
 class TlsIsSpoken(Malformed):
     """The answer to a plain request is a TLS alert."""
+
+
+def printable(text: str) -> str:
+    """Return what somebody says without what a terminal would obey, and not all of a novel."""
+    return "".join(each if each.isprintable() else " " for each in text[:SAID_MAX])

@@ -13,17 +13,16 @@ from barnabas.broker.client.errors import (
     NotKafka,
     NotLetIn,
     TlsIsSpoken,
+    TokenUnavailable,
     Unreachable,
     WrongSetting,
+    printable,
 )
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.sasl.login_client import LoginRefused
 
 if TYPE_CHECKING:
     import ssl
-
-SAID_MAX: Final = 300
-"""Characters of what a broker says that are shown."""
 
 _END_OF_FILE: Final = "connection closed during the TLS handshake"
 
@@ -55,6 +54,8 @@ def reason_of(error: Exception, host: str, access: Access, stage: Stage) -> Unre
         return NotLetIn(f"login by {access.credential.who}: {printable(str(error))}")
     if isinstance(error, WrongSetting):
         return NotLetIn(str(error))
+    if isinstance(error, TokenUnavailable):
+        return Unreachable(str(error))
     if isinstance(error, TlsIsSpoken):
         wanted = "SSL" if access.credential is None else "SASL_SSL"
         return NotLetIn(f"TLS is spoken here: set security.protocol={wanted}")
@@ -96,11 +97,6 @@ def _hint(access: Access, stage: Stage) -> str | None:
     if stage is Stage.NEW and not has_login:
         return "does this listener want a login (security.protocol)?"
     return None
-
-
-def printable(text: str) -> str:
-    """Return what a broker says without what a terminal would obey, and not all of a novel."""
-    return "".join(each if each.isprintable() else " " for each in text[:SAID_MAX])
 
 
 # ---------------------------------------------------------------------------------------------- TLS

@@ -1,8 +1,8 @@
 """Kafka's client settings: whom to trust, and who this client is.
 
-Settings are spelled as for Kafka's Java client; librdkafka's spellings of TLS, user and password
-are taken, too. ``security_of`` checks them and touches no file but those that ``config.providers``
-name; stores are read, and ``ssl`` is imported, where ``access`` is asked for.
+Settings are spelled as for Kafka's Java client; librdkafka's spellings of TLS, user, password and
+tokens are taken, too. ``security_of`` checks them and touches no file but those that
+``config.providers`` name; stores are read, and ``ssl`` is imported, where ``access`` is asked for.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from barnabas.broker.client.access import Access
 from barnabas.broker.client.credentials import Credential, credential_of
 from barnabas.broker.client.errors import WrongSetting
 from barnabas.broker.client.security_keys import (
-    JAAS,
     LOGIN_KEYS,
-    PASSWORD,
     PROTOCOL,
     PROVIDERS,
     SECRETS,
@@ -78,7 +76,7 @@ def _protocol(given: Mapping[str, str]) -> str:
     # Kafka's default is PLAINTEXT, by which passwords and certificates would be for nothing.
     useless = [key for key in given if given[key] and key in CLIENT_KEYS | LOGIN_KEYS]
     if useless:
-        is_login = any(given.get(key) for key in (JAAS, PASSWORD))
+        is_login = any(given.get(key) for key in LOGIN_KEYS)
         hint = "SASL_SSL" if is_login else "SSL"
         reason = f"it is not set, and without it {useless[0]} has no effect; is it {hint}?"
         raise WrongSetting(PROTOCOL, reason)

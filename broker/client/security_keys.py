@@ -14,7 +14,7 @@ from barnabas.broker.client.errors import WrongSetting
 from barnabas.broker.tls.client import CLIENT_KEYS
 from barnabas.broker.tls.client import LIBRDKAFKA as LIBRDKAFKA_OF_TLS
 
-PREFIXES: Final = ("ssl.", "sasl.", "security.", "config.providers")
+PREFIXES: Final = ("ssl.", "sasl.", "security.", "https.", "config.providers")
 PROTOCOL: Final = "security.protocol"
 MECHANISM: Final = "sasl.mechanism"
 MECHANISMS: Final = "sasl.mechanisms"
@@ -26,25 +26,69 @@ PASSWORD: Final = "sasl.password"  # noqa: S105  the name of a setting
 TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  the name of a setting
 PROVIDERS: Final = "config.providers"
 
+# Of a server that hands out tokens.
+CLIENT_ID: Final = "sasl.oauthbearer.client.credentials.client.id"
+CLIENT_SECRET: Final = "sasl.oauthbearer.client.credentials.client.secret"  # noqa: S105
+SCOPE: Final = "sasl.oauthbearer.scope"
+URLENCODE: Final = "sasl.oauthbearer.header.urlencode"
+CONNECT_TIMEOUT: Final = "sasl.login.connect.timeout.ms"
+READ_TIMEOUT: Final = "sasl.login.read.timeout.ms"
+RETRY_BACKOFF: Final = "sasl.login.retry.backoff.ms"
+RETRY_BACKOFF_MAX: Final = "sasl.login.retry.backoff.max.ms"
+REFRESH_FACTOR: Final = "sasl.login.refresh.window.factor"
+REFRESH_JITTER: Final = "sasl.login.refresh.window.jitter"
+REFRESH_PERIOD_MIN: Final = "sasl.login.refresh.min.period.seconds"
+REFRESH_BUFFER: Final = "sasl.login.refresh.buffer.seconds"
+# The same in librdkafka's spelling.
+METHOD: Final = "sasl.oauthbearer.method"
+LIBRDKAFKA_CLIENT_ID: Final = "sasl.oauthbearer.client.id"
+LIBRDKAFKA_CLIENT_SECRET: Final = "sasl.oauthbearer.client.secret"  # noqa: S105
+EXTENSIONS: Final = "sasl.oauthbearer.extensions"
+GRANT: Final = "sasl.oauthbearer.grant.type"
+"""Of Kafka 4.4, too."""
+HTTPS_TRUST: Final[Mapping[str, str]] = {
+    "https.ca.location": "ssl.ca.location",
+    "https.ca.pem": "ssl.ca.pem",
+}
+"""Whom to trust where tokens are fetched, and the key of TLS with brokers that says the same."""
+
 LIBRDKAFKA: Final[Mapping[str, str]] = {
     **LIBRDKAFKA_OF_TLS,
     MECHANISMS: MECHANISM,
-    USER: JAAS,
-    PASSWORD: JAAS,
+    **dict.fromkeys(
+        (
+            *(USER, PASSWORD, METHOD, LIBRDKAFKA_CLIENT_ID, LIBRDKAFKA_CLIENT_SECRET, EXTENSIONS),
+            *HTTPS_TRUST,
+        ),
+        JAAS,
+    ),
 }
-"""What only librdkafka spells so, and what Java's clients have for it."""
+"""What only librdkafka spells so, and what Java's clients of every version have for it."""
 
-LOGIN_KEYS: Final = frozenset({MECHANISM, MECHANISMS, JAAS, USER, PASSWORD, TOKEN_URL})
+_TOKEN_KEYS: Final = (
+    *(TOKEN_URL, CLIENT_ID, CLIENT_SECRET, SCOPE, METHOD, GRANT, EXTENSIONS),
+    *(LIBRDKAFKA_CLIENT_ID, LIBRDKAFKA_CLIENT_SECRET, *HTTPS_TRUST),
+)
+_TOKEN_TIMES: Final = (
+    *(URLENCODE, CONNECT_TIMEOUT, READ_TIMEOUT, RETRY_BACKOFF, RETRY_BACKOFF_MAX),
+    *(REFRESH_FACTOR, REFRESH_JITTER, REFRESH_PERIOD_MIN, REFRESH_BUFFER),
+)
+"""How a token is fetched, and when anew; without effect where none is."""
+
+LOGIN_KEYS: Final = frozenset({MECHANISM, MECHANISMS, JAAS, USER, PASSWORD, *_TOKEN_KEYS})
 
 SECRETS: Final = frozenset(
     {
         *(JAAS, PASSWORD, "ssl.key.password", "ssl.keystore.password", "ssl.truststore.password"),
-        *("ssl.keystore.key", "ssl.key.pem", "sasl.oauthbearer.client.credentials.client.secret"),
+        *("ssl.keystore.key", "ssl.key.pem", CLIENT_SECRET, LIBRDKAFKA_CLIENT_SECRET),
         "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.assertion.private.key.pem",
     }
 )
 """What must not be seen by others of the same machine, in a list of processes say."""
 
+SHADED: Final = "kafkashaded."
+"""What stands before the names of classes in Databricks' Spark."""
 _TOKEN_PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"  # noqa: S105
 _CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
     "sasl.client.callback.handler.class": (),
@@ -56,6 +100,7 @@ _CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
     "sasl.oauthbearer.jwt.retriever.class": (
         f"{_TOKEN_PACKAGE}.DefaultJwtRetriever",
         f"{_TOKEN_PACKAGE}.FileJwtRetriever",
+        f"{_TOKEN_PACKAGE}.ClientCredentialsJwtRetriever",
     ),
     "sasl.oauthbearer.jwt.validator.class": (
         f"{_TOKEN_PACKAGE}.DefaultJwtValidator",
@@ -66,10 +111,8 @@ _CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Settings that name Java classes, and those of Kafka's own that are not needed here."""
 
-_NO_TOKEN_SERVER: Final = frozenset(
+_OF_ASSERTIONS: Final = frozenset(
     {
-        "sasl.oauthbearer.client.credentials.client.id",
-        "sasl.oauthbearer.client.credentials.client.secret",
         "sasl.oauthbearer.assertion.claim.aud",
         "sasl.oauthbearer.assertion.claim.iss",
         "sasl.oauthbearer.assertion.claim.sub",
@@ -77,9 +120,12 @@ _NO_TOKEN_SERVER: Final = frozenset(
         "sasl.oauthbearer.assertion.private.key.file",
         "sasl.oauthbearer.assertion.private.key.passphrase",
         "sasl.oauthbearer.assertion.template.file",
+        # librdkafka's.
+        "sasl.oauthbearer.assertion.jwt.template.file",
+        "sasl.oauthbearer.assertion.private.key.pem",
     }
 )
-"""What asks a server for tokens: not available, tokens come from files."""
+"""What proves to a server of tokens by a signature who asks: not available."""
 
 _WITHOUT_EFFECT: Final = frozenset(
     {
@@ -89,15 +135,6 @@ _WITHOUT_EFFECT: Final = frozenset(
         "sasl.kerberos.service.name",
         "sasl.kerberos.ticket.renew.jitter",
         "sasl.kerberos.ticket.renew.window.factor",
-        # When tokens are fetched anew, and how patiently: a file is read at each login.
-        "sasl.login.connect.timeout.ms",
-        "sasl.login.read.timeout.ms",
-        "sasl.login.refresh.buffer.seconds",
-        "sasl.login.refresh.min.period.seconds",
-        "sasl.login.refresh.window.factor",
-        "sasl.login.refresh.window.jitter",
-        "sasl.login.retry.backoff.max.ms",
-        "sasl.login.retry.backoff.ms",
         # How a token is made or looked at before it is sent: brokers do that.
         "sasl.oauthbearer.assertion.algorithm",
         "sasl.oauthbearer.assertion.claim.exp.seconds",
@@ -106,19 +143,20 @@ _WITHOUT_EFFECT: Final = frozenset(
         "sasl.oauthbearer.clock.skew.seconds",
         "sasl.oauthbearer.expected.audience",
         "sasl.oauthbearer.expected.issuer",
-        "sasl.oauthbearer.header.urlencode",
         "sasl.oauthbearer.jwks.endpoint.refresh.ms",
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
         "sasl.oauthbearer.jwks.endpoint.url",
-        "sasl.oauthbearer.scope",
         "sasl.oauthbearer.scope.claim.name",
         "sasl.oauthbearer.sub.claim.name",
     }
 )
 
 KNOWN: Final = frozenset(
-    {PROTOCOL, *LOGIN_KEYS, *CLIENT_KEYS, *_CLASSES, *_NO_TOKEN_SERVER, *_WITHOUT_EFFECT}
+    {
+        *(PROTOCOL, *LOGIN_KEYS, *_TOKEN_TIMES, *CLIENT_KEYS, *_CLASSES),
+        *(*_OF_ASSERTIONS, *_WITHOUT_EFFECT),
+    }
 )
 """Every setting of protection, those that are refused among them."""
 
@@ -136,11 +174,14 @@ def check_keys(settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
         if key not in KNOWN and not key.startswith(PROVIDERS):
             raise WrongSetting(key, f"unknown{_hint(key)}")
-        if key in _CLASSES and value and value not in _CLASSES[key]:
+        if key in _CLASSES and value and value.removeprefix(SHADED) not in _CLASSES[key]:
             raise WrongSetting(key, "no Java class can be loaded here")
-        if key in _NO_TOKEN_SERVER and value:
-            reason = f"tokens are not fetched from a server; {TOKEN_URL}=file:... names a file"
-            raise WrongSetting(key, reason)
+        if key in _OF_ASSERTIONS and value:
+            raise WrongSetting(
+                key,
+                "assertions are not available: a server of tokens is asked with"
+                f" {CLIENT_ID} and {CLIENT_SECRET}",
+            )
 
 
 def _hint(key: str) -> str:

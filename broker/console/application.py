@@ -14,14 +14,16 @@ from typing import Final
 
 from barnabas.broker.console.actions.command import ChangedBroker, Conflict
 from barnabas.broker.console.actions.fields import Refused, read_body
-from barnabas.broker.console.actions.performing import Found, find, methods_of, perform
+from barnabas.broker.console.actions.performing import Asked, Found, find, methods_of, perform
 from barnabas.broker.console.assets import Assets
 from barnabas.broker.console.encoding import as_json, body_of
+from barnabas.broker.console.jobs.registry import Jobs
 from barnabas.broker.console.lag_history import LagHistory
 from barnabas.broker.console.live import Live, read_watch
 from barnabas.broker.console.openapi import text
 from barnabas.broker.console.parameters import read_query
 from barnabas.broker.console.questions import Question, check_serving
+from barnabas.broker.console.records.pieces import RecordReaders
 from barnabas.broker.console.records.places import Places
 from barnabas.broker.console.route import Route
 from barnabas.broker.console.routes import LIVE, MethodNotAllowed, match
@@ -74,6 +76,7 @@ class Console:
         self._broker = broker
         self._worst = WorstFinder()
         self._places = Places()
+        self._jobs = Jobs()
         self._lags = LagHistory()
         self._live = Live(broker, self._worst, self._lags)
         self._assets = Assets()
@@ -108,6 +111,7 @@ class Console:
             found.names,
             values,
             places=self._places,
+            jobs=self._jobs,
             accepts_events=EVENTS in request.headers.get("accept", ""),
         )
         return _answer_later(route, question)
@@ -127,7 +131,8 @@ class Console:
             return refusal(KafkaError(ErrorCode.INVALID_REQUEST, str(refused)), refused.status)
         except KafkaError as error:
             return refusal(error)
-        return _perform_later(found, self._broker, access, request.query, body)
+        asked = Asked(access, request.query, body)
+        return _perform_later(found, self._broker, asked, self._jobs, self._places.readers)
 
     def _page(self, request: Request) -> Answer:
         """Return the page, or a file of it; raises KafkaError, MethodNotAllowed."""
@@ -149,12 +154,12 @@ async def _answer_later(route: Route, question: Question) -> Answer:
 async def _perform_later(
     found: Found,
     broker: ChangedBroker,
-    access: Access,
-    query: Mapping[str, str],
-    body: Mapping[str, object],
+    asked: Asked,
+    jobs: Jobs,
+    readers: RecordReaders,
 ) -> Answer:
     try:
-        effect = await perform(found, broker, access, query, body)
+        effect = await perform(found, broker, asked, jobs, readers)
     except Conflict:
         words = "it is not as it was when it was looked at: look again"
         return refusal(KafkaError(ErrorCode.INVALID_REQUEST, words), 409)

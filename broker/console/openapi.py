@@ -49,9 +49,24 @@ _ERRORS_OF_CHANGES: Final = {
     "409": "It is not as it was looked at, or not as it would have to be.",
     "415": "The body is not application/json.",
 }
+_BYTES: Final = {
+    "description": "A text, null, or bytes in Base64.",
+    "anyOf": [
+        {"type": ["string", "null"]},
+        {"type": "object", "properties": {"base64": {"type": "string"}}, "required": ["base64"]},
+    ],
+}
 _KINDS: Final[dict[str, dict[str, Any]]] = {
-    **{kind: {"type": "string"} for kind in ("text", "long")},
+    **{kind: {"type": "string"} for kind in ("text", "long", "once")},
     "integer": _WIDE,
+    "headers": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"key": {"type": "string"}, "value": _BYTES},
+            "required": ["key"],
+        },
+    },
     "map": {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
 }
 _CONFIRMATION: Final = {

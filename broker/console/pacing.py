@@ -16,10 +16,11 @@ PARTITION_UNITS: Final = 3
 """What it takes to look at one partition's offsets."""
 ROW_UNITS: Final = 10
 """What it takes to make a row of an answer."""
-UNIT_SECONDS: Final = 1e-6
-"""What one unit of work takes, or a little less."""
-SHARE: Final = 0.01
-"""Of the time, that work may take which comes again by itself."""
+UNIT_SECONDS: Final = 2e-6
+"""What one unit of work takes where the processor has other work, too."""
+SHARE: Final = 0.004
+"""Of the time, that each work may take which comes again by itself: there are two of them, and a
+page that is open may cost a hundredth in all."""
 
 
 class Pace:

@@ -6,6 +6,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from barnabas.broker.console.jobs.registry import Jobs
 from barnabas.broker.console.pacing import Pace
 from barnabas.broker.console.paging import Order, Selection
 from barnabas.broker.console.records.places import Places
@@ -113,6 +114,7 @@ class Question:
     pace: Pace = field(default_factory=Pace)
     places: Places = field(default_factory=Places)
     """For who reads records."""
+    jobs: Jobs = field(default_factory=Jobs)
     accepts_events: bool = False
     """Whether the answer may be a stream of events."""
 

@@ -30,6 +30,7 @@ from barnabas.broker.console.actions import listing
 from barnabas.broker.console.clients import CLIENT_ROUTES
 from barnabas.broker.console.events import EVENT_ROUTES
 from barnabas.broker.console.group_history import GROUP_HISTORY_ROUTES
+from barnabas.broker.console.jobs.routes import JOB_ROUTES
 from barnabas.broker.console.paging import CURSOR_MOST
 from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.pipelines import PIPELINE_ROUTES
@@ -242,6 +243,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *PIPELINE_ROUTES,
     *SPARK_QUERY_ROUTES,
     *TOPIC_USER_ROUTES,
+    *JOB_ROUTES,
 )
 
 LIVE: Final = StreamRoute(

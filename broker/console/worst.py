@@ -3,7 +3,7 @@
 Rules of this file:
 
 * Nobody walks while nobody asks, and not more often than every ten seconds.
-* A walk that was long is followed by a longer rest: walking may take a hundredth of the time.
+* A walk that was long is followed by a longer rest: see pacing.py for its share of the time.
 * What was found for a client is shown again only as far as the client may see it now.
 """
 

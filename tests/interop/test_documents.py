@@ -276,8 +276,8 @@ def test_spark(shell):
     python = [
         block.text for block in blocks_of(ROOT / "docs/spark.md") if block.language == "python"
     ]
-    # The last one is of tests/spark/test_secured.py.
-    pipeline, to_parquet, to_delta, _secured = python
+    # The last two are of tests/spark/test_secured.py and tests/spark_connector/test_security.py.
+    pipeline, to_parquet, to_delta, _secured, _with_tokens = python
     shell.python(f"{MOVEMENTS}{pipeline}")
     shell.sh("barnabas topics create movements-delta")
     (shell.directory / "tables.py").write_text(f"{MOVEMENTS}{to_parquet}{to_delta}{DELTA_PIPELINE}")

@@ -16,11 +16,12 @@ from examples import spark_data
 from tests.checkout import ROOT
 from tests.counterparts.protected import Protected, ProtectedBarnabas, ProtectedKafka
 from tests.interop.administration import create
-from tests.secured import LISTENERS, PASSWORD, Keys, login, trusting
+from tests.secured import LISTENERS, PASSWORD, Keys, login, token_login, trusting
 from tests.spark.command import start_command
 from tests.spark.conftest import SETTINGS
 from tests.spark.movements import committed
 from tests.spark.sessions import command_of, session_members
+from tests.token_server import CLIENT_SECRET, TokenServerForTests, basic, client_credentials
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(900)
@@ -97,6 +98,13 @@ def access(broker: Protected, keys: Keys, listener: str, mechanism: str = "SCRAM
     return {"servers": broker.servers(listener), "options": options}
 
 
+def token_access(broker: Protected, keys: Keys, listener: str, settings):
+    """Return the same of who logs in with a token."""
+    settings = trusting(keys, LISTENERS[listener]) | settings
+    options = {f"kafka.{key}": value for key, value in settings.items()}
+    return {"servers": broker.servers(listener), "options": options}
+
+
 def run(directory: Path, pipelines, sources, sinks, *arguments: str):
     """Start the command with pipelines of these kinds."""
     settings = {"pipelines": pipelines, "sources": sources, "sinks": sinks}
@@ -117,11 +125,28 @@ def ended(process):
 
 def secrets_of(keys: Keys):
     body = keys.client.key_pem().splitlines()[1]
-    return {"a password": PASSWORD.encode(), "a private key": body.encode()}
+    return {
+        "a password": PASSWORD.encode(),
+        "a private key": body.encode(),
+        "a client's secret": CLIENT_SECRET.encode(),
+    }
 
 
-def test_every_kind_of_sink_over_tls_with_a_login(broker, keys, tmp_path):
-    """The other pipelines of the file have a certificate, or a password without TLS, instead."""
+@pytest.fixture(scope="module")
+def issuer(keys):
+    """A server of tokens that do not hold for as long as the pipelines run."""
+    with TokenServerForTests(keys.broker, lifetime_s=20) as server:
+        yield server
+
+
+def issued(issuer: TokenServerForTests, keys: Keys):
+    """Return the settings of who gets tokens there, as Spark's own clients take them, too."""
+    trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": keys.trust}
+    return client_credentials(issuer.url, are_in_jaas=True, **trust)
+
+
+def test_every_kind_of_sink_over_tls_with_a_login(broker, keys, issuer, tmp_path):
+    """The other pipelines of the file have a certificate, a password without TLS, or tokens."""
     everywhere = {
         "tls": access(broker, keys, "SASL_TLS"),
         "certificate": access(broker, keys, "MTLS"),
@@ -133,6 +158,13 @@ def test_every_kind_of_sink_over_tls_with_a_login(broker, keys, tmp_path):
         *((kind, "tls") for kind in KINDS),
         *(("auto", where) for where in ("certificate", "password", "mixed")),
     ]
+    if isinstance(broker, ProtectedBarnabas):
+        tokens = {
+            "file": token_access(broker, keys, "SASL", token_login(keys.token)),
+            "issuer": token_access(broker, keys, "SASL_TLS", issued(issuer, keys)),
+        }
+        sources, sinks = sources | tokens, sinks | tokens
+        pipelines += [("auto", "file"), *((kind, "issuer") for kind in ("auto", "stock", "table"))]
     for kind, where in pipelines:
         create(broker.bootstrap_servers, f"out-{kind}-{where}", partitions=2)
     (tmp_path / "events").mkdir()
@@ -156,6 +188,10 @@ def test_every_kind_of_sink_over_tls_with_a_login(broker, keys, tmp_path):
     assert any(b"SQLExecutionStart" in each for path, each in left.items() if "events" in str(path))
     for what, secret in secrets_of(keys).items():
         assert [str(path) for path, each in left.items() if secret in each] == [], what
+    if isinstance(broker, ProtectedBarnabas):
+        by_java = ["Java" in each.headers.get("User-Agent", "") for each in issuer.requests]
+        assert {True, False} == set(by_java)
+        assert {each.headers["Authorization"] for each in issuer.requests} == {basic()}
 
 
 def test_the_list_of_processes_shows_no_secret(broker, keys, tmp_path):
@@ -177,7 +213,7 @@ def test_the_list_of_processes_shows_no_secret(broker, keys, tmp_path):
 
 def test_the_pipeline_of_the_documentation(broker, keys, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    (block,) = [each for each in blocks if "kafka.security.protocol" in each]
+    (block,) = [each for each in blocks if "ScramLoginModule" in each]
     text = block.replace("/etc/kafka/ca.pem", keys.trust).replace('"payments"', '"in"')
     (tmp_path / "secured.py").write_text(
         f"def movements(rows):\n    return rows.select('value')\n{text}"

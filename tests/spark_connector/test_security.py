@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import re
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -20,6 +23,7 @@ from barnabas.spark_connector.sentences import sentence_of
 from barnabas.spark_connector.table import decided
 from barnabas.spark_connector.task import borrowed_cluster
 from barnabas.testing import Broker
+from tests.checkout import ROOT
 from tests.secured import (
     LISTENERS,
     MODULES,
@@ -29,6 +33,7 @@ from tests.secured import (
     token_login,
     trusting,
 )
+from tests.token_server import TokenServerForTests, client_credentials
 
 SECRET = "alice-secret"
 
@@ -104,6 +109,54 @@ def test_all_that_the_driver_asks_gets_in(broker, keys, listener, mechanism):
     cluster.close()
 
 
+def test_all_that_asks_gets_in_with_a_token_of_a_server(broker, keys):
+    """The driver and each of its tasks, which have one token together."""
+    with TokenServerForTests() as server:
+        settings = client_credentials(server.url, are_in_jaas=True)
+        options = as_options(trusting(keys, "SASL_SSL") | settings)
+        each = pipeline(broker, "SASL_TLS", options, kind="single_transaction")
+        check_pipelines([each])
+        assert check_brokers(each) == "single_transaction"
+        with BrokerView(each) as view:
+            assert view._source.existing(["in"]) == {"in": 1}
+        parsed = pickle.loads(pickle.dumps(each.sink.sink_options("c", each.source)))
+        assert parsed.reads_where_it_writes
+        with borrowed_cluster(parsed) as cluster:
+            assert cluster.partition_count("out") == 1
+        cluster.close()
+        assert len(server.requests) == 1
+        newer = as_options(trusting(keys, "SASL_SSL") | client_credentials(server.url))
+        assert decided("a", servers=servers(broker, "SASL_TLS"), options=newer) == "false"
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("kafka.sasl.oauthbearer.client.credentials.client.id", "clientId="),
+        ("kafka.sasl.oauthbearer.client.credentials.client.Secret", "clientSecret="),
+        ("kafka.sasl.oauthbearer.scope", "scope="),
+    ],
+)
+def test_what_sparks_own_clients_do_not_know_yet(name, instead):
+    """Our sinks do."""
+    settings = client_credentials("https://x/", are_in_jaas=True)
+    options = as_options({"security.protocol": "SASL_SSL"} | settings) | {name: SECRET}
+    sink = Sink(sink_id="a", topic="out", options=options)
+    check_pipelines([Pipeline(source=lambda _spark: None, sink=sink)])
+    source = Source(topic="in", options=options)
+    for part, each in (
+        ("source", Pipeline(source=source, sink=sink)),
+        ("sink", Pipeline(source=Source(topic="in"), sink=replace(sink, kind="stock"))),
+    ):
+        with pytest.raises(WrongUse) as raised:
+            check_pipelines([each])
+        assert str(raised.value) == (
+            f"pipeline a: the {part}'s option {name} has no effect on Spark's own Kafka clients,"
+            f" which are older: write {instead} into kafka.sasl.jaas.config"
+        )
+
+
 def test_the_source_may_be_elsewhere_and_asked_as_somebody_else(broker, keys):
     source = Source(
         topic="in", servers=servers(broker, "SASL"), options=options_of(keys, "SASL", "PLAIN")
@@ -154,6 +207,28 @@ def test_login_modules_as_spark_users_write_them(package, mechanism, module):
     assert (found.user, found.password) == ("$ConnectionString", 'End"point=sb://x/;Key=abc=')
 
 
+@pytest.mark.parametrize("package", ["", "kafkashaded."])
+@pytest.mark.parametrize("version", ["", "secured."])
+def test_tokens_of_a_server_as_spark_users_write_them(package, version):
+    """Older clients have the handler in another package; Databricks puts its own in front."""
+    module = f"{package}{MODULES}.oauthbearer"
+    given = {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "OAUTHBEARER",
+        "kafka.sasl.jaas.config": f"{module}.OAuthBearerLoginModule required\n"
+        "  clientId='c' clientSecret='s=' scope='api://x/.default' extension_logicalCluster='l';",
+        "kafka.sasl.oauthbearer.token.endpoint.url": "https://login.example/token",
+        "kafka.sasl.login.callback.handler.class": (
+            f"{module}.{version}OAuthBearerLoginCallbackHandler"
+        ),
+    }
+    found = security_of_options(given).credential
+    endpoint = found.endpoint
+    assert (endpoint.client_id, endpoint.client_secret) == ("c", "s=")
+    assert endpoint.scope == "api://x/.default"
+    assert found.extensions == (("logicalCluster", "l"),)
+
+
 # -------------------------------------------------------------------------------- what is refused
 
 
@@ -181,6 +256,12 @@ def test_login_modules_as_spark_users_write_them(package, mechanism, module):
             "is librdkafka's, which Spark's own clients do not know; use kafka.ssl.truststore.loca",
         ),
         ({"sasl.password": SECRET}, "use kafka.sasl.jaas.config."),
+        ({"sasl.oauthbearer.client.secret": SECRET}, "use kafka.sasl.jaas.config."),
+        (
+            {"security.protocol": "SASL_SSL"} | client_credentials("https://user@x/"),
+            "kafka.sasl.oauthbearer.token.endpoint.url: it must be a URL with https:, http: or fi",
+        ),
+        ({"sasl.oauthbearer.assertion.file": "x"}, "assertions are not available: a server of tok"),
         ({"sasl.jaas.config": SECRET}, "kafka.security.protocol: it is not set, and without it"),
     ],
 )
@@ -236,6 +317,49 @@ def test_whoever_is_not_let_in_hears_so_at_once_and_in_one_line(broker, keys):
         assert "Password1" not in said
     # So that a commit that was under way is in doubt, as with any broker that does not answer.
     assert issubclass(NotLetIn, BrokerUnreachable)
+
+
+def test_a_token_that_does_not_come_is_said_in_one_line(broker, keys):
+    with TokenServerForTests() as server:
+        wrong = {"clientSecret": "a-wrong-secret"}
+        refused = client_credentials(server.url, are_in_jaas=True, **wrong)
+        options = as_options(trusting(keys, "SASL_SSL") | refused)
+        with pytest.raises(NotLetIn, match="is not possible") as raised:
+            check_brokers(pipeline(broker, "SASL_TLS", options))
+        assert len(server.requests) == 1
+    said = str(raised.value)
+    assert f"{server.url}: the server answers 401: invalid_client - Who are you?" in said
+    assert "\n" not in said
+    assert "secret" not in said
+
+
+def test_a_server_of_tokens_that_is_away_for_a_moment_is_waited_for(broker, keys):
+    with TokenServerForTests() as server:
+        answers = iter([503, 503, 200])
+
+        def next_answer():
+            server.status = next(answers)
+
+        server.before = next_answer
+        settings = client_credentials(server.url, are_in_jaas=True)
+        settings["sasl.login.retry.backoff.ms"] = "0"  # Then the client asks once for each login.
+        options = as_options(trusting(keys, "SASL_SSL") | settings)
+        check_brokers(pipeline(broker, "SASL_TLS", options))
+        assert len(server.requests) == 3
+
+
+def test_the_options_of_the_documentation(monkeypatch):
+    text = (ROOT / "docs" / "spark.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (block,) = [each for each in blocks if "OAuthBearerLoginModule" in each]
+    monkeypatch.setenv("CLIENT_SECRET", SECRET)
+    names = {"os": os}
+    exec(block, names)
+    endpoint = security_of_options(names["access"]).credential.endpoint
+    assert (endpoint.client_id, endpoint.client_secret, endpoint.scope) == (
+        *("ledger", SECRET),
+        "kafka",
+    )
 
 
 @pytest.mark.parametrize(

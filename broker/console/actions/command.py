@@ -14,8 +14,10 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
-    from barnabas.broker.console.actions.fields import FieldValue
+    from barnabas.broker.console.actions.fields import FieldValue, Headers
+    from barnabas.broker.console.jobs.registry import Jobs
     from barnabas.broker.console.pacing import Pace
+    from barnabas.broker.console.records.pieces import RecordReaders
     from barnabas.broker.security.access import Access
     from barnabas.broker.security.quotas import Quotas
     from barnabas.broker.topics.topic import Topic
@@ -42,6 +44,10 @@ class Command:
     """The parts of the path that stand for something."""
     values: Mapping[str, FieldValue]
     pace: Pace
+    jobs: Jobs
+    readers: RecordReaders
+    is_dry: bool = False
+    """Whether it is only to be said what would be done."""
 
     @property
     def wire(self) -> WireClient:
@@ -65,6 +71,11 @@ class Command:
         """Return a field that is a map."""
         value = self.values.get(name)
         return value if isinstance(value, dict) else {}
+
+    def headers(self, name: str) -> Headers:
+        """Return a field that is headers."""
+        value = self.values.get(name)
+        return value if isinstance(value, tuple) else ()
 
     def topic(self) -> Topic:
         """Return the topic that the path names; raises KafkaError."""

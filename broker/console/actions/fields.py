@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,11 +22,19 @@ INTEGER: Final = "integer"
 MAP: Final = "map"
 """Names and values, which are texts or null."""
 
-FieldValue: TypeAlias = "str | int | dict[str, str | None]"
+ONCE: Final = "once"
+"""A text that a form makes up and does not show, the same for all it sends."""
+
+HEADERS: Final = "headers"
+"""Headers of a record, in their order, as `barnabas produce --input json` has them."""
+
+Headers: TypeAlias = "tuple[tuple[str, bytes | None], ...]"
+FieldValue: TypeAlias = "str | int | dict[str, str | None] | Headers"
 
 CONFIRM: Final = "confirm"
 BASED_ON: Final = "based_on"
 ENTRIES_MOST: Final = 10_000
+ONCE_MOST: Final = 64
 _INT64_MOST: Final = 2**63 - 1
 
 
@@ -46,6 +56,10 @@ class Field:
             return self._integer(value)
         if self.kind == MAP and isinstance(value, dict):
             return self._map(value)
+        if self.kind == HEADERS and isinstance(value, list):
+            return self._headers(value)
+        if self.kind == ONCE and isinstance(value, str) and 0 < len(value) <= ONCE_MOST:
+            return value
         if self.kind in {TEXT, LONG} and isinstance(value, str):
             if self.choices and value not in self.choices:
                 raise self._refused("one of " + ", ".join(self.choices))
@@ -69,6 +83,29 @@ class Field:
             found[name] = each
         return found
 
+    def _headers(self, value: list[object]) -> Headers:
+        if len(value) > ENTRIES_MOST:
+            raise self._refused(f"at most {ENTRIES_MOST} entries")
+        return tuple(map(self._header, value))
+
+    def _header(self, each: object) -> tuple[str, bytes | None]:
+        if not isinstance(each, dict) or not {"key"} <= each.keys() <= {"key", "value"}:
+            raise self._refused('{"key": ..., "value": ...}')
+        name, value = each["key"], each.get("value")
+        if not isinstance(name, str):
+            raise self._refused("a text as key")
+        if isinstance(value, dict) and value.keys() == {"base64"}:
+            return name, self._from_base64(value["base64"])
+        if value is not None and not isinstance(value, str):
+            raise self._refused('a text as value, null or {"base64": ...}')
+        return name, None if value is None else value.encode()
+
+    def _from_base64(self, value: object) -> bytes:
+        try:
+            return base64.b64decode(value if isinstance(value, str) else "*", validate=True)
+        except (binascii.Error, ValueError):
+            raise self._refused("Base64") from None
+
     def _refused(self, expected: str) -> KafkaError:
         return KafkaError(ErrorCode.INVALID_REQUEST, f"{self.name}: expected {expected}")
 
@@ -91,6 +128,10 @@ def read_body(request: Request) -> dict[str, object]:
         raise Refused(400, "the body is no JSON") from None
     if not isinstance(body, dict):
         raise Refused(400, "the body is to be a JSON object")
+    try:
+        json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # JSON can name one half of a pair of surrogates.
+        raise Refused(400, "the body has half of a character") from None
     return body
 
 

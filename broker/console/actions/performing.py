@@ -25,6 +25,8 @@ from barnabas.broker.security.operations import CLUSTER_NAME, shown
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from barnabas.broker.console.jobs.registry import Jobs
+    from barnabas.broker.console.records.pieces import RecordReaders
     from barnabas.broker.security.access import Access
 
 PARAMETERS: Final = (
@@ -37,6 +39,14 @@ class Found(NamedTuple):
 
     action: Action
     names: dict[str, str]
+
+
+class Asked(NamedTuple):
+    """Who asks, and with what."""
+
+    access: Access
+    query: Mapping[str, str]
+    body: Mapping[str, object]
 
 
 def find(method: str, parts: tuple[str, ...]) -> Found | None:
@@ -54,24 +64,21 @@ def methods_of(parts: tuple[str, ...]) -> list[str]:
 
 
 async def perform(
-    found: Found,
-    broker: ChangedBroker,
-    access: Access,
-    query: Mapping[str, str],
-    body: Mapping[str, object],
+    found: Found, broker: ChangedBroker, asked: Asked, jobs: Jobs, readers: RecordReaders
 ) -> Effect:
     """Do an action, or say what it would do; raises KafkaError, Conflict."""
     action, names = found
+    access, query, body = asked
     is_dry = bool(read_query(PARAMETERS, query)["dry_run"])
     values = read_fields(action.fields, body)
     resource = action.resource(names, values)
     _check_allowed(found, broker, access, resource)
-    command = Command(broker, access, names, values, Pace())
+    command = Command(broker, access, names, values, Pace(), jobs, readers, is_dry)
     plan = await action.planning(command)
     if not is_dry:
         try:
             _check_confirmed(found, plan, body)
-            await action.doing(command, plan)
+            plan = await action.doing(command, plan) or plan
         except KafkaError as error:
             _note(found, broker, access, resource, f"{error.code.name}: {error.message}")
             raise

@@ -1,16 +1,26 @@
-"""A record produced by hand."""
+"""A record produced by hand.
+
+Rules of this file:
+
+* **What is sent twice is written once**, where the sender has given a key (``once``): it makes the
+  producer id, under which the record has the number 0. So it is the log that knows what it has, as
+  of every idempotent producer, also after a restart and for as long as it remembers producers.
+* The same key with another record is another producer: nothing is taken for what it is not.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import json
 import random
+from dataclasses import replace
 from typing import Final
 
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
-from barnabas.broker.console.actions.wire import check
+from barnabas.broker.console.actions.producing import check_quota, check_written
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.produce import (
     PRODUCE,
@@ -26,11 +36,14 @@ FORMATS: Final = ("text", "json", "hex", "base64", "null")
 _ALL: Final = -1
 _TIMEOUT_MS: Final = 30_000
 _SHOWN: Final = 200
+_KEYED_IDS: Final = 2**62
+"""Producer ids that are made of keys begin here: no broker comes so far giving them out."""
 
 
 async def plan_produce(command: Command) -> Plan:
     """Say what would be written, and where."""
     topic, record = command.topic(), _record(command)
+    check_quota(command.wire)
     size = len(record.key or b"") + len(record.value or b"")
     index = _partition(command, record)
     where = f"{topic.name}, any partition" if index is None else f"{topic.name}-{index}"
@@ -38,29 +51,46 @@ async def plan_produce(command: Command) -> Plan:
     return Plan(f"write one record to {where}", {"bytes": size}, (change,))
 
 
-async def produce(command: Command, _: Plan) -> None:
+async def produce(command: Command, plan: Plan) -> Plan:
     """Write one record, acknowledged when it is durable."""
-    topic, record = command.topic(), _record(command)
+    topic, record, wire = command.topic(), _record(command), command.wire
     index = _partition(command, record)
+    number = _producer_number(command, record)
     if index is None:
-        index = random.randrange(len(topic.partitions))  # noqa: S311  Any will do.
-    data = PartitionProduceData(index, memoryview(encode_batch([record])))
+        count = len(topic.partitions)
+        # Any will do, but the same one for the same record.
+        index = random.randrange(count) if number is None else number % count  # noqa: S311
+    batch = _batch(record, number)
+    data = PartitionProduceData(index, memoryview(batch))
     request = ProduceRequest(
         None, _ALL, _TIMEOUT_MS, [TopicProduceData(topic.name, partition_data=[data])]
     )
-    answer = await command.wire.ask(PRODUCE, request, PRODUCE_BY_NAME)
-    for each in answer.responses:
-        for partition in each.partition_responses:
-            check(partition.error_code, partition.error_message)
+    (written,) = check_written(await wire.ask(PRODUCE, request, PRODUCE_BY_NAME))
+    wire.produced(len(batch))
+    change = replace(plan.changes[0], what=f"{topic.name}-{index}, offset {written.base_offset}")
+    return replace(plan, changes=(change,))
+
+
+def _batch(record: Record, number: int | None) -> bytes:
+    if number is None:
+        return encode_batch([record])
+    return encode_batch([record], producer_id=number, producer_epoch=0, base_sequence=0)
+
+
+def _producer_number(command: Command, record: Record) -> int | None:
+    """Return the producer id that a key and a record make; None without a key."""
+    key = command.text("once")
+    if not key:
+        return None
+    sent = command.access.principal, command.topic().topic_id, key, record.key, record.value
+    digest = hashlib.sha256(repr((*sent, record.headers)).encode()).digest()
+    return _KEYED_IDS | int.from_bytes(digest[:8], "big") >> 2
 
 
 def _record(command: Command) -> Record:
-    headers = tuple(
-        (name, None if value is None else value.encode())
-        for name, value in command.entries("headers").items()
-    )
     now_ms = command.broker.clock.now_ms()
-    return Record(0, now_ms, _bytes(command, "key"), _bytes(command, "value"), headers)
+    key, value = _bytes(command, "key"), _bytes(command, "value")
+    return Record(0, now_ms, key, value, command.headers("headers"))
 
 
 def _bytes(command: Command, side: str) -> bytes | None:

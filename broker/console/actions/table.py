@@ -28,16 +28,17 @@ from barnabas.broker.api.checks import (
     Check,
     Denial,
 )
-from barnabas.broker.console.actions import broker, groups, records, topics, transactions
+from barnabas.broker.console.actions import broker, groups, records, replay, topics, transactions
 from barnabas.broker.console.actions.command import Command
 from barnabas.broker.console.actions.effect import Plan
-from barnabas.broker.console.actions.fields import INTEGER, LONG, MAP, TEXT, Field
+from barnabas.broker.console.actions.fields import HEADERS, INTEGER, LONG, MAP, ONCE, TEXT, Field
 from barnabas.broker.console.route import is_name, parts_of
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType, shown
 
 Planning: TypeAlias = Callable[[Command], Awaitable[Plan]]
-Doing: TypeAlias = Callable[[Command, Plan], Awaitable[None]]
+Doing: TypeAlias = Callable[[Command, Plan], Awaitable[Plan | None]]
+"""What was done is answered, where that says more than the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,13 @@ def _cluster(operation: Operation) -> Check:
     return Check(operation, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST)
 
 
+_TRANSACTION: Final = Check(
+    WRITE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.REQUEST
+)
+_ONCE: Final = Field(
+    "once", ONCE, "A text of the sender's: what is sent twice with the same is done once."
+)
+
 ACTIONS: Final[tuple[Action, ...]] = (
     Action(
         "topic.create",
@@ -153,10 +161,65 @@ ACTIONS: Final[tuple[Action, ...]] = (
             Field("key_format", TEXT, _FORMAT, choices=records.FORMATS, default="null"),
             Field("value", LONG, "What is written."),
             Field("value_format", TEXT, _FORMAT, choices=records.FORMATS, default="text"),
-            Field("headers", MAP, "A line for each: name=value."),
+            Field(
+                "headers",
+                HEADERS,
+                "A line for each, in their order: name=value, name:hex=00ff, or the name alone "
+                "for null; or as JSON.",
+            ),
             Field("partition", INTEGER, "Where it is empty, that of the key, or any."),
+            _ONCE,
         ),
         kind=TOPIC_KIND,
+    ),
+    Action(
+        replay.NAME,
+        "Replay records",
+        "POST",
+        "/api/v1/jobs",
+        replay.plan_replay,
+        replay.replay,
+        _topic(WRITE)._replace(name="target"),
+        (
+            Field("topic", TEXT, "Where the records are.", required=True),
+            Field("target", TEXT, "The topic they are written to.", required=True),
+            Field("offsets", TEXT, "Only these: 0:5 0:10-20, of partition 0 four and ten."),
+            Field("filter", TEXT, "Only what a search for it finds."),
+            Field("partition", TEXT, "Numbers with commas between; all where it is empty."),
+            Field(
+                "from",
+                TEXT,
+                "beginning, offset:N, time:MILLISECONDS or last:N of each partition; the beginning "
+                "where it is empty.",
+            ),
+            Field("until_ms", INTEGER, "Only what is older than this time, in milliseconds."),
+            Field(
+                "partitioning",
+                TEXT,
+                "Where its key belongs, or the same number.",
+                choices=replay.PARTITIONING,
+                default=replay.BY_KEY,
+            ),
+            Field(
+                "timestamps",
+                TEXT,
+                "The time of the replay, or that of the record: retention goes by it.",
+                choices=replay.TIMES,
+                default=replay.NOW,
+            ),
+            _ONCE,
+        ),
+        kind=TOPIC_KIND,
+    ),
+    Action(
+        "job.cancel",
+        "Cancel the job",
+        "DELETE",
+        "/api/v1/jobs/{transactional_id}",
+        replay.plan_cancel,
+        replay.cancel,
+        _TRANSACTION,
+        kind=TRANSACTION_KIND,
     ),
     Action(
         "topic.delete_records",
@@ -233,13 +296,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/transactions/{transactional_id}/abort",
         transactions.plan_abort,
         transactions.abort,
-        Check(
-            WRITE,
-            TRANSACTIONAL_ID,
-            "transactional_id",
-            TRANSACTIONAL_ID_DENIED,
-            Denial.REQUEST,
-        ),
+        _TRANSACTION,
         is_destructive=True,
         kind=TRANSACTION_KIND,
     ),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.security.access import Access
     from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
-    from barnabas.broker.security.quotas import Quotas
+    from barnabas.broker.security.quotas import ClientQuota, Quotas
     from barnabas.protocol.api import Api
 
 Asked = TypeVar("Asked")
@@ -95,9 +95,20 @@ class WireClient:
         self._routes = broker.routes
         self._access = access
         self._peer = _ConsoleAsPeer(access)
-        name = access.principal.partition(":")[2]
-        # Of partitions that are made or deleted; there is no connection to slow down.
-        self._quota = broker.quotas.client_quota(name, CLIENT_ID)
+        self._quotas = broker.quotas
+
+    def _quota(self) -> ClientQuota | None:
+        """Return the limits of the user, as they are now."""
+        name = self._access.principal.partition(":")[2]
+        return self._quotas.client_quota(name, CLIENT_ID)
+
+    def produced(self, size_bytes: int) -> float:
+        """Count records of so many bytes; return for how many ms the user is to write no more.
+
+        There is no connection to slow down, so whoever writes here has to ask.
+        """
+        quota = self._quota()
+        return 0.0 if quota is None else quota.produced(size_bytes)
 
     async def ask(
         self, api: Api[Asked, Answered], request: Asked, version: int | None = None
@@ -107,7 +118,7 @@ class WireClient:
         assert route is not None, api.name
         asked_version = route.max_version if version is None else version
         context = RequestContext(
-            self._peer, api.key, asked_version, CLIENT_ID, self._access, self._quota
+            self._peer, api.key, asked_version, CLIENT_ID, self._access, self._quota()
         )
         route.requests += 1
         try:

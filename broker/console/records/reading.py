@@ -24,10 +24,11 @@ from barnabas.broker.console.transactions import open_on
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.broker.console.questions import Question
+    from barnabas.broker.console.questions import ObservedBroker, Question
     from barnabas.broker.console.records.examining import FoundRecord
     from barnabas.broker.console.records.pace import ThreadPace
     from barnabas.broker.console.records.pieces import RecordReaders
+    from barnabas.broker.security.access import Access
     from barnabas.broker.topics.topic import Partition, Topic
 
 ALL_STATES: Final = "all"
@@ -46,13 +47,16 @@ class Reading:
 
 
 def check_shown(question: Question) -> None:
+    """Do the same for the topic that a request's path names."""
+    check_readable(question.broker, question.access, question.names["topic"])
+
+
+def check_readable(broker: ObservedBroker, access: Access, topic: str) -> None:
     """Raise KafkaError where records are hidden; else take note of who reads them."""
-    broker = question.broker
     if not broker.config.console_records:
         words = "records are hidden: barnabas.console.records is false"
         raise KafkaError(ErrorCode.POLICY_VIOLATION, words)
-    access = question.access
-    broker.audit.read_records(access.principal, access.host, question.names["topic"])
+    broker.audit.read_records(access.principal, access.host, topic)
 
 
 async def begin(

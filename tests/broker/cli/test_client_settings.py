@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,13 @@ from tests.secured import (
     login,
     token_login,
     trusting,
+)
+from tests.token_server import (
+    CLIENT_ID,
+    CLIENT_SECRET,
+    TokenServerForTests,
+    basic,
+    client_credentials,
 )
 
 
@@ -144,8 +152,71 @@ def test_a_file_that_is_not_there(at):
     assert (ended.exit_code, ended.stderr) == (2, "barnabas: /nowhere: No such file or directory\n")
 
 
+def test_tokens_of_a_server(at, settings_file):
+    """As Java's clients spell it, as older ones do, and as librdkafka does; and what is wrong."""
+    shell = at("SASL")
+    with TokenServerForTests() as server:
+        protocol = {"security.protocol": "SASL_PLAINTEXT"}
+        for settings in (
+            client_credentials(server.url),
+            client_credentials(server.url, are_in_jaas=True),
+            {
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.client.id": CLIENT_ID,
+                "sasl.oauthbearer.client.secret": CLIENT_SECRET,
+                "sasl.oauthbearer.token.endpoint.url": server.url,
+            },
+        ):
+            path = settings_file(protocol | settings)
+            ended = shell("topics", "list", "--command-config", path)
+            assert (ended.exit_code, ended.stderr) == (0, "")
+        assert {each.headers["Authorization"] for each in server.requests} == {basic()}
+        secret = {"sasl.oauthbearer.client.credentials.client.secret": "wrong-secret"}
+        path = settings_file(protocol | client_credentials(server.url) | secret)
+        ended = shell("topics", "list", "--command-config", path)
+        assert ended.exit_code == 1
+        assert ended.stderr == (
+            f"barnabas: {shell.address}: sasl.oauthbearer.token.endpoint.url: {server.url}: "
+            "the server answers 401: invalid_client - Who are you?\n"
+        )
+        server.status = 503
+        path = settings_file(protocol | client_credentials(server.url, scope="another"))
+        ended = shell("topics", "list", "--command-config", path, "--timeout", "0.5")
+        assert ended.exit_code == 1
+        assert f"{server.url}: the server answers 503" in ended.stderr
+        assert "secret" not in ended.stderr
+
+
+def test_who_needs_no_server_of_tokens_does_not_wait_for_its_modules(at, keys, settings_file):
+    shell = at("SASL")
+    for settings in (login("PLAIN"), token_login(keys.token)):
+        path = settings_file({"security.protocol": "SASL_PLAINTEXT"} | settings)
+        arguments = ("topics", "list", "-b", shell.address, "--command-config", path)
+        code = (
+            "import sys\nfrom barnabas.broker.cli.main import main\n"
+            f"assert main({list(arguments)!r}) == 0\n"
+            "print([name for name in ('http.client', 'ssl') if name in sys.modules])"
+        )
+        ended = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment({}),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ended.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize(
-    "given", ["sasl.jaas.config=x Password1;", "ssl.key.password=Password1", "Password1"]
+    "given",
+    [
+        "sasl.jaas.config=x Password1;",
+        "ssl.key.password=Password1",
+        "sasl.oauthbearer.client.credentials.client.secret=Password1",
+        "sasl.oauthbearer.client.secret=Password1",
+        "Password1",
+    ],
 )
 def test_secrets_are_not_taken_from_the_command_line(at, given):
     ended = at("SASL")("topics", "list", "--command-property", given)
@@ -195,7 +266,21 @@ def test_one_line_says_why_nobody_gets_in(at, keys, settings_file, tmp_path):
 
 
 def test_the_settings_of_the_documentation(at, keys, tmp_path):
-    (text,) = re.findall(r"```properties\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    blocks = re.findall(r"```properties\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    with_password, with_tokens = (each.replace("/etc/kafka/ca.pem", keys.trust) for each in blocks)
     path = tmp_path / "client.properties"
-    path.write_text(text.replace("/etc/kafka/ca.pem", keys.trust))
+    path.write_text(with_password)
     assert at("SASL_TLS")("topics", "list", "--command-config", str(path)).exit_code == 0
+    stored = tmp_path / "issuer.properties"
+    stored.write_text(as_properties({"secret": CLIENT_SECRET}))
+    with TokenServerForTests() as server:
+        for here, there in (
+            ("/run/secrets/issuer.properties", str(stored)),
+            ("https://issuer.example/token", server.url),
+            ("client.id=ledger", f"client.id={CLIENT_ID}"),
+        ):
+            assert here in with_tokens
+            with_tokens = with_tokens.replace(here, there)
+        path.write_text(with_tokens)
+        assert at("SASL_TLS")("topics", "list", "--command-config", str(path)).exit_code == 0
+        assert server.requests[0].body.endswith(b"&scope=kafka")

@@ -1,5 +1,6 @@
 import socket
 import threading
+import time
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.secured import (
     token_login,
     trusting,
 )
+from tests.token_server import TokenServerForTests, client_credentials
 
 CLOSED = "connection closed during ApiVersions; does this listener want TLS (security.protocol)?"
 
@@ -156,6 +158,32 @@ def test_as_a_client(tmp_path, keys):
         address = broker.address("TLS")
         line = error_of(barnabas("ready", "-b", address, cwd=tmp_path), 1)
         assert line.endswith(": TLS is spoken here: set security.protocol=SSL")
+
+
+def test_as_a_client_with_tokens_of_a_server(tmp_path, keys):
+    path = tmp_path / "client.properties"
+    with (
+        Secured(tmp_path, keys, *LISTENERS) as broker,
+        TokenServerForTests() as server,
+        socket.create_server(("127.0.0.1", 0)) as silent,
+    ):
+        address = broker.address("SASL_TLS")
+        ask = ("-b", address, "--command-config", path)
+
+        def tokens_from(url):
+            path.write_text(as_properties(trusting(keys, "SASL_SSL") | client_credentials(url)))
+
+        tokens_from(server.url)
+        is_ready(broker, address, *ask)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/token"
+        tokens_from(url)
+        started = time.monotonic()
+        result = barnabas("ready", *ask, "--timeout", "1", cwd=tmp_path)
+        assert time.monotonic() - started < 20
+        assert error_of(result, 1) == (
+            f"barnabas: not ready: {address}: sasl.oauthbearer.token.endpoint.url: {url}: "
+            "it does not answer in time"
+        )
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tests.secured import (
     token_login,
     trusting,
 )
+from tests.token_server import CLIENT_ID, TokenServerForTests, client_credentials
 
 TIMEOUT_SECONDS = 20
 
@@ -76,6 +77,52 @@ def logins(keys):
 @pytest.mark.parametrize("listener", ["SASL", "SASL_TLS"])
 def test_logins(broker, keys, listener, mechanism):
     asked(broker, listener, trusting(keys, LISTENERS[listener]) | logins(keys)[mechanism])
+
+
+def over_tls(keys, server):
+    """Return the settings of a client that gets its tokens there."""
+    options = {"ssl.truststore.type": "PEM", "ssl.truststore.location": keys.trust}
+    settings = client_credentials(server.url, **options, extension_pool="one")
+    return trusting(keys, "SASL_SSL") | settings
+
+
+def test_tokens_of_a_server(broker, keys):
+    with TokenServerForTests(keys.broker) as server:
+        settings = over_tls(keys, server)
+        asked(broker, "SASL_TLS", settings)
+        asked(broker, "SASL_TLS", settings)
+        assert len(server.requests) == 1
+
+
+def test_tokens_that_do_not_come(broker, keys):
+    """A server that is away may come back; what it refuses, it refuses."""
+    with TokenServerForTests() as server:
+        settings = {"security.protocol": "SASL_PLAINTEXT"} | client_credentials(server.url)
+        settings["sasl.login.retry.backoff.max.ms"] = "200"
+        start = f"sasl.oauthbearer.token.endpoint.url: {server.url}: "
+        server.status = 503
+        said = problem(broker, "SASL", settings, kind=Unreachable)
+        assert said == f"{start}the server answers 503"
+        assert len(server.requests) > 1
+        server.status, server.body = 200, b"{}"
+        assert problem(broker, "SASL", settings) == f"{start}there is no access_token in the answer"
+        server.body = None
+        wrong = settings | {"sasl.oauthbearer.client.credentials.client.secret": "wrong-secret"}
+        said = problem(broker, "SASL", wrong)
+        assert said == f"{start}the server answers 401: invalid_client - Who are you?"
+    said = problem(broker, "SASL", settings, kind=Unreachable)
+    assert said == f"{start}Connection refused"
+
+
+def test_a_token_of_a_server_that_brokers_refuse_is_not_used_again(broker):
+    with TokenServerForTests() as server:
+        settings = {"security.protocol": "SASL_PLAINTEXT"} | client_credentials(server.url)
+        server.body = b'{"access_token": "aaa.bbb.ccc", "expires_in": 3600}'
+        start = f"login by OAUTHBEARER as {CLIENT_ID}: "
+        assert problem(broker, "SASL", settings).startswith(start)
+        server.body = None
+        asked(broker, "SASL", settings)
+        assert len(server.requests) == 2
 
 
 def test_certificates(broker, keys):

@@ -17,6 +17,7 @@ from barnabas.testing import Broker
 from tests.broker.metrics.scrape import scrape
 from tests.issuer import token
 from tests.secured import MECHANISMS, Keys, broker_settings, login, token_login, trusting
+from tests.token_server import TokenServerForTests, client_credentials
 
 LIFETIME_MS = 60_000
 
@@ -110,6 +111,35 @@ def test_a_login_that_is_not_taken_again(broker, keys, now_s):
         assert not connection.is_open
         keys.write("renewed", token("alice"))
         assert brokers.any().ask(METADATA, MetadataRequest()).cluster_id
+
+
+def test_a_token_that_nears_its_end_is_fetched_anew(broker, keys):
+    """Without the time of the broker's own, a session ends with its token."""
+    with TokenServerForTests(lifetime_s=5) as server:
+        settings = trusting(keys, "SASL_SSL") | client_credentials(server.url)
+        with brokers_of(broker, settings) as brokers:
+            connection = brokers.any()
+            deadline = time.monotonic() + 60
+            while handshakes(broker) < 4 and time.monotonic() < deadline:
+                assert connection.ask(METADATA, MetadataRequest()).cluster_id
+                time.sleep(0.1)
+        assert handshakes(broker) == 4
+        assert accepted(broker) == 1
+        # One for each session: none was begun with what was left of another.
+        assert len(server.requests) == 4
+
+
+def test_a_token_that_holds_is_used_for_several_logins(broker, keys, now_s):
+    with TokenServerForTests() as server:
+        settings = trusting(keys, "SASL_SSL") | client_credentials(server.url)
+        with brokers_of(broker, settings) as brokers:
+            connection = brokers.any()
+            for logins in (1, 2, 3):
+                connection.ask(METADATA, MetadataRequest())
+                assert handshakes(broker) == logins
+                time.sleep(1.05)
+                now_s(LIFETIME_MS / 1000)
+        assert len(server.requests) == 1
 
 
 def test_a_connection_that_is_lost_meanwhile(broker, keys, now_s):

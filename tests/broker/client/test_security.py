@@ -19,6 +19,7 @@ KAFKAS = [
     if not line.startswith("#")
 ]
 SASL = {"security.protocol": "SASL_PLAINTEXT"}
+SECONDS = 20.0
 
 
 def of(settings, environment=None):
@@ -82,7 +83,7 @@ def test_tokens_are_in_files(tmp_path):
     settings = token_login(path) | {"sasl.jaas.config": line}
     for url in (f"file://{path}", f"file:{path}", f"file://localhost{path}"):
         settings["sasl.oauthbearer.token.endpoint.url"] = url
-        exchange = of(SASL | settings).credential.exchange()
+        exchange = of(SASL | settings).credential.exchange(SECONDS)
         assert exchange.first() == b"n,,\1auth=Bearer aaa.bbb.ccc\1pool=p1\1\1"
 
 
@@ -102,8 +103,17 @@ def test_files_without_a_token(content, expected, tmp_path):
         path.write_text(content)
     credential = of(SASL | token_login(path)).credential
     with pytest.raises(WrongSetting) as raised:
-        credential.exchange()
+        credential.exchange(SECONDS)
     assert str(raised.value) == f"sasl.oauthbearer.token.endpoint.url: {path}: {expected}"
+
+
+ID = "sasl.oauthbearer.client.credentials.client.id"
+HIDDEN = "sasl.oauthbearer.client.credentials.client.secret"
+SERVER = (
+    SASL
+    | token_login("/x")
+    | {"sasl.oauthbearer.token.endpoint.url": "https://x/token", ID: "x", HIDDEN: "very-secret"}
+)
 
 
 OAUTH = f"{MODULES}.oauthbearer.OAuthBearerLoginModule required"
@@ -152,20 +162,86 @@ OAUTH = f"{MODULES}.oauthbearer.OAuthBearerLoginModule required"
         ),
         (
             SASL | token_login("/x") | {"sasl.jaas.config": f"{OAUTH} unsecuredLoginX=y;"},
-            "sasl.jaas.config: the option unsecuredLoginX is not available: tokens come from files",
+            "sasl.jaas.config: the option unsecuredLoginX is not available; there are clientId, cl",
+        ),
+        (
+            SASL | token_login("/x") | {"sasl.jaas.config": f"{OAUTH} ssl.ca.location=/y;"},
+            "sasl.jaas.config: the option ssl.ca.location is not available",
         ),
         (
             SASL | {"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": f"{OAUTH};"},
-            "sasl.oauthbearer.token.endpoint.url: it is not set; file:/path",
+            "sasl.oauthbearer.token.endpoint.url: it is not set; it is the URL of a server of",
         ),
-        (
-            SASL | token_login("/x") | {"sasl.oauthbearer.token.endpoint.url": "https://x/token"},
-            "sasl.oauthbearer.token.endpoint.url: tokens are not fetched from a server",
+        *(
+            (
+                SASL | token_login("/x") | {"sasl.oauthbearer.token.endpoint.url": each},
+                "sasl.oauthbearer.token.endpoint.url: it must be a URL with https:, http: or file:",
+            )
+            for each in (
+                *("ftp://x/y", "https:x", "http:///x", "x", "http://a b/", "http://user@x/"),
+                *(
+                    "http://x:99999/",
+                    "http://x:port/",
+                    "http://x:0/",
+                    "http://[x/",
+                    "http://x/\u00e9",
+                ),
+            )
+        ),
+        *(
+            (
+                SASL | token_login("/x") | {"sasl.oauthbearer.token.endpoint.url": each},
+                f"sasl.oauthbearer.token.endpoint.url: {said}",
+            )
+            for each, said in (
+                ("file://elsewhere/x", "file:/path names a file of this machine"),
+                ("file:", "file:/path names a file of this machine"),
+                ("file://[x", "Invalid IPv6 URL"),
+            )
         ),
         (
             {"sasl.oauthbearer.client.credentials.client.id": "x"},
-            "sasl.oauthbearer.client.credentials.client.id: tokens are not fetched from a server",
+            "security.protocol: it is not set, and without it sasl.oauthbearer.client.credentials.",
         ),
+        (SERVER | {ID: ""}, f"{ID}: it is not set, and sasl.oauthbearer.token.endpoint.url is a"),
+        (SERVER | {HIDDEN: " "}, f"{HIDDEN}: it is not set, and sasl.oauthbearer.token.endpoint."),
+        (SERVER | {"sasl.oauthbearer.client.id": "y"}, f"sasl.oauthbearer.client.id: {ID} says"),
+        *(
+            (SERVER | {key: value}, f"{key}: {said}")
+            for key, value, said in (
+                ("sasl.oauthbearer.method", "default", "default is not available; there is oidc"),
+                (
+                    "sasl.oauthbearer.grant.type",
+                    "x:jwt-bearer",
+                    "x:jwt-bearer is not available; th",
+                ),
+                ("sasl.oauthbearer.extensions", "a=b,c", "it must be NAME=VALUE,NAME=VALUE"),
+                ("sasl.oauthbearer.header.urlencode", "yes", "it must be true or false"),
+                ("sasl.login.connect.timeout.ms", "0", "0 is not between 1 and 2147483647"),
+                ("sasl.login.read.timeout.ms", "1s", "1s is no number"),
+                ("sasl.login.retry.backoff.ms", "-1", "-1 is not between 0 and 2147483647"),
+                ("sasl.login.retry.backoff.max.ms", "1e3", "1e3 is no number"),
+                ("sasl.login.refresh.window.factor", "0.4", "0.4 is not between 0.5 and 1.0"),
+                ("sasl.login.refresh.window.factor", "nan", "nan is not between 0.5 and 1.0"),
+                ("sasl.login.refresh.window.jitter", "0.3", "0.3 is not between 0.0 and 0.25"),
+                ("sasl.login.refresh.min.period.seconds", "901", "901 is not between 0 and 900"),
+                ("sasl.login.refresh.buffer.seconds", "3601", "3601 is not between 0 and 3600"),
+            )
+        ),
+        *(
+            ({key: "x"}, f"{key}: assertions are not available: a server of tokens is")
+            for key in (
+                "sasl.oauthbearer.assertion.file",
+                "sasl.oauthbearer.assertion.claim.iss",
+                "sasl.oauthbearer.assertion.private.key.file",
+                "sasl.oauthbearer.assertion.private.key.pem",
+            )
+        ),
+        (
+            {"sasl.oauthbearer.jwt.retriever.class": "org.apache.kafka.common.security.JwtBearerX"},
+            "sasl.oauthbearer.jwt.retriever.class: no Java class can be loaded here",
+        ),
+        ({"https.ca.lokation": "/x"}, "https.ca.lokation: unknown, did you mean https.ca.location"),
         ({"sasl.mechanizm": "PLAIN"}, "sasl.mechanizm: unknown, did you mean sasl.mechanism?"),
         ({"ssl.zzz": ""}, "ssl.zzz: unknown"),
         ({"security.inter.broker.protocol": "SSL"}, "security.inter.broker.protocol: unknown"),
@@ -178,7 +254,25 @@ OAUTH = f"{MODULES}.oauthbearer.OAuthBearerLoginModule required"
 def test_what_is_refused(settings, expected):
     said = problem(settings)
     assert expected in said
-    assert "secret" not in said
+    assert "secret" not in said.replace(HIDDEN, "")
+
+
+def test_what_a_server_of_tokens_is_asked_with_is_taken():
+    for change in (
+        {},
+        {"sasl.oauthbearer.token.endpoint.url": "HTTP://[::1]:8080?x=y"},
+        {"sasl.oauthbearer.grant.type": "CLIENT_CREDENTIALS"},
+        {"sasl.login.refresh.window.factor": "1.0", "sasl.login.read.timeout.ms": "1"},
+        {
+            "sasl.oauthbearer.jwt.retriever.class": (
+                f"{MODULES}.oauthbearer.ClientCredentialsJwtRetriever"
+            )
+        },
+    ):
+        found = of(SERVER | change).credential
+        assert found.endpoint.client_id == "x"
+        assert found.who == "OAUTHBEARER as x"
+        assert pickle.loads(pickle.dumps(found)) == found
 
 
 def test_every_security_setting_of_kafkas_clients_is_known():
@@ -253,7 +347,7 @@ def test_secrets_are_in_no_text_and_survive_pickling():
         "ssl.keystore.key": "the-secret",
     }
     found = of(settings)
-    for each in (found, found.credential, found.credential.exchange()):
+    for each in (found, found.credential, found.credential.exchange(SECONDS)):
         assert "secret" not in f"{each!r}{each}"
     assert repr(found) == "ClientSecurity(SASL_SSL)"
     assert repr(found.credential) == "Credential(SCRAM-SHA-256 as alice)"
@@ -265,7 +359,7 @@ def test_secrets_are_in_no_text_and_survive_pickling():
 
 def test_nonces_are_new_each_time():
     credential = of(SASL | login("SCRAM-SHA-256")).credential
-    assert credential.exchange().first() != credential.exchange().first()
+    assert credential.exchange(SECONDS).first() != credential.exchange(SECONDS).first()
 
 
 def test_stores_are_read_for_access_only():

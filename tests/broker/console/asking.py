@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-from barnabas.broker.console.openapi import document
+from barnabas.broker.console import openapi
 from barnabas.broker.console.routes import match
 from tests.broker.http.test_server import get
 
 HTTP = {"barnabas.http.listener": "127.0.0.1:0"}
+
+
+@cache
+def document():
+    """Return what OpenAPI promises; it is looked at for every part of every answer."""
+    return openapi.document()
 
 
 def path(*parts, **query):

@@ -15,6 +15,7 @@ from kafka import KafkaConsumer
 from barnabas.broker.console.actions.table import ACTIONS
 from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.coordination.transactions import Transactions
+from barnabas.broker.security.quota_limits import PRODUCER_BYTES, USER, entity
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
 from tests.counterparts.transaction_client import TransactionClient
@@ -77,7 +78,7 @@ def some_path(action):
 
 def some_body(action):
     """Return a body that could be."""
-    values = {"integer": 1, "map": {"a": "b"}, "list": ["a"], "boolean": True}
+    values = {"integer": 1, "map": {"a": "b"}, "headers": [{"key": "a"}]}
     body = {each.name: values.get(each.kind, "x") for each in action.fields}
     return body | {each.name: each.choices[0] for each in action.fields if each.choices}
 
@@ -193,9 +194,18 @@ def test_a_topic_from_its_beginning_to_its_end(broker):
 # ----------------------------------------------------------------------------------------- records
 
 
+HEADERS = [
+    {"key": "trace", "value": "1"},
+    {"key": "trace", "value": {"base64": "/wA="}},
+    {"key": ""},
+    {"key": "x", "value": ""},
+]
+"""Repeated, with bytes, without a value."""
+
+
 def test_a_record_is_what_a_client_reads(broker):
     sent = (
-        ({"key": "k", "key_format": "text", "value": "v", "headers": {"trace": "1"}}, b"k", b"v"),
+        ({"key": "k", "key_format": "text", "value": "v", "headers": HEADERS}, b"k", b"v"),
         ({"value_format": "null"}, None, None),
         ({"value": '{"a": 1}', "value_format": "json"}, None, b'{"a": 1}'),
         ({"value": "00ff", "value_format": "hex", "partition": 0}, None, b"\x00\xff"),
@@ -213,7 +223,7 @@ def test_a_record_is_what_a_client_reads(broker):
     with contextlib.closing(consumer):
         found = [next(consumer) for _ in sent]
     assert [(each.key, each.value) for each in found] == [(key, value) for _, key, value in sent]
-    assert found[0].headers == [("trace", b"1")]
+    assert found[0].headers == [("trace", b"1"), ("trace", b"\xff\x00"), ("", None), ("x", b"")]
 
 
 def test_values_that_are_not_what_they_are_called(broker):
@@ -225,7 +235,19 @@ def test_values_that_are_not_what_they_are_called(broker):
         {"value": "x", "value_format": "null"},
         {"value": "x", "value_format": "other"},
         {"value": "x", "partition": True},
-        {"headers": {"a": 1}},
+        {"headers": {"a": "b"}},
+        {"headers": ["a"]},
+        {"headers": [{"value": "a"}]},
+        {"headers": [{"key": "a", "other": 1}]},
+        {"headers": [{"key": 1}]},
+        {"headers": [{"key": "a", "value": 1}]},
+        {"headers": [{"key": "a", "value": {"base64": "*"}}]},
+        {"headers": [{"key": "a", "value": {"base64": 1}}]},
+        {"headers": [{"key": "a"}] * 10_001},
+        {"value": "\ud800"},
+        {"headers": [{"key": "\udc00"}]},
+        {"value": "x", "once": ""},
+        {"value": "x", "once": "x" * 65},
     ):
         status, answer = send(broker, "POST", path("topics", "refused", "records"), body)
         assert (status, answer["error"]) == (400, "INVALID_REQUEST"), body
@@ -233,6 +255,54 @@ def test_values_that_are_not_what_they_are_called(broker):
     status, answer = send(broker, "POST", path("topics", "refused", "records"), body)
     assert (status, answer["error"]) == (404, "UNKNOWN_TOPIC_OR_PARTITION")
     assert fetch(broker, "topics", "refused")["records_max"] == 0
+
+
+def values_of(broker, topic):
+    return [each.value.decode() for each in broker.records(topic).result]
+
+
+def test_what_is_sent_twice_is_written_once():
+    with Broker(config=HTTP) as broker:
+        both(broker, "POST", path("topics"), {"topic": "once", "partitions": 8})
+        where = path("topics", "once", "records")
+        for _ in range(3):
+            status, answer = send(broker, "POST", where, {"value": "a", "once": "key"})
+            assert status == 200
+            places = {each["what"] for each in answer["changes"]}
+        (place,) = places
+        assert place.endswith(", offset 0")
+        assert values_of(broker, "once") == ["a"]
+        # Also by a broker that has crashed meanwhile.
+        broker.crash()
+        broker.restart()
+        _, answer = send(broker, "POST", where, {"value": "a", "once": "key"})
+        assert answer["changes"][0]["what"] == place
+        assert values_of(broker, "once") == ["a"]
+        # Another key, another record, no key: each is a record of its own.
+        send(broker, "POST", where, {"value": "a", "once": "other"})
+        send(broker, "POST", where, {"value": "b", "once": "key"})
+        send(broker, "POST", where, {"value": "a", "once": "key", "headers": [{"key": "h"}]})
+        send(broker, "POST", where, {"value": "a"})
+        send(broker, "POST", where, {"value": "a"})
+        assert sorted(values_of(broker, "once")) == ["a", "a", "a", "a", "a", "b"]
+
+
+def test_who_has_written_too_much_waits(broker):
+    both(broker, "POST", path("topics"), {"topic": "limited", "partitions": 1})
+    everybody = entity({USER: None})
+    quotas, metastore = broker.server.quotas, broker.server.metastore
+    where = path("topics", "limited", "records")
+    broker.call(lambda: quotas.change(metastore, [(everybody, PRODUCER_BYTES, 10.0)]))
+    try:
+        assert send(broker, "POST", where, {"value": "x" * 5000})[0] == 200
+        for query in ("?dry_run=true", ""):
+            status, answer = send(broker, "POST", where + query, {"value": "y"})
+            assert (status, answer["error"]) == (429, "THROTTLING_QUOTA_EXCEEDED")
+            assert answer["message"].startswith("producer_byte_rate: more can be written in ")
+    finally:
+        broker.call(lambda: quotas.change(metastore, [(everybody, PRODUCER_BYTES, None)]))
+    assert send(broker, "POST", where, {"value": "y"})[0] == 200
+    assert [value[:1] for value in values_of(broker, "limited")] == ["x", "y"]
 
 
 # ------------------------------------------------------------------------------------------ groups

@@ -75,7 +75,7 @@ def test_what_the_broker_is_doing(broker):
 def test_a_long_walk_is_followed_by_a_long_rest(broker, monkeypatch):
     later(broker)
     monkeypatch.setattr(
-        pacing, "UNIT_SECONDS", 0.01
+        pacing, "UNIT_SECONDS", 0.004
     )  # As if there were ten thousand times as much.
     first = fetch(broker, "overview")["worst"]
     later(broker)

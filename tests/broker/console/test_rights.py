@@ -49,6 +49,7 @@ NEEDED_TOO = {
     "/api/v1/spark-queries": allow(SOMEBODY, ResourceType.TOPIC, LEDGER_TOPIC, Operation.READ)
 }
 """What somebody has to be allowed beside what a row of the table says."""
+JOBS = "/api/v1/jobs"
 LISTENERS = "SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0"
 
 
@@ -84,6 +85,9 @@ def broker():
                 client.begin(names["transactional_id"], names["topic"], 0)
                 commit(running, names)
             running.admin = admin
+            for names in (NAMES, OTHERS):
+                body = {"topic": names["topic"], "target": names["topic"], "from": "end"}
+                send(running, "POST", JOBS, body, Authorization=basic(ADMIN))
             yield running
 
 
@@ -137,7 +141,19 @@ GUARDED = [route for route in ROUTES if route.template not in OPEN_TO_ALL]
 
 
 def parts_of(route, names):
+    names = named(route, names)
     return [names[each[1:-1]] if each.startswith("{") else each for each in route.parts[2:]]
+
+
+def named(route, names):
+    """What of a route's path stands for something; jobs are called as they call themselves."""
+    if not route.template.startswith(JOBS):
+        return names
+    jobs = {
+        NAMES["transactional_id"]: "barnabas-replay-1",
+        OTHERS["transactional_id"]: "barnabas-replay-2",
+    }
+    return {**names, "transactional_id": jobs.get(names["transactional_id"], "absent")}
 
 
 def is_list(route):
@@ -162,7 +178,7 @@ def test_nobody_sees_anything(broker, route):
 @pytest.mark.parametrize("route", GUARDED, ids=lambda route: route.template)
 def test_a_right_is_for_what_it_names(broker, route):
     check = route.check
-    name = NAMES[check.name] if check.name else CLUSTER_NAME
+    name = named(route, NAMES)[check.name] if check.name else CLUSTER_NAME
     acls = allow(SOMEBODY, check.resource_type, name, check.operation)
     acls += NEEDED_TOO.get(route.template, [])
     who = {"authorization": basic(SOMEBODY)}
@@ -335,3 +351,34 @@ async def test_who_is_asked_who_he_is(config, page, api):
         for path, expected in (("/metrics", page), ("/api/v1/topics", api), ("/livez", 200)):
             answer = await ask(address, f"GET {path} HTTP/1.0\r\n\r\n".encode())
             assert (path, int(answer.split()[1])) == (path, expected)
+
+
+def test_a_replay_needs_all_of_its_rights(broker):
+    """To read the one topic, to write to the other, and the transactional id."""
+    body = {"topic": "seen", "target": "hidden", "from": "end"}
+    given = []
+    try:
+        for resource_type, name, operation, code in (
+            (ResourceType.TOPIC, "hidden", Operation.WRITE, "TOPIC_AUTHORIZATION_FAILED"),
+            (ResourceType.TOPIC, "seen", Operation.READ, "TOPIC_AUTHORIZATION_FAILED"),
+            (
+                ResourceType.TRANSACTIONAL_ID,
+                "barnabas-replay-3",
+                Operation.WRITE,
+                "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+            ),
+        ):
+            for query in ("?dry_run=true", ""):
+                status, answer = send(
+                    broker, "POST", JOBS + query, body, Authorization=basic(SOMEBODY)
+                )
+                assert (status, answer["error"]) == (403, code)
+            acls = allow(SOMEBODY, resource_type, name, operation)
+            add_acls(broker.admin, acls)
+            given += acls
+        status, _ = send(broker, "POST", JOBS, body, Authorization=basic(SOMEBODY))
+        assert status == 200
+        found = fetch(broker, "jobs", "barnabas-replay-3", authorization=basic(SOMEBODY))
+        assert found["user"] == f"User:{SOMEBODY}"
+    finally:
+        remove_acls(broker.admin, given)

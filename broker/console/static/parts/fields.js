@@ -1,10 +1,10 @@
 // Fields of a form, and what was typed into them as the API takes it.
 
-import { html, useId } from "../shell/html.js";
+import { html, useId, useMemo } from "../shell/html.js";
 
 /**
  * @typedef {{
- *   name: string, kind: "text" | "long" | "integer" | "map", doc: string,
+ *   name: string, kind: "text" | "long" | "integer" | "map" | "headers" | "once", doc: string,
  *   choices: string[], required: boolean, default?: any,
  * }} FieldRow
  */
@@ -15,11 +15,24 @@ import { html, useId } from "../shell/html.js";
  */
 export function Field({ field, value }) {
   const id = useId();
+  if (field.kind === "once") return html`<${Once} name=${field.name} />`;
   const begin = value ?? field.default ?? "";
   const title = field.name.replaceAll("_", " ");
   return html`<p><label for=${id}>${title}${field.required ? "" : html` <span class="faint">(may be empty)</span>`}
       ${control(field, id, begin)}</label>
     <span class="faint" id=${`${id}-doc`}>${field.doc}</span></p>`;
+}
+
+/**
+ * What makes all that one form sends the same request, however often it is sent.
+ * @param {{ name: string }} given
+ */
+function Once({ name }) {
+  const key = useMemo(() => {
+    const random = crypto.getRandomValues(new Uint8Array(16));
+    return Array.from(random, (each) => each.toString(16).padStart(2, "0")).join("");
+  }, []);
+  return html`<input type="hidden" name=${name} value=${key} />`;
 }
 
 /**
@@ -40,6 +53,8 @@ function control(field, id, begin) {
       return html`<textarea ...${shared} rows="6" defaultValue=${String(begin)}></textarea>`;
     case "map":
       return html`<textarea ...${shared} rows="4" placeholder="key=value, a line for each" defaultValue=${asLines(begin)}></textarea>`;
+    case "headers":
+      return html`<textarea ...${shared} rows="3" placeholder="name=value, a line for each" defaultValue=${headerLines(begin)}></textarea>`;
     case "integer":
       return html`<input ...${shared} inputmode="numeric" pattern="-?[0-9]+" defaultValue=${String(begin)} />`;
     default:
@@ -70,6 +85,8 @@ export function valueOf(field, given) {
     }
     case "map":
       return Object.fromEntries(lines(words).map(pair));
+    case "headers":
+      return lines(words).map(headerOf);
     default:
       return words;
   }
@@ -84,4 +101,51 @@ function lines(words) {
 function pair(line) {
   const at = line.indexOf("=");
   return at < 0 ? [line, null] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+}
+
+/** @typedef {{ key: string, value: string | null | { base64: string } }} Header  As the API has it. */
+
+const HEXADECIMAL = ":hex";
+/** A name and a value that are what they are in a line name=value. */
+const PLAIN_NAME = /^[^\s{=:](?:[^=:\r\n]*[^\s=:])?$/;
+const PLAIN_VALUE = /^(?:\S(?:[^\r\n]*\S)?)?$/;
+
+/**
+ * Headers as lines that `headerOf` reads.
+ * @param {any} value
+ */
+export function headerLines(value) {
+  return Array.isArray(value) ? value.map(lineOf).join("\n") : "";
+}
+
+/** @param {Header} header */
+function lineOf({ key, value }) {
+  if (!PLAIN_NAME.test(key) || (typeof value === "string" && !PLAIN_VALUE.test(value))) return JSON.stringify({ key, value });
+  if (value === null) return key;
+  if (typeof value === "string") return `${key}=${value}`;
+  const digits = Array.from(atob(value.base64), (each) => each.charCodeAt(0).toString(16).padStart(2, "0"));
+  return `${key}${HEXADECIMAL}=${digits.join("")}`;
+}
+
+/**
+ * What a line means: `name=value`, `name:hex=00ff`, `name` alone for null, or a header in JSON.
+ * @param {string} line
+ */
+export function headerOf(line) {
+  if (line.startsWith("{")) return jsonOr(line);
+  const [name, value] = pair(line);
+  if (name === null || value === null || !name.endsWith(HEXADECIMAL)) return { key: name, value };
+  const pairs = value.replaceAll(/\s/g, "").match(/^(?:[0-9a-fA-F]{2})*$/)?.[0];
+  if (pairs === undefined) throw new Error(`${name}: no hexadecimal digits`);
+  const bytes = Array.from(pairs.matchAll(/../g), ([each]) => String.fromCharCode(Number.parseInt(each, 16)));
+  return { key: name.slice(0, -HEXADECIMAL.length), value: { base64: btoa(bytes.join("")) } };
+}
+
+/** @param {string} line */
+function jsonOr(line) {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw new Error(`${line}: no header in JSON`);
+  }
 }

@@ -142,6 +142,7 @@ function drawMarks(chart, marks, stroke) {
   const { ctx, bbox } = chart;
   ctx.save();
   ctx.strokeStyle = stroke;
+  ctx.setLineDash([]);
   for (const each of marks) {
     const left = chart.valToPos(each / 1000, "x", true);
     if (left < bbox.left || left > bbox.left + bbox.width) continue;

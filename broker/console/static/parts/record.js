@@ -26,6 +26,9 @@ const STATES = {
   marker: ["plain", "marker"],
 };
 
+/** States of records that a replay takes. */
+const REPLAYED = new Set(["plain", "committed"]);
+
 /** @param {{ shown: any, most?: number }} given */
 export function Value({ shown, most }) {
   if (shown === null) return html`<span class="faint">null</span>`;
@@ -81,7 +84,8 @@ function Whole({ topic, found, parts }) {
       ${found.previous_offset === null ? null : html`<button type="button" onClick=${() => near(found.previous_offset)}>Before</button>`}
       ${found.next_offset === null ? null : html`<button type="button" onClick=${() => near(found.next_offset)}>Behind</button>`}
       ${sameKey === null ? null : html`<a class="button" href=${path(["topics", topic, "records"], { ...kept(), filter: sameKey, partition: row.partition })}>Same key</a>`}
-      ${again ? html`<${Action} name="records.produce" words=${row.header_count ? "The same again, without headers" : "The same again"} on=${{ topic }} values=${again} />` : null}
+      ${again ? html`<${Action} name="records.produce" words=${again.headers === undefined && row.header_count ? "The same again, without headers" : "The same again"} on=${{ topic }} values=${again} />` : null}
+      ${REPLAYED.has(row.state) ? html`<${Action} name="records.replay" words="Replay it" on=${{ topic }} values=${{ topic, offsets: `${row.partition}:${row.offset}` }} />` : null}
     </p>`;
 }
 
@@ -129,7 +133,23 @@ function sameAgain(exact, row) {
   if (!exact || exact.state === "marker" || exact.key?.is_cut || exact.value?.is_cut) return null;
   const [key, keyFormat] = sameBytes(exact.key, row.key);
   const [value, valueFormat] = sameBytes(exact.value, row.value);
-  return { key, key_format: keyFormat, value, value_format: valueFormat, partition: row.partition };
+  return { key, key_format: keyFormat, value, value_format: valueFormat, partition: row.partition, headers: sameHeaders(row) };
+}
+
+/**
+ * Headers as the API takes them; undefined where not all of them are here.
+ * @param {any} row
+ */
+function sameHeaders(row) {
+  if (row.headers.length < row.header_count || row.headers.some((/** @type {any} */ each) => each.value?.is_cut)) return undefined;
+  return row.headers.map((/** @type {any} */ { name, value }) => ({ key: name, value: value === null ? null : headerValue(value) }));
+}
+
+/** @param {any} shown */
+function headerValue(shown) {
+  if (shown.format === "text") return shown.text;
+  const bytes = shown.text.match(/../g) ?? [];
+  return { base64: btoa(bytes.map((/** @type {string} */ each) => String.fromCharCode(Number.parseInt(each, 16))).join("")) };
 }
 
 /**

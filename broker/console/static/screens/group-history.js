@@ -36,6 +36,6 @@ function Rebalances({ data }) {
   const all = data.rebalances;
   const since = html`since <${Time} at=${data.rebalances_since_ms} />`;
   if (!all.length) return html`<p class="faint">No rebalance ${since}.</p>`;
-  return html`<p>${counted(all.length, "rebalance")} ${since}; the last, marks in the plot: ${all.slice(-NAMED).reverse().map((/** @type {any} */ each, /** @type {number} */ at) =>
-    html`${at ? ", " : ""}<${Time} at=${each.time_ms} /> (generation ${count(each.generation)})`)}.</p>`;
+  return html`<p>${counted(all.length, "rebalance")} ${since}${all.length > NAMED ? `, the last ${NAMED}` : ""}: ${all.slice(-NAMED).reverse().map((/** @type {any} */ each, /** @type {number} */ at) =>
+    html`${at ? ", " : ""}<${Time} at=${each.time_ms} /> (generation ${count(each.generation)})`)}. <span class="faint">The plot has a mark for each in its time.</span></p>`;
 }

@@ -40,7 +40,7 @@ export function useFound(topic, asked, { isFollowing, isPaused }) {
   const parts = ["topics", topic, "records"];
   const question = apiPath(parts, isFollowing ? { ...asked, follow: true } : asked);
   const [found, setFound] = useState(NOTHING_YET);
-  const [after, setAfter] = useState({ question, cursor: "" });
+  const [after, setAfter] = useState({ question, cursor: "", scanned: /** @type {any} */ (null) });
   const cursor = after.question === question ? after.cursor : "";
   const stop = useRef(() => {});
   const isStill = isFollowing && isPaused;
@@ -60,14 +60,17 @@ export function useFound(topic, asked, { isFollowing, isPaused }) {
     };
     const target = apiPath(parts, { ...asked, after: cursor });
     if (isFollowing) follow(question, asking.signal, sets);
-    else if (asked.filter) search(target, asking.signal, sets);
-    else look(target, asking.signal, sets);
+    else {
+      const before = cursor === "" ? null : after.scanned;
+      if (asked.filter) search(target, asking.signal, sets, before);
+      else look(target, asking.signal, sets, before);
+    }
     return () => asking.abort();
   }, [question, cursor, isStill]);
   return {
     found,
     stop: () => stop.current(),
-    goOn: () => setAfter({ question, cursor: found.next ?? "" }),
+    goOn: () => setAfter({ question, cursor: found.next ?? "", scanned: found.scanned }),
   };
 }
 
@@ -76,14 +79,15 @@ export function useFound(topic, asked, { isFollowing, isPaused }) {
  * @param {string} target
  * @param {AbortSignal} aborted
  * @param {Sets} sets
+ * @param {any} before  What was looked at before, where this goes on.
  */
-async function look(target, aborted, sets) {
+async function look(target, aborted, sets, before) {
   try {
     const page = await ask(target, { signal: aborted });
-    sets((before) => ({
-      ...before,
-      items: [...before.items, ...page.items].slice(-MOST_KEPT),
-      scanned: page.scanned,
+    sets((shown) => ({
+      ...shown,
+      items: [...shown.items, ...page.items].slice(-MOST_KEPT),
+      scanned: joined(before, page.scanned),
       next: page.next,
       formats: { key: page.key_format, value: page.value_format },
       isAsking: false,
@@ -99,8 +103,9 @@ async function look(target, aborted, sets) {
  * @param {string} target
  * @param {AbortSignal} aborted
  * @param {Sets} sets
+ * @param {any} before  What was looked at before, where this goes on.
  */
-async function search(target, aborted, sets) {
+async function search(target, aborted, sets, before) {
   const draw = drawing(aborted, (records) => sets((before) => ({ ...before, items: [...before.items, ...records].slice(-MOST_KEPT) })));
   try {
     for await (const { kind, data } of eventsOf(target, aborted)) {
@@ -110,9 +115,9 @@ async function search(target, aborted, sets) {
       }
       draw.now();
       const isDone = kind === "done";
-      sets((before) => ({
-        ...before,
-        scanned: data.scanned,
+      sets((shown) => ({
+        ...shown,
+        scanned: joined(before, data.scanned),
         next: data.next,
         formats: data.key_format === null ? null : { key: data.key_format, value: data.value_format },
         isAsking: !isDone,
@@ -126,6 +131,32 @@ async function search(target, aborted, sets) {
     draw.now();
     sets((before) => ({ ...before, error: /** @type {Error} */ (error), isAsking: false }));
   }
+}
+
+/**
+ * What two looks have looked at, of which the second has gone on behind the first.
+ * @param {any} before  Null where there was none.
+ * @param {any} now
+ */
+export function joined(before, now) {
+  if (before === null) return now;
+  const earlier = new Map(before.partitions.map((/** @type {any} */ each) => [each.partition, each]));
+  const partitions = now.partitions.map((/** @type {any} */ each) => {
+    const first = earlier.get(each.partition);
+    earlier.delete(each.partition);
+    if (!first || first.from_offset === first.until_offset) return each;
+    if (each.from_offset === each.until_offset) return { ...each, from_offset: first.from_offset, until_offset: first.until_offset };
+    return { ...each, from_offset: Math.min(first.from_offset, each.from_offset), until_offset: Math.max(first.until_offset, each.until_offset) };
+  });
+  return {
+    ...now,
+    records: sum(before.records, now.records),
+    bytes: sum(before.bytes, now.bytes),
+    took_ms: before.took_ms + now.took_ms,
+    undecided: sum(before.undecided, now.undecided),
+    partitions: [...earlier.values(), ...partitions].sort((one, other) => one.partition - other.partition),
+    unread: [...before.unread, ...now.unread],
+  };
 }
 
 /**

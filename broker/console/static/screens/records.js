@@ -6,11 +6,12 @@ import { Screen } from "../parts/screen.js";
 import { Empty, Problem } from "../parts/states.js";
 import { apiPath } from "../shell/api.js";
 import { barnabas, curl, kcat } from "../shell/commands.js";
-import { html } from "../shell/html.js";
+import { html, useState } from "../shell/html.js";
 import { path, query } from "../shell/location.js";
 import { isPaused } from "../shell/preferences.js";
 import { Choices } from "./records-choices.js";
 import { useFound } from "./records-found.js";
+import { chosenBy, Jobs } from "./records-jobs.js";
 import { Followed, Looked, Save } from "./records-looked.js";
 
 /** What of the address is asked of the API, in a live tail and otherwise. */
@@ -23,13 +24,15 @@ export function Records({ parts }) {
   const topic = parts[1];
   const place = query.value;
   const isFollowing = place.follow === "1";
+  const [started, setStarted] = useState(0);
   const asked = askedBy(place, isFollowing);
   const { found, stop, goOn } = useFound(topic, asked, { isFollowing, isPaused: isPaused.value });
   const partition = place.partition && !place.partition.includes(",") ? place.partition : null;
   const formats = { key_format: place.key_format ?? found.formats?.key, value_format: place.value_format ?? found.formats?.value };
   const isEmpty = !found.isOld && !found.isAsking && !found.items.length && !found.error;
   return html`<${Screen} title=${`Records of ${topic}`} above=${{ href: path(["topics", topic]), words: topic }} commands=${commandsOf(topic, place, asked, isFollowing)}
-    actions=${html`<${Action} name="records.produce" on=${{ topic }} values=${partition ? { partition } : {}} />`}>
+    actions=${html`<${Action} name="records.produce" on=${{ topic }} values=${partition ? { partition } : {}} />
+      <${Action} name="records.replay" on=${{ topic }} values=${chosenBy(topic, place)} onDone=${() => setStarted(started + 1)} />`}>
     <${Choices} key=${topic} guessed=${found.formats} />
     ${found.error && html`<${Problem} error=${found.error} />`}
     ${isFollowing
@@ -41,6 +44,7 @@ export function Records({ parts }) {
       ${isEmpty && !isFollowing ? html`<${Nothing} topic=${topic} place=${place} hasMore=${found.next !== null} />` : null}
     </div>
     ${found.items.length && !isFollowing ? html`<${Save} topic=${topic} asked=${asked} items=${found.items} isNewestFirst=${place.order !== "oldest"} />` : null}
+    <${Jobs} topic=${topic} started=${started} />
   <//>`;
 }
 

@@ -6,10 +6,11 @@ import { Empty, Mark } from "../parts/states.js";
 import { Age } from "../parts/times.js";
 import { count, counted } from "../shell/format.js";
 import { html } from "../shell/html.js";
+import { path } from "../shell/location.js";
 
 /** @type {import("../parts/list.js").Column[]} */
 const COLUMNS = [
-  { title: "Sink id", sort: "sink", cell: (row) => html`<${TransactionLink} name=${row.transactional_id} opens />` },
+  { title: "Sink id", sort: "sink", cell: (row) => html`<a href=${path(["transactions", row.transactional_id])} data-open>${short(row.sink)}</a>`, help: "Leads to the transactional id of its driver" },
   { title: "Query", cell: (row) => short(row.query), help: "One for each checkpoint" },
   { title: "Last decided batch", isNumber: true, cell: (row) => batch(row) },
   { title: "Records", isNumber: true, cell: (row) => count(row.records) },
@@ -62,6 +63,6 @@ function note(data) {
 export function SparkQueries() {
   return html`<h2>Spark's queries</h2>
     <p class="faint">As the ledger of the exactly-once sinks tells them, <code>__spark_sink_ledger</code>.</p>
-    <${List} label="Spark's queries" parts=${["spark-queries"]} columns=${COLUMNS} prefix="spark_" sort="sink"
+    <${List} label="Spark's queries" parts=${["spark-queries"]} columns=${COLUMNS} prefix="spark_" sort="sink" filterWords="Filter Spark's queries"
       rowKey=${(/** @type {any} */ row) => `${row.sink} ${row.query}`} empty=${empty} note=${note} />`;
 }

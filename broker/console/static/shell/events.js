@@ -20,6 +20,20 @@ export async function* eventsOf(target, aborted) {
   awaySince.value = null;
   if (!answer.ok) throw await refusal(answer);
   const reader = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (answer.body).pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    yield* readAll(reader, aborted);
+  } finally {
+    // Who has read enough closes the answer; else the broker cuts it off, and the browser complains.
+    if (!aborted.aborted) await reader.cancel().catch(() => undefined); // Of one that is broken it fails.
+  }
+}
+
+/**
+ * @param {ReadableStreamDefaultReader<string>} reader
+ * @param {AbortSignal} aborted
+ * @returns {AsyncGenerator<{ kind: string, data: any }>}
+ */
+async function* readAll(reader, aborted) {
   let rest = "";
   for (;;) {
     let piece;

@@ -1,0 +1,118 @@
+"""The jobs of one broker: those that run, and the last that have ended.
+
+Rules of this file:
+
+* **A job is called like its transactional id**: who may write with the one may cancel the other,
+  and the story of the id is the story of the job.
+* Numbers begin anew with the broker. So the first job after a crash fences what the first one
+  before it has left open; what nobody fences, its time-out ends.
+* Nothing of a job outlives the broker but its transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from barnabas.broker.console.records.pace import ThreadPace
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.security.access import Access
+
+RUNNING_MOST: Final = 2
+"""Jobs at a time; one more is refused."""
+ENDED_KEPT: Final = 100
+PREFIX: Final = "barnabas-replay-"
+"""What transactional ids of jobs begin with: what a rule for them is made for."""
+
+RUNNING: Final = "running"
+COMMITTED: Final = "committed"
+CANCELLED: Final = "cancelled"
+FAILED: Final = "failed"
+
+
+@dataclass(slots=True)
+class Job:
+    """A job, and how far it is."""
+
+    name: str
+    access: Access
+    topic: str
+    target: str
+    started_ms: int
+    key: str
+    """By which a request that is sent twice is known; empty: none was given."""
+    state: str = RUNNING
+    ended_ms: int | None = None
+    offsets_total: int = 0
+    offsets_done: int = 0
+    records: int = 0
+    size_bytes: int = 0
+    """Written so far: visible once it is committed, and never if it is not."""
+    message: str | None = None
+    pace: ThreadPace = field(default_factory=ThreadPace)
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self.state != RUNNING
+
+    def cancel(self) -> None:
+        """Have it end before its next step."""
+        self.cancelled.set()
+        self.pace.end()
+
+    def end(self, state: str, now_ms: int, message: str | None = None) -> None:
+        """Take note of what has become of it."""
+        self.state, self.ended_ms, self.message = state, now_ms, message
+
+
+class Jobs:
+    """All jobs, the newest last."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+        self._started = 0
+
+    def __iter__(self) -> Iterator[Job]:
+        return reversed(list(self._jobs.values()))
+
+    @property
+    def next_name(self) -> str:
+        """Return what the next job will be called."""
+        return f"{PREFIX}{self._started + 1}"
+
+    def get(self, name: str) -> Job:
+        """Return a job; raises KafkaError."""
+        found = self._jobs.get(name)
+        if found is None:
+            raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, "no such job")
+        return found
+
+    def asked_before(self, access: Access, key: str) -> Job | None:
+        """Return the job of an earlier request of the same user with the same key."""
+        if not key:
+            return None
+        known = (each for each in self if each.key == key)
+        return next((each for each in known if each.access.principal == access.principal), None)
+
+    def check_room(self) -> None:
+        """Raise KafkaError where no more jobs may run."""
+        if sum(not each.is_over for each in self) >= RUNNING_MOST:
+            words = f"{RUNNING_MOST} jobs run already: wait for one, or cancel it"
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, words)
+
+    def add(self, make: Callable[[str], Job]) -> Job:
+        """Add the job that is made for a name; raises KafkaError where no more may run."""
+        self.check_room()
+        job = make(self.next_name)
+        self._started += 1
+        self._jobs[job.name] = job
+        ended = [each.name for each in self._jobs.values() if each.is_over]
+        for name in ended[: max(0, len(ended) - ENDED_KEPT)]:
+            del self._jobs[name]
+        return job
