@@ -158,6 +158,8 @@ def test_settings_says_in_the_row_that_only_reading_is_allowed(page, tmp_path):
         expect(row).to_contain_text("read-only: barnabas.console.access is read")
         button = row.get_by_role("button", name="Change")
         expect(button).to_have_attribute("aria-disabled", "true")
+        expect(page.locator("header").get_by_text("Read-only")).to_be_visible()
+        assert page.locator("header").bounding_box()["height"] < LINE_PX
         axe_check(page)
 
 

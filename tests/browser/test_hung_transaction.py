@@ -71,6 +71,9 @@ def ended_by_mouse(page):
     dialog.get_by_role("textbox").fill(KEY)
     button.click()
     expect(dialog.get_by_text("✓ Done:")).to_be_visible()
+    # What it did can be read although there is nothing left to be done.
+    expect(page.get_by_text("nothing is open")).to_be_visible()
+    expect(dialog.get_by_text("✓ Done:")).to_be_visible()
     dialog.get_by_role("button", name="Close").click()
 
 
@@ -87,6 +90,9 @@ def ended_by_keyboard(page):
     while not button.evaluate("each => each === document.activeElement"):
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
+    expect(dialog.get_by_text("✓ Done:")).to_be_visible()
+    # What it did can be read although there is nothing left to be done.
+    expect(page.get_by_text("nothing is open")).to_be_visible()
     expect(dialog.get_by_text("✓ Done:")).to_be_visible()
     page.keyboard.press("Escape")
 

@@ -42,6 +42,7 @@ from barnabas.broker.runtime.events import EventRing
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.security.access import OPEN
 from barnabas.broker.security.session import NOBODY
+from barnabas.broker.topics.cleaning import PASSES_REMEMBERED, CompactionPass
 from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.coordinator.groups.config import GroupConfig
 from barnabas.coordinator.groups.offset_table import CommittedOffset
@@ -236,6 +237,7 @@ def crowd():
         events=EventRing(ManualClock()),
         sockets=SimpleNamespace(connections=connections_of(looks), is_listening=True),
         scrubber=SimpleNamespace(describe_damage=lambda: None),
+        cleaner=SimpleNamespace(latest=[CompactionPass(0, "large", 0, 2, 1)] * PASSES_REMEMBERED),
         logs=SimpleNamespace(
             root="/data",
             logs={
@@ -248,6 +250,7 @@ def crowd():
             journal=SimpleNamespace(backlog_bytes=0),
             flush_times=Histogram(),
             flush_batches=Histogram(shift=0),
+            duplicates=0,
         ),
         catalogue=SimpleNamespace(
             topics=by_name, topic=by_name.get, partition=partition, configs=SimpleNamespace()

@@ -53,11 +53,12 @@ function useAllowed(on) {
 /**
  * The button of an action.
  * @param {{
- *   name: string, on?: Resource, values?: Record<string, any>, words?: string, about?: string, onDone?: (effect: any) => void,
- *   commands?: import("./copy.js").Command[],
- * }} given  `values`: what the form begins with; `about`: what tells it from other buttons of these words.
+ *   name: string, on?: Resource, isOffered?: boolean, values?: Record<string, any>, words?: string, about?: string,
+ *   onDone?: (effect: any) => void, commands?: import("./copy.js").Command[],
+ * }} given  `isOffered`: whether there is anything to be done; what was asked for is shown to its end. `values`: what
+ *   the form begins with; `about`: what tells it from other buttons of these words.
  */
-export function Action({ name, on = {}, values = {}, words, about = "", onDone, commands = [] }) {
+export function Action({ name, on = {}, isOffered = true, values = {}, words, about = "", onDone, commands = [] }) {
   const [isOpen, setOpen] = useState(false);
   const row = table.value?.get(name);
   useEffect(() => {
@@ -65,7 +66,7 @@ export function Action({ name, on = {}, values = {}, words, about = "", onDone, 
   });
   // What is done to the broker is allowed or not whatever it is called by.
   const allowed = useAllowed(row ? (row.resource ? on : {}) : null).get(name);
-  if (!row || !allowed) return null;
+  if (!row || !allowed || (!isOffered && !isOpen)) return null;
   const label = words ?? row.title;
   const look = row.destructive ? "danger" : "";
   if (!allowed.allowed) {

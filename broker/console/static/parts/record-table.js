@@ -9,6 +9,7 @@ import { query, setQuery } from "../shell/location.js";
 import { bandClass, bandsOf, placeOf } from "./bands.js";
 import { TransactionLink } from "./links.js";
 import { OneRecord, State, Value } from "./record.js";
+import { useSlices } from "./slices.js";
 import { Time } from "./times.js";
 
 const NAMED = 1000;
@@ -80,15 +81,30 @@ function Rows({ topic, items, chosen, hasBands, isNewestFirst, isOld }) {
     drawn.current.set(row, { of, row: made });
     return made;
   };
+  const slices = useSlices(items);
   return html`<div class="scroll records" tabindex="0" role="region" aria-label="Records">
-    <table class=${isOld ? "old" : ""}>
-      <thead><tr>
-        <th scope="col" class="number" title="Partition and offset">Offset</th><th scope="col">Time</th><th scope="col">Key</th><th scope="col">Value</th>
-        <th scope="col">State</th>${bands.size ? html`<th scope="col">Transaction</th>` : null}<th scope="col" class="number">Size</th>
-      </tr></thead>
-      <tbody>${items.map(rowOf)}</tbody>
-    </table>
+    ${slices.map((slice, at) => html`<div class="slice ${bands.size ? "banded" : ""}" key=${slice.number}>
+      <table class=${isOld ? "old" : ""}>
+        <${Head} hasBands=${bands.size > 0} isFirst=${at === 0} />
+        <tbody>${slice.items.map(rowOf)}</tbody>
+      </table>
+    </div>`)}
   </div>`;
+}
+
+/**
+ * The columns of a slice; behind the first one for who does not see them above.
+ * @param {{ hasBands: boolean, isFirst: boolean }} given
+ */
+function Head({ hasBands, isFirst }) {
+  return html`<colgroup>
+      <col class="of-offset" /><col class="of-time" /><col class="of-key" /><col class="of-value" /><col class="of-state" />
+      ${hasBands ? html`<col class="of-band" />` : null}<col class="of-size" />
+    </colgroup>
+    <thead class=${isFirst ? "" : "again"}><tr>
+      <th scope="col" class="number" title="Partition and offset">Offset</th><th scope="col">Time</th><th scope="col">Key</th><th scope="col">Value</th>
+      <th scope="col">State</th>${hasBands ? html`<th scope="col">Transaction</th>` : null}<th scope="col" class="number">Size</th>
+    </tr></thead>`;
 }
 
 /** @param {{ row: any, isChosen: boolean, hasBands: boolean, band: import("./bands.js").Band | undefined, name: string | undefined }} given */
