@@ -46,7 +46,7 @@ export function List(given) {
       </span>
     </div>
     ${error && html`<${Problem} error=${error} since=${failedSince} />`}
-    ${data && !items.length
+    ${data === null && error ? null : data && !items.length
       ? filter ? html`<div class="empty"><p>Nothing here has “${filter}” in its name.</p></div>` : empty
       : html`<${Table} label=${label} columns=${columns} rows=${items} rowKey=${rowKey} sort=${sort} isOld=${error !== null}
           sorts=${(/** @type {string} */ chosen) => setQuery({ [`${prefix}sort`]: chosen === given.sort ? null : chosen })} />`}
