@@ -17,12 +17,14 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     import asyncio
 
+    from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.console.shapes import Worst
     from barnabas.broker.metrics.history import History
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.runtime.events import EventRing
     from barnabas.broker.security.access import Access
     from barnabas.broker.security.audit import AuditLog
+    from barnabas.broker.security.quotas import Quotas
     from barnabas.broker.topics.catalogue import Catalogue
 
 Value: TypeAlias = str | int | bool
@@ -39,6 +41,8 @@ class ObservedBroker(Observed, Protocol):
     history: History | None
     audit: AuditLog
     events: EventRing
+    routes: Routes
+    quotas: Quotas
     asks_for_login: bool
     """Whether the console asks who somebody is."""
 

@@ -30,7 +30,7 @@ def furnished(broker: ConsoleBroker) -> Iterator[None]:
     producer.close()
     commit(broker, GROUP, TOPIC, 10)
     with TransactionClient(broker) as client:
-        client.begin(TRANSACTIONAL_ID, TOPIC, 0)
+        client.begin(TRANSACTIONAL_ID, TOPIC, 0, timeout_ms=600_000)
         yield
         client.end(TRANSACTIONAL_ID, commit=False)
 
