@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Final
 
-from barnabas.broker.console.actions.command import ChangedBroker, Conflict
+from barnabas.broker.console.actions.command import Conflict
 from barnabas.broker.console.actions.fields import Refused, read_body
 from barnabas.broker.console.actions.performing import Asked, Found, find, methods_of, perform
 from barnabas.broker.console.assets import Assets
@@ -22,7 +22,7 @@ from barnabas.broker.console.lag_history import LagHistory
 from barnabas.broker.console.live import Live, read_watch
 from barnabas.broker.console.openapi import text
 from barnabas.broker.console.parameters import read_query
-from barnabas.broker.console.questions import Question, check_serving
+from barnabas.broker.console.questions import ObservedBroker, Question, check_serving
 from barnabas.broker.console.records.pieces import RecordReaders
 from barnabas.broker.console.records.places import Places
 from barnabas.broker.console.route import Route
@@ -57,6 +57,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: 404,
     ErrorCode.NON_EMPTY_GROUP: 409,
     ErrorCode.TOPIC_ALREADY_EXISTS: 409,
+    ErrorCode.SECURITY_DISABLED: 409,
     ErrorCode.INVALID_TXN_STATE: 409,
     ErrorCode.CONCURRENT_TRANSACTIONS: 409,
     ErrorCode.THROTTLING_QUOTA_EXCEEDED: 429,
@@ -72,7 +73,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
 class Console:
     """Answers what is asked of the console of one broker."""
 
-    def __init__(self, broker: ChangedBroker) -> None:
+    def __init__(self, broker: ObservedBroker) -> None:
         self._broker = broker
         self._worst = WorstFinder()
         self._places = Places()
@@ -153,7 +154,7 @@ async def _answer_later(route: Route, question: Question) -> Answer:
 
 async def _perform_later(
     found: Found,
-    broker: ChangedBroker,
+    broker: ObservedBroker,
     asked: Asked,
     jobs: Jobs,
     readers: RecordReaders,

@@ -58,6 +58,7 @@ _BYTES: Final = {
 }
 _KINDS: Final[dict[str, dict[str, Any]]] = {
     **{kind: {"type": "string"} for kind in ("text", "long", "once")},
+    "password": {"type": "string", "format": "password"},
     "integer": _WIDE,
     "headers": {
         "type": "array",

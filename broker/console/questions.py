@@ -17,6 +17,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     import asyncio
 
+    from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.console.lag_points import LagPoint
     from barnabas.broker.console.shapes import Worst
     from barnabas.broker.metrics.history import History
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.events import EventRing
     from barnabas.broker.security.access import Access
     from barnabas.broker.security.audit import AuditLog
+    from barnabas.broker.security.quotas import Quotas
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.broker.topics.cleaning import LogCleaner
 
@@ -42,6 +44,8 @@ class ObservedBroker(Observed, Protocol):
     cleaner: LogCleaner
     audit: AuditLog
     events: EventRing
+    routes: Routes
+    quotas: Quotas
     asks_for_login: bool
     """Whether the console asks who somebody is."""
 

@@ -36,6 +36,7 @@ from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.pipelines import PIPELINE_ROUTES
 from barnabas.broker.console.records.routes import RECORD_ROUTES
 from barnabas.broker.console.route import Route, names_in
+from barnabas.broker.console.security import SECURITY_ROUTES
 from barnabas.broker.console.spark_queries import SPARK_QUERY_ROUTES
 from barnabas.broker.console.story import STORY_ROUTES
 from barnabas.broker.console.topic_users import TOPIC_USER_ROUTES
@@ -244,6 +245,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *SPARK_QUERY_ROUTES,
     *TOPIC_USER_ROUTES,
     *JOB_ROUTES,
+    *SECURITY_ROUTES,
 )
 
 LIVE: Final = StreamRoute(

@@ -31,6 +31,7 @@ from barnabas.broker.coordination.transaction_clients import Client, Transaction
 from barnabas.broker.coordination.transaction_counts import TransactionCounts
 from barnabas.broker.coordination.transaction_events import TransactionEvents
 from barnabas.broker.coordination.transition_waits import TransitionWaits
+from barnabas.broker.topics.producer_ids import KEYED_FROM
 from barnabas.broker.topics.topic_names import TRANSACTION_STATE
 from barnabas.coordinator.decision import Effect, Timer
 from barnabas.coordinator.transactions.commands import (
@@ -335,11 +336,12 @@ class Transactions:
         """Why nobody may write outside of transactions with a producer id; NONE if one may.
 
         One of a transactional id is for its transactions, and one that was given to nobody yet may
-        be that of a transactional id tomorrow.
+        be that of a transactional id tomorrow. Those from KEYED_FROM on never are.
         """
         if producer_id in self._producer_ids:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        if not self._catalogue.producer_ids.was_given(producer_id):
+        was_given = self._catalogue.producer_ids.was_given(producer_id)
+        if not was_given and producer_id < KEYED_FROM:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         # Not ``is_loading``: what cannot be read at all must not keep everybody waiting.
         return ErrorCode.NONE if self.log.replayed.is_set() else ErrorCode.NOT_ENOUGH_REPLICAS

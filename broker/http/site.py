@@ -32,6 +32,7 @@ SCREENS: Final = (
     "clients",
     "storage",
     "settings",
+    "security",
     "events",
 )
 """First parts of the addresses of the console's screens; the one at the root has none."""

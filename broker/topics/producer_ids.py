@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from barnabas.broker.topics.changes import Changes
     from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 
+KEYED_FROM: Final = 2**62
+"""From here on ids are given to nobody: they are made of the keys of what is sent twice, by the
+console (broker/console/actions/records.py), and never those of a transactional id."""
 LOW: Final = 500
 """When fewer are left the next block is fetched."""
 

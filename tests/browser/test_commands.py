@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.console_broker import ConsoleBroker
-from tests.browser.furnished import furnished
+from tests.browser.furnished import GROUP, TOPIC, TRANSACTIONAL_ID, furnished
 from tests.browser.test_screens import screens, settled
 from tests.counterparts import kafka_tools
 from tests.counterparts.kcat import kcat
@@ -29,6 +29,14 @@ KAFKAS = {
     "kafka-transactions.sh": kafka_tools.TRANSACTIONS,
 }
 TIMEOUT_S = 60
+DETAILS = (
+    f"/topics/{TOPIC}",
+    f"/topics/{TOPIC}/records?partition=1&from=last:5",
+    f"/topics/{TOPIC}/records?view=all&filter=customer-3",
+    f"/groups/{GROUP}",
+    f"/transactions/{TRANSACTIONAL_ID}",
+)
+"""Screens that the navigation does not name."""
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +70,7 @@ def offered(page):
 def test_every_command_of_every_screen_runs(page, full_broker, shell):
     page.goto(full_broker.url)
     found = {}
-    for address in screens(page):
+    for address in (*screens(page), *DETAILS):
         page.goto(full_broker.url + address)
         settled(page)
         found[address] = offered(page)

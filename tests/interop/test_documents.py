@@ -239,7 +239,7 @@ def test_security(shell):
 
 @pytest.mark.timeout(600)
 def test_the_console(shell):
-    assert run_page(shell, "docs/console.md") == 2
+    assert run_page(shell, "docs/console.md") == 3
     served = (shell.directory / "openapi.json").read_text()
     assert json.loads(served) == json.loads((ROOT / "docs/openapi.json").read_text())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from barnabas.broker.console.actions.wire import WireClient
 from barnabas.broker.console.questions import ObservedBroker
@@ -13,13 +13,11 @@ from barnabas.broker.security.operations import ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.console.actions.fields import FieldValue, Headers
     from barnabas.broker.console.jobs.registry import Jobs
     from barnabas.broker.console.pacing import Pace
     from barnabas.broker.console.records.pieces import RecordReaders
     from barnabas.broker.security.access import Access
-    from barnabas.broker.security.quotas import Quotas
     from barnabas.broker.topics.topic import Topic
 
 
@@ -27,18 +25,11 @@ class Conflict(Exception):
     """What was looked at is not as it was."""
 
 
-class ChangedBroker(ObservedBroker, Protocol):
-    """The broker, as far as the console changes it."""
-
-    routes: Routes
-    quotas: Quotas
-
-
 @dataclass(frozen=True, slots=True)
 class Command:
     """What is to be done, as whom."""
 
-    broker: ChangedBroker
+    broker: ObservedBroker
     access: Access
     names: Mapping[str, str]
     """The parts of the path that stand for something."""

@@ -19,6 +19,8 @@ TEXT: Final = "text"
 LONG: Final = "long"
 """A text of several lines."""
 INTEGER: Final = "integer"
+HIDDEN: Final = "password"
+"""A text that is not shown."""
 MAP: Final = "map"
 """Names and values, which are texts or null."""
 
@@ -60,7 +62,7 @@ class Field:
             return self._headers(value)
         if self.kind == ONCE and isinstance(value, str) and 0 < len(value) <= ONCE_MOST:
             return value
-        if self.kind in {TEXT, LONG} and isinstance(value, str):
+        if self.kind in {TEXT, LONG, HIDDEN} and isinstance(value, str):
             if self.choices and value not in self.choices:
                 raise self._refused("one of " + ", ".join(self.choices))
             return value

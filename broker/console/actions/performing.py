@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from barnabas.broker.console.actions.command import ChangedBroker, Command, Conflict, invalid
+from barnabas.broker.console.actions.command import Command, Conflict, invalid
 from barnabas.broker.console.actions.effect import Effect, Plan
 from barnabas.broker.console.actions.fields import BASED_ON, CONFIRM, read_fields
 from barnabas.broker.console.actions.table import ACTIONS, Action
@@ -26,6 +26,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.console.jobs.registry import Jobs
+    from barnabas.broker.console.questions import ObservedBroker
     from barnabas.broker.console.records.pieces import RecordReaders
     from barnabas.broker.security.access import Access
 
@@ -64,7 +65,7 @@ def methods_of(parts: tuple[str, ...]) -> list[str]:
 
 
 async def perform(
-    found: Found, broker: ChangedBroker, asked: Asked, jobs: Jobs, readers: RecordReaders
+    found: Found, broker: ObservedBroker, asked: Asked, jobs: Jobs, readers: RecordReaders
 ) -> Effect:
     """Do an action, or say what it would do; raises KafkaError, Conflict."""
     action, names = found
@@ -85,7 +86,7 @@ async def perform(
         except Conflict:
             _note(found, broker, access, resource, "refused: it is not as it was looked at")
             raise
-        _note(found, broker, access, resource, "done")
+        _note(found, broker, access, resource, f"done: {plan.summary}")
     return Effect(
         broker.clock.now_ms(),
         action.name,
@@ -98,7 +99,7 @@ async def perform(
     )
 
 
-def _check_allowed(found: Found, broker: ChangedBroker, access: Access, resource: str) -> None:
+def _check_allowed(found: Found, broker: ObservedBroker, access: Access, resource: str) -> None:
     if broker.changes_refused is not None:
         _note(found, broker, access, resource, broker.changes_refused)
         raise KafkaError(ErrorCode.POLICY_VIOLATION, broker.changes_refused)
@@ -121,7 +122,7 @@ def _check_confirmed(found: Found, plan: Plan, body: Mapping[str, object]) -> No
         raise Conflict
 
 
-def _note(found: Found, broker: ChangedBroker, access: Access, resource: str, result: str) -> None:
+def _note(found: Found, broker: ObservedBroker, access: Access, resource: str, result: str) -> None:
     kind = shown(found.action.check.resource_type)
     broker.audit.changed(
         access.principal, access.host, found.action.name, f"{kind}:{resource}", result

@@ -21,6 +21,7 @@ from typing import Final
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.producing import check_quota, check_written
+from barnabas.broker.topics.producer_ids import KEYED_FROM
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.produce import (
     PRODUCE,
@@ -36,8 +37,6 @@ FORMATS: Final = ("text", "json", "hex", "base64", "null")
 _ALL: Final = -1
 _TIMEOUT_MS: Final = 30_000
 _SHOWN: Final = 200
-_KEYED_IDS: Final = 2**62
-"""Producer ids that are made of keys begin here: no broker comes so far giving them out."""
 
 
 async def plan_produce(command: Command) -> Plan:
@@ -84,7 +83,7 @@ def _producer_number(command: Command, record: Record) -> int | None:
         return None
     sent = command.access.principal, command.topic().topic_id, key, record.key, record.value
     digest = hashlib.sha256(repr((*sent, record.headers)).encode()).digest()
-    return _KEYED_IDS | int.from_bytes(digest[:8], "big") >> 2
+    return KEYED_FROM | int.from_bytes(digest[:8], "big") >> 2
 
 
 def _record(command: Command) -> Record:

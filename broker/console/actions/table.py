@@ -28,11 +28,29 @@ from barnabas.broker.api.checks import (
     Check,
     Denial,
 )
-from barnabas.broker.console.actions import broker, groups, records, replay, topics, transactions
+from barnabas.broker.console.actions import (
+    broker,
+    groups,
+    records,
+    replay,
+    security,
+    topics,
+    transactions,
+)
 from barnabas.broker.console.actions.command import Command
 from barnabas.broker.console.actions.effect import Plan
-from barnabas.broker.console.actions.fields import HEADERS, INTEGER, LONG, MAP, ONCE, TEXT, Field
+from barnabas.broker.console.actions.fields import (
+    HEADERS,
+    HIDDEN,
+    INTEGER,
+    LONG,
+    MAP,
+    ONCE,
+    TEXT,
+    Field,
+)
 from barnabas.broker.console.route import is_name, parts_of
+from barnabas.broker.console.security import DEFAULT
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType, shown
 
@@ -109,6 +127,27 @@ _TRANSACTION: Final = Check(
 )
 _ONCE: Final = Field(
     "once", ONCE, "A text of the sender's: what is sent twice with the same is done once."
+)
+
+_RULE: Final = (
+    Field("operation", TEXT, "What.", required=True, choices=security.OPERATIONS),
+    Field("resource_type", TEXT, "To what.", required=True, choices=security.RESOURCE_TYPES),
+    Field("name", TEXT, "Of the resource; * is all, kafka-cluster the cluster.", required=True),
+    Field(
+        "pattern",
+        TEXT,
+        "PREFIXED: names that begin with it.",
+        choices=security.PATTERNS,
+        default=security.PATTERNS[0],
+    ),
+    Field(
+        "permission",
+        TEXT,
+        "DENY forbids it, whatever else allows it.",
+        choices=security.PERMISSIONS,
+        default=security.PERMISSIONS[0],
+    ),
+    Field("host", TEXT, "From where: an address or a network; * is everywhere.", default="*"),
 )
 
 ACTIONS: Final[tuple[Action, ...]] = (
@@ -334,6 +373,77 @@ ACTIONS: Final[tuple[Action, ...]] = (
         broker.close,
         _cluster(ALTER),
         is_destructive=True,
+    ),
+    Action(
+        "user.set",
+        "Set a user's password",
+        "POST",
+        "/api/v1/users",
+        security.plan_set_user,
+        security.set_user,
+        _cluster(ALTER),
+        (
+            Field("user", TEXT, "Made if there is none of the name.", required=True),
+            Field("password", HIDDEN, "It is not stored.", required=True),
+            Field(
+                "mechanism",
+                TEXT,
+                "How the user logs in with it.",
+                choices=security.MECHANISM_NAMES,
+                default=security.MECHANISM_DEFAULT,
+            ),
+        ),
+    ),
+    Action(
+        "user.delete",
+        "Delete the user",
+        "DELETE",
+        "/api/v1/users/{user}",
+        security.plan_delete_user,
+        security.delete_user,
+        _cluster(ALTER),
+        is_destructive=True,
+    ),
+    Action(
+        "acl.create",
+        "Make a rule",
+        "POST",
+        "/api/v1/acls",
+        security.plan_create_acl,
+        security.create_acl,
+        _cluster(ALTER),
+        (Field("principal", TEXT, "User:alice, or User:* for everybody.", required=True), *_RULE),
+    ),
+    Action(
+        "acl.delete",
+        "Take the rule away",
+        "DELETE",
+        "/api/v1/acls/{principal}",
+        security.plan_delete_acl,
+        security.delete_acl,
+        _cluster(ALTER),
+        _RULE,
+        is_destructive=True,
+    ),
+    Action(
+        "quota.set",
+        "Set limits",
+        "POST",
+        "/api/v1/quotas",
+        security.plan_set_quota,
+        security.set_quota,
+        _cluster(ALTER_CONFIGS),
+        (
+            Field("user", TEXT, f"{DEFAULT} for all without a limit of their own."),
+            Field("client_id", TEXT, "With a user: those of both."),
+            Field("ip", TEXT, "An address; goes without the others."),
+            Field(
+                "limits",
+                MAP,
+                "A line for each: producer_byte_rate=1000000, or the key alone for no limit.",
+                required=True,
+            ),
+        ),
     ),
 )
 

@@ -32,9 +32,9 @@ from barnabas.protocol.partitioning import partition_of
 from barnabas.protocol.records import Record, encode_batch, increment_sequence
 
 if TYPE_CHECKING:
-    from barnabas.broker.console.actions.command import ChangedBroker
     from barnabas.broker.console.jobs.registry import Job
     from barnabas.broker.console.jobs.selection import Selection
+    from barnabas.broker.console.questions import ObservedBroker
     from barnabas.broker.console.records.examining import Content, FoundRecord
     from barnabas.broker.console.records.pace import ThreadPace
     from barnabas.broker.console.records.pieces import RecordReaders
@@ -95,7 +95,7 @@ class Replay:
 
     def __init__(
         self,
-        broker: ChangedBroker,
+        broker: ObservedBroker,
         job: Job,
         selection: Selection,
         writing: Writing,

@@ -6,13 +6,16 @@ import re
 from pathlib import Path
 
 from barnabas.broker.console import live, pacing, parameters, transactions
+from barnabas.broker.console.actions.replay import COUNTED_BYTES, COUNTED_SECONDS
+from barnabas.broker.console.jobs import replay
+from barnabas.broker.console.jobs.registry import PREFIX, RUNNING_MOST
 from barnabas.broker.console.routes import LIVE, ROUTES
 from barnabas.broker.http import connection
 from barnabas.broker.http.server import STREAMS_MAX
 from barnabas.broker.metrics.history import QUANTILE_NAMES, SERIES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "console.md").read_text(encoding="utf-8")
-WORDS = {8: "eight", 10: "ten"}
+WORDS = {2: "two", 8: "eight", 10: "ten"}
 
 
 def test_every_path_is_named():
@@ -38,3 +41,18 @@ def test_limits_are_true():
     assert f"its first {WORDS[transactions.HOLDERS_SHOWN]} open transactions" in PAGE
     counted = f"{len(SERIES)} counters and {WORDS[len(QUANTILE_NAMES)]} quantiles"
     assert counted in PAGE
+
+
+def test_limits_of_replays_are_true():
+    replay_part = PAGE.split("## Replay\n", 1)[1].split("\n## ", 1)[0]
+    assert f"a dry run counts: {COUNTED_BYTES >> 20} MB or {WORDS[COUNTED_SECONDS]} seconds" in (
+        replay_part
+    )
+    assert f"{WORDS[RUNNING_MOST]} jobs at a time" in replay_part
+    assert f"{replay.RECORDS_MOST:,} records, {replay.BYTES_MOST >> 30} GB" in replay_part
+    assert (replay.TIME_KEPT, "nine tenths of `transaction.max.timeout.ms`" in replay_part) == (
+        0.9,
+        True,
+    )
+    assert f"`{PREFIX}`" in replay_part
+    assert f"`{replay.ORIGIN}`" in replay_part

@@ -218,13 +218,14 @@ def test_everybody_is_told_what_he_may_do(broker):
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda each: each.name)
 def test_an_action_needs_the_right_of_its_row(broker, action):
     check = action.check
-    names = {**NAMES, "address": "127.0.0.1:1"}
+    names = {**NAMES, "address": "127.0.0.1:1", "user": NOBODY, "principal": f"User:{NOBODY}"}
     where = action.template
     for name, value in names.items():
         where = where.replace(f"{{{name}}}", value)
     body = {each.name: 1 for each in action.fields if each.kind == "integer" and each.required}
     body |= {each.name: {"x": "y"} for each in action.fields if each.kind == "map"}
-    body |= {each.name: "new" for each in action.fields if each.kind == "text" and each.required}
+    texts = [each for each in action.fields if each.kind in {"text", "password"} and each.required]
+    body |= {each.name: each.choices[0] if each.choices else "new" for each in texts}
     resource = action.resource(names if action.kind else {}, body)
     status, answer = send(broker, action.method, where, body, Authorization=basic(SOMEBODY))
     assert (status, answer["error"]) == (403, check.code.name)
@@ -382,3 +383,18 @@ def test_a_replay_needs_all_of_its_rights(broker):
         assert found["user"] == f"User:{SOMEBODY}"
     finally:
         remove_acls(broker.admin, given)
+
+
+def test_who_may_write_to_a_topic_writes_once_what_is_sent_twice(broker):
+    acls = allow(SOMEBODY, ResourceType.TOPIC, "seen", Operation.WRITE)
+    add_acls(broker.admin, acls)
+    try:
+        for _ in range(2):
+            body = {"value": "once", "once": "a-key"}
+            where = "/api/v1/topics/seen/records"
+            status, answer = send(broker, "POST", where, body, Authorization=basic(SOMEBODY))
+            assert status == 200, answer
+        values = [each.value for each in broker.records("seen").result]
+        assert values.count(b"once") == 1
+    finally:
+        remove_acls(broker.admin, acls)

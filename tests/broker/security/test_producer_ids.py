@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.broker.security.operations import Operation
+from barnabas.broker.topics.producer_ids import KEYED_FROM
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import PRODUCE
@@ -234,3 +235,12 @@ def test_without_access_control_all_is_as_with_kafka():
             for sequence in range(3):
                 assert plain(wire, topic, 4711 + version, sequence, version=version) == NONE
         assert plain(wire, topic, producer.producer_id) == NONE
+
+
+def test_an_id_that_is_made_of_a_key_is_nobodys(controlled):
+    """From 2^62 on none is ever given out, so that none can be taken from a transactional id."""
+    broker, _ = controlled
+    topic = topic_of(broker, "t")
+    with Wire(broker.address) as wire:
+        assert plain(wire, topic, KEYED_FROM - 1) == MAPPING
+        assert plain(wire, topic, KEYED_FROM) == NONE

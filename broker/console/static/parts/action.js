@@ -22,6 +22,15 @@ import { Problem } from "./states.js";
  */
 /** @typedef {Record<string, string>} Resource  What it is done to: {topic: "orders"}. */
 
+/**
+ * @typedef {{
+ *   row: ActionRow, on: Resource, values: Record<string, any>, commands: import("./copy.js").Command[],
+ *   onDone?: (effect: any) => void,
+ * }} Opened  A form, and what it is about.
+ */
+
+/** @type {import("../vendor/signals.js").Signal<Opened | null>} */
+const opened = signal(null);
 /** @type {import("../vendor/signals.js").Signal<Map<string, ActionRow> | null>} */
 const table = signal(null);
 let isAsked = false;
@@ -59,30 +68,38 @@ function useAllowed(on) {
  *   the form begins with; `about`: what tells it from other buttons of these words.
  */
 export function Action({ name, on = {}, isOffered = true, values = {}, words, about = "", onDone, commands = [] }) {
-  const [isOpen, setOpen] = useState(false);
   const row = table.value?.get(name);
   useEffect(() => {
     learn();
   });
   // What is done to the broker is allowed or not whatever it is called by.
   const allowed = useAllowed(row ? (row.resource ? on : {}) : null).get(name);
-  if (!row || !allowed || (!isOffered && !isOpen)) return null;
+  if (!row || !allowed || !isOffered) return null;
   const label = words ?? row.title;
   const look = row.destructive ? "danger" : "";
   if (!allowed.allowed) {
     return html`<span class="refused"><button type="button" class=${look} aria-disabled="true" title=${allowed.reason}
       onClick=${() => say(allowed.reason)}>${label}</button> <span class="faint">${allowed.reason}</span></span>`;
   }
-  return html`<button type="button" class=${look} aria-haspopup="dialog" aria-label=${about ? `${label}… ${about}` : undefined} onClick=${() => setOpen(true)}>${label}…</button>
-    ${isOpen && html`<${Dialog} row=${row} on=${on} values=${values} commands=${commands} onDone=${onDone} close=${() => setOpen(false)} />`}`;
+  const open = () => {
+    opened.value = { row, on, values, commands, onDone };
+  };
+  return html`<button type="button" class=${look} aria-haspopup="dialog" aria-label=${about ? `${label}… ${about}` : undefined} onClick=${open}>${label}…</button>`;
 }
 
 /**
- * @param {{
- *   row: ActionRow, on: Resource, values: Record<string, any>, commands: import("./copy.js").Command[],
- *   onDone?: (effect: any) => void, close: () => void,
- * }} given
+ * The form that is open. It is not the button's: the row with the button may go while somebody reads what was done.
  */
+export function OpenAction() {
+  return opened.value && html`<${Dialog} ...${opened.value} close=${closeAction} />`;
+}
+
+/** Close the form: of another screen it is none. */
+export function closeAction() {
+  opened.value = null;
+}
+
+/** @param {Opened & { close: () => void }} given */
 function Dialog({ row, on, values, commands, onDone, close }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));

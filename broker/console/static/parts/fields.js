@@ -4,7 +4,7 @@ import { html, useId, useMemo } from "../shell/html.js";
 
 /**
  * @typedef {{
- *   name: string, kind: "text" | "long" | "integer" | "map" | "headers" | "once", doc: string,
+ *   name: string, kind: "text" | "long" | "integer" | "password" | "map" | "headers" | "once", doc: string,
  *   choices: string[], required: boolean, default?: any,
  * }} FieldRow
  */
@@ -53,6 +53,8 @@ function control(field, id, begin) {
       return html`<textarea ...${shared} rows="6" defaultValue=${String(begin)}></textarea>`;
     case "map":
       return html`<textarea ...${shared} rows="4" placeholder="key=value, a line for each" defaultValue=${asLines(begin)}></textarea>`;
+    case "password":
+      return html`<input ...${shared} type="password" autocomplete="new-password" />`;
     case "headers":
       return html`<textarea ...${shared} rows="3" placeholder="name=value, a line for each" defaultValue=${headerLines(begin)}></textarea>`;
     case "integer":

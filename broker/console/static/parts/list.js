@@ -50,7 +50,7 @@ export function List(given) {
     </div>
     ${error && html`<${Problem} error=${error} since=${failedSince} />`}
     ${data && note?.(data)}
-    ${data && !items.length
+    ${data === null && error ? null : data && !items.length
       ? filter ? html`<div class="empty"><p>Nothing here has “${filter}” in its name.</p></div>` : typeof empty === "function" ? empty(data) : empty
       : html`<${Table} label=${label} columns=${columns} rows=${items} rowKey=${rowKey} sort=${sort} isOld=${error !== null}
           sorts=${(/** @type {string} */ chosen) => setQuery({ [`${prefix}sort`]: chosen === given.sort ? null : chosen })} />`}

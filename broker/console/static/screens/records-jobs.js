@@ -7,7 +7,7 @@ import { Mark } from "../parts/states.js";
 import { Time } from "../parts/times.js";
 import { apiPath } from "../shell/api.js";
 import { REFRESH_MS, useFetched } from "../shell/fetched.js";
-import { bytes, count } from "../shell/format.js";
+import { bytes, count, counted } from "../shell/format.js";
 import { html, useEffect, useState } from "../shell/html.js";
 import { path } from "../shell/location.js";
 
@@ -36,8 +36,9 @@ export function Jobs({ topic, started }) {
     { title: "Started", cell: (/** @type {any} */ row) => html`<${Time} at=${row.started_ms} />` },
     { title: "Action", cell: (/** @type {any} */ row) => row.state === "running" ? html`<${Action} name="job.cancel" words="Cancel" on=${{ transactional_id: row.transactional_id }} />` : null },
   ];
-  return html`<h2>Replays</h2>
-    <${Table} label="Replays" columns=${columns} rows=${items} rowKey=${(/** @type {any} */ row) => row.transactional_id} />`;
+  return html`<details open=${isRunning || started > 0}><summary>${counted(items.length, "replay")}</summary>
+    <${Table} label="Replays" columns=${columns} rows=${items} rowKey=${(/** @type {any} */ row) => row.transactional_id} />
+  </details>`;
 }
 
 /** @param {{ name: string }} given */

@@ -38,13 +38,13 @@ export function Records({ parts }) {
     ${isFollowing
       ? html`<${Followed} found=${found} isPaused=${isPaused.value} />`
       : html`<${Looked} found=${found} isSearch=${Boolean(place.filter)} stop=${stop} goOn=${goOn} />`}
+    <${Jobs} topic=${topic} started=${started} />
     <div class=${found.isAsking && !isFollowing ? "slow" : ""} aria-busy=${found.isAsking && !isFollowing}>
       <${RecordTable} topic=${topic} items=${found.items} formats=${formats} hasBands=${place.view === "all"} isNewestFirst=${isFollowing || place.order !== "oldest"}
         isOld=${found.isOld} />
       ${isEmpty && !isFollowing ? html`<${Nothing} topic=${topic} place=${place} hasMore=${found.next !== null} />` : null}
     </div>
     ${found.items.length && !isFollowing ? html`<${Save} topic=${topic} asked=${asked} items=${found.items} isNewestFirst=${place.order !== "oldest"} />` : null}
-    <${Jobs} topic=${topic} started=${started} />
   <//>`;
 }
 

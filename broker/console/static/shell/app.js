@@ -10,6 +10,7 @@ import { isLive } from "./live.js";
 import { place } from "./location.js";
 import { isPaused, isUtc, keys, theme, togglePause, zone } from "./preferences.js";
 import { screenOf, SCREENS } from "./screens.js";
+import { closeAction, OpenAction } from "../parts/action.js";
 import { Login } from "../parts/login.js";
 
 /** Who is asking, and what of changes he may try; null until the broker has said so. */
@@ -32,6 +33,7 @@ export function App() {
   const key = place.value.parts.join("/");
   const Found = screenOf(place.value.parts);
   useFocusOnHeading(key);
+  useEffect(closeAction, [key]);
   return html`
     <a class="skip" href="#content">Skip to the content</a>
     <${Header} />
@@ -40,6 +42,7 @@ export function App() {
       ${needsLogin.value ? html`<${Login} />` : html`<${Found} key=${key} parts=${place.value.parts} />`}
     </main>
     <${Help} />
+    <${OpenAction} />
   `;
 }
 

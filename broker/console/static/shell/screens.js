@@ -8,6 +8,7 @@ import { Groups } from "../screens/groups.js";
 import { Now } from "../screens/now.js";
 import { Pipelines } from "../screens/pipelines.js";
 import { Records } from "../screens/records.js";
+import { Security } from "../screens/security.js";
 import { Settings } from "../screens/settings.js";
 import { Storage } from "../screens/storage.js";
 import { Topic } from "../screens/topic.js";
@@ -27,6 +28,7 @@ export const SCREENS = [
   ["clients", "Clients"],
   ["storage", "Storage"],
   ["settings", "Settings"],
+  ["security", "Security"],
   ["events", "Events"],
 ];
 
@@ -47,6 +49,7 @@ const ADDRESSES = [
   [["clients"], Clients],
   [["storage"], Storage],
   [["settings"], Settings],
+  [["security"], Security],
   [["events"], Events],
 ];
 
