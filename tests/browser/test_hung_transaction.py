@@ -70,6 +70,8 @@ def ended_by_mouse(page):
     expect(button).to_be_disabled()
     dialog.get_by_role("textbox").fill(KEY)
     button.click()
+    expect(page.get_by_text("nothing is open")).to_be_visible()
+    # What was done is said until the dialog is closed, though it cannot be done any more.
     expect(dialog.get_by_text("✓ Done:")).to_be_visible()
     dialog.get_by_role("button", name="Close").click()
 
@@ -87,6 +89,8 @@ def ended_by_keyboard(page):
     while not button.evaluate("each => each === document.activeElement"):
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
+    expect(page.get_by_text("nothing is open")).to_be_visible()
+    # What was done is said until the dialog is closed, though it cannot be done any more.
     expect(dialog.get_by_text("✓ Done:")).to_be_visible()
     page.keyboard.press("Escape")
 

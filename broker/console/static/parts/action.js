@@ -54,25 +54,26 @@ function useAllowed(on) {
  * The button of an action.
  * @param {{
  *   name: string, on?: Resource, values?: Record<string, any>, words?: string, onDone?: (effect: any) => void,
- *   commands?: import("./copy.js").Command[],
- * }} given  `values`: what the form begins with.
+ *   commands?: import("./copy.js").Command[], isOffered?: boolean,
+ * }} given  `values`: what the form begins with; `isOffered`: whether it can be begun now. What has been begun stays
+ *   until it is closed: that it is done may be what makes it impossible.
  */
-export function Action({ name, on = {}, values = {}, words, onDone, commands = [] }) {
+export function Action({ name, on = {}, values = {}, words, onDone, commands = [], isOffered = true }) {
   const [isOpen, setOpen] = useState(false);
   const row = table.value?.get(name);
   useEffect(() => {
     learn();
   });
   // What is done to the broker is allowed or not whatever it is called by.
-  const allowed = useAllowed(row ? (row.resource ? on : {}) : null).get(name);
-  if (!row || !allowed) return null;
+  const allowed = useAllowed(row && (isOffered || isOpen) ? (row.resource ? on : {}) : null).get(name);
+  if (!row || !allowed || !(isOffered || isOpen)) return null;
   const label = words ?? row.title;
   const look = row.destructive ? "danger" : "";
   if (!allowed.allowed) {
     return html`<span class="refused"><button type="button" class=${look} aria-disabled="true" title=${allowed.reason}
       onClick=${() => say(allowed.reason)}>${label}</button> <span class="faint">${allowed.reason}</span></span>`;
   }
-  return html`<button type="button" class=${look} aria-haspopup="dialog" onClick=${() => setOpen(true)}>${label}…</button>
+  return html`${isOffered ? html`<button type="button" class=${look} aria-haspopup="dialog" onClick=${() => setOpen(true)}>${label}…</button>` : null}
     ${isOpen && html`<${Dialog} row=${row} on=${on} values=${values} commands=${commands} onDone=${onDone} close=${() => setOpen(false)} />`}`;
 }
 

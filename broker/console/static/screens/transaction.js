@@ -40,7 +40,7 @@ export function TransactionalId({ parts }) {
   const story = useFetched(apiPath(["transaction-events"], { transactional_id: id, limit: 200 }), { everyMs: 2000 });
   const isOpen = state?.state === "Ongoing";
   const command = barnabas("transactions", "abort", id);
-  const actions = isOpen && html`<${Action} name="transaction.abort" on=${{ transactional_id: id }} onDone=${story.refresh} commands=${[command]} />`;
+  const actions = html`<${Action} name="transaction.abort" isOffered=${isOpen} on=${{ transactional_id: id }} onDone=${story.refresh} commands=${[command]} />`;
   return html`<${Screen} title=${id} question="What happened to this transactional id?" above=${{ href: "/transactions", words: "Transactions" }} actions=${actions}
     commands=${[barnabas("transactions", "describe", id), kafka("kafka-transactions", "describe", "--transactional-id", id)]}>
     ${error && html`<${Problem} error=${error} />`}
