@@ -70,6 +70,8 @@ def ended_by_mouse(page):
     expect(button).to_be_disabled()
     dialog.get_by_role("textbox").fill(KEY)
     button.click()
+    expect(page.get_by_text("nothing is open")).to_be_visible()
+    # What was done is said until the dialog is closed, though it cannot be done any more.
     expect(dialog.get_by_text("✓ Done:")).to_be_visible()
     # What it did can be read although there is nothing left to be done.
     expect(page.get_by_text("nothing is open")).to_be_visible()
@@ -90,6 +92,8 @@ def ended_by_keyboard(page):
     while not button.evaluate("each => each === document.activeElement"):
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
+    expect(page.get_by_text("nothing is open")).to_be_visible()
+    # What was done is said until the dialog is closed, though it cannot be done any more.
     expect(dialog.get_by_text("✓ Done:")).to_be_visible()
     # What it did can be read although there is nothing left to be done.
     expect(page.get_by_text("nothing is open")).to_be_visible()

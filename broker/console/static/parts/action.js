@@ -73,7 +73,7 @@ export function Action({ name, on = {}, isOffered = true, values = {}, words, ab
     learn();
   });
   // What is done to the broker is allowed or not whatever it is called by.
-  const allowed = useAllowed(row ? (row.resource ? on : {}) : null).get(name);
+  const allowed = useAllowed(row && isOffered ? (row.resource ? on : {}) : null).get(name);
   if (!row || !allowed || !isOffered) return null;
   const label = words ?? row.title;
   const look = row.destructive ? "danger" : "";
