@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from barnabas.broker.api.checks import Check, Denial, denied
 from barnabas.broker.console.parameters import Parameter
 from barnabas.broker.console.questions import Question
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import CLUSTER_NAME
+
+_DOTS: Final = re.compile(r"~+\.{1,2}")
 
 Answering: TypeAlias = Callable[[Question], Awaitable[object]]
 
@@ -32,7 +35,16 @@ def names_in(pattern: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str]
     pairs = list(zip(pattern, parts, strict=True))
     if not all(is_name(expected) or expected == part for expected, part in pairs):
         return None
-    return {expected[1:-1]: part for expected, part in pairs if is_name(expected)}
+    return {expected[1:-1]: _plain(part) for expected, part in pairs if is_name(expected)}
+
+
+def _plain(part: str) -> str:
+    """Return a name as it is: "." and ".." are written with a "~" in front, and so is "~.".
+
+    Browsers take them away otherwise, even percent-encoded (URL Standard, double-dot path
+    segments). Whoever sends them as they are means them, too.
+    """
+    return part[1:] if _DOTS.fullmatch(part) else part
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from tests.browser.looking import axe_check, screenshot, state_of, tab_stops
 from tests.interop.administration import create
 
 HOSTILE_GROUP = "a/b <img src=x onerror=alert(1)> & \u202egnorw %2F 'q\""
+DOTS = ("..", "~.")
+"""A browser takes the first of these out of a path, unless the page writes it otherwise."""
 NOWHERE = "There is no such page"
 NEW_TOPIC = "payments.of-2026_x"
 
@@ -21,7 +23,8 @@ NEW_TOPIC = "payments.of-2026_x"
 def full_broker(tmp_path_factory):
     """A broker with something on every screen."""
     with ConsoleBroker(tmp_path_factory.mktemp("full")) as running, furnished(running):
-        commit(running, HOSTILE_GROUP, TOPIC, 5)
+        for group in (HOSTILE_GROUP, *DOTS):
+            commit(running, group, TOPIC, 5)
         yield running
 
 
@@ -171,3 +174,13 @@ def test_what_groups_are_called_stays_text_on_every_screen(page, full_broker):
     # What a slash in a name must not become: another part of the path.
     assert page.evaluate("location.pathname").count("/") == 2
     expect(page.locator("img")).to_have_count(0)
+
+
+def test_a_group_that_is_called_like_a_part_of_a_path(page, full_broker):
+    for group in DOTS:
+        page.goto(f"{full_broker.url}/groups")
+        page.get_by_role("link", name=group, exact=True).click()
+        expect(heading(page)).to_have_text(group)
+        page.reload()
+        expect(heading(page)).to_have_text(group)
+        expect(page.get_by_role("region", name="Partitions", exact=True)).to_contain_text(TOPIC)

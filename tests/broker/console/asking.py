@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from urllib.error import HTTPError
 from urllib.parse import quote
@@ -21,14 +22,15 @@ def document():
     return openapi.document()
 
 
+def _part(text):
+    """Return a name as a part of a path; browsers take "." and ".." away, so they are marked."""
+    return quote(f"~{text}" if re.fullmatch(r"~*\.{1,2}", text) else text, safe="")
+
+
 def path(*parts, **query):
     """Return a path of the API; each part is percent-encoded."""
     asked = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in query.items())
-    return (
-        "/api/v1/"
-        + "/".join(quote(each, safe="") for each in parts)
-        + ("?" + asked if asked else "")
-    )
+    return "/api/v1/" + "/".join(map(_part, parts)) + ("?" + asked if asked else "")
 
 
 async def ask_api(broker, *parts, expected=200, **query):

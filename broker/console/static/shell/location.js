@@ -17,10 +17,20 @@ function read() {
 /** @param {string} part */
 function decoded(part) {
   try {
-    return decodeURIComponent(part);
+    const text = decodeURIComponent(part);
+    return /^~+\.{1,2}$/.test(text) ? text.slice(1) : text;
   } catch {
     return part;
   }
+}
+
+/**
+ * As a part of a path. "." and ".." have a "~" in front: browsers take them away, encoded, too (URL Standard,
+ * double-dot path segments); and so has what would be read as one of these.
+ * @param {string} text
+ */
+function encoded(text) {
+  return encodeURIComponent(/^~*\.{1,2}$/.test(text) ? `~${text}` : text);
 }
 
 export const place = signal(read());
@@ -34,7 +44,7 @@ export const query = computed(() => place.value.query);
 export function path(parts, asked = {}) {
   const given = Object.entries(asked).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  return `/${parts.map((each) => encodeURIComponent(each)).join("/")}${search ? `?${search}` : ""}`;
+  return `/${parts.map(encoded).join("/")}${search ? `?${search}` : ""}`;
 }
 
 /**
