@@ -20,7 +20,7 @@ KAFKA: Final = "kafka."
 OF_SOURCE: Final = "source.kafka."
 """In front of what is for the brokers that the source reads from, in options of a sink."""
 SECRETS_OF_SPARK: Final = (
-    r"(?i)secret|password|token|passphrase|access[.]?key|jaas|ssl[.]keystore[.]key"
+    r"(?i)secret|password|token|passphrase|access[.]?key|jaas|ssl[.]keystore[.]key|key[.]pem"
 )
 """What Spark is to show no values of: its own default, and what of Kafka's settings that misses."""
 
