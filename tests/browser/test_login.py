@@ -43,8 +43,8 @@ def secured():
 
 def logged_in(page, secured, user, password=PASSWORD, address="/topics"):
     page.goto(secured.url + address)
-    page.get_by_label("User").fill(user)
-    page.get_by_label("Password").fill(password)
+    page.get_by_label("User", exact=True).fill(user)
+    page.get_by_label("Password", exact=True).fill(password)
     page.get_by_role("button", name="Log in").click()
 
 
