@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Self
+
+from tests.http_server import HttpServerForTests
 
 
-class KeyServerForTests:
+class KeyServerForTests(HttpServerForTests):
     """`with KeyServerForTests(standard_set()) as server:` answers until the end of the block."""
 
     def __init__(self, body: bytes, port: int = 0) -> None:
@@ -33,23 +33,8 @@ class KeyServerForTests:
             def log_message(self, *_: object) -> None:
                 """Say nothing."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-
-    @property
-    def port(self) -> int:
-        return int(self._server.server_address[1])
+        super().__init__(ThreadingHTTPServer(("127.0.0.1", port), Handler))
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/keys"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()

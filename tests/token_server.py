@@ -9,12 +9,12 @@ import base64
 import json
 import ssl
 import tempfile
-import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from tests.certificates import Credential
+from tests.http_server import HttpServerForTests
 from tests.issuer import token
 from tests.secured import MODULES, USER
 
@@ -31,7 +31,7 @@ class Request(NamedTuple):
     body: bytes
 
 
-class TokenServerForTests:
+class TokenServerForTests(HttpServerForTests):
     """`with TokenServerForTests() as server:` hands out tokens until the end of the block."""
 
     def __init__(
@@ -70,16 +70,12 @@ class TokenServerForTests:
             def handle_error(self, *_: object) -> None:
                 """Clients that do not trust it, or wait no longer, hang up."""
 
-        self._server = Server(("127.0.0.1", port), Handler)
-        self._server.daemon_threads = True
+        server = Server(("127.0.0.1", port), Handler)
         if certificate is not None:
-            self._server.socket = _context(certificate).wrap_socket(
-                self._server.socket, server_side=True, do_handshake_on_connect=False
+            server.socket = _context(certificate).wrap_socket(
+                server.socket, server_side=True, do_handshake_on_connect=False
             )
-        # Asked often whether it is to end: tests are many.
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.01,), daemon=True
-        )
+        super().__init__(server)
 
     def _answer(self, request: Request) -> tuple[int, bytes]:
         if self.body is not None or self.status != 200:
@@ -93,21 +89,8 @@ class TokenServerForTests:
         return 200, json.dumps(answer).encode()
 
     @property
-    def port(self) -> int:
-        return int(self._server.server_address[1])
-
-    @property
     def url(self) -> str:
         return f"{self.scheme}://127.0.0.1:{self.port}{PATH}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 def basic(*, is_urlencoded: bool = False) -> str:

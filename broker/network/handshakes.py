@@ -17,7 +17,9 @@ import asyncio
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+
+Item = TypeVar("Item")
 
 THREADS: Final = max(1, min(4, (os.cpu_count() or 1) - 1))
 """One processor is left to the loop, where there are several."""
@@ -40,43 +42,54 @@ class _Step(NamedTuple):
     then: Callable[[asyncio.Future[bool]], None]
 
 
-class _WaitingSteps:
-    """Steps that no thread has got yet; sources take turns."""
+class _BySource(Generic[Item]):
+    """Something of each of some handshakes, by their sources, the oldest of each first."""
 
     def __init__(self) -> None:
-        self._by_source: dict[str, dict[Handshake, _Step]] = {}
+        self._sources: dict[str, dict[Handshake, Item]] = {}
         """The source whose turn is next comes first. None is empty."""
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
 
-    def add(self, handshake: Handshake, step: _Step) -> None:
-        self._by_source.setdefault(handshake.source, {})[handshake] = step
+    def __contains__(self, handshake: Handshake) -> bool:
+        return handshake in self._sources.get(handshake.source, {})
+
+    def add(self, handshake: Handshake, item: Item) -> None:
+        """Take in a handshake that is not here."""
+        self._sources.setdefault(handshake.source, {})[handshake] = item
         self._size += 1
 
     def drop(self, handshake: Handshake) -> bool:
-        """Forget the step of a handshake; return whether one was waiting."""
-        steps = self._by_source.get(handshake.source, {})
-        if steps.pop(handshake, None) is None:
+        """Forget a handshake; return whether it was here."""
+        if handshake not in self:
             return False
+        items = self._sources[handshake.source]
+        del items[handshake]
         self._size -= 1
-        if not steps:
-            del self._by_source[handshake.source]
+        if not items:
+            del self._sources[handshake.source]
         return True
 
-    def take(self, *, newest: bool) -> _Step:
-        """Take the newest or the oldest step of the source whose turn it is."""
-        source = next(iter(self._by_source))
-        steps = self._by_source.pop(source)
+    def take(self, *, newest: bool) -> Item:
+        """Take what is the newest or the oldest of the source whose turn it is."""
+        source = next(iter(self._sources))
+        items = self._sources.pop(source)
         self._size -= 1
-        step = steps.popitem()[1] if newest else steps.pop(next(iter(steps)))
-        if steps:
-            self._by_source[source] = steps
-        return step
+        item = items.popitem()[1] if newest else items.pop(next(iter(items)))
+        if items:
+            self._sources[source] = items
+        return item
+
+    def oldest_of_most(self) -> Handshake:
+        """Return the oldest handshake of the source that has the most."""
+        of_most: dict[Handshake, Item] = max(self._sources.values(), key=len)
+        return next(iter(of_most))
 
     def clear(self) -> None:
-        self._by_source.clear()
+        """Forget all."""
+        self._sources.clear()
         self._size = 0
 
 
@@ -90,11 +103,10 @@ class Handshakes:
         self.displaced = 0
         self._loop = loop
         self._limit = limit
-        self._under_way: dict[str, dict[Handshake, None]] = {}
-        """By their sources, none of which is empty; the oldest of each first."""
-        self._under_way_count = 0
-        self._first_steps = _WaitingSteps()
-        self._later_steps = _WaitingSteps()
+        self._under_way: _BySource[None] = _BySource()
+        self._first_steps: _BySource[_Step] = _BySource()
+        """Steps that no thread has got yet."""
+        self._later_steps: _BySource[_Step] = _BySource()
         self._handed_over = 0
         self._threads: ThreadPoolExecutor | None = None
         self._is_closed = False
@@ -102,7 +114,7 @@ class Handshakes:
     @property
     def under_way(self) -> int:
         """How many there are."""
-        return self._under_way_count
+        return len(self._under_way)
 
     @property
     def waiting(self) -> int:
@@ -111,23 +123,16 @@ class Handshakes:
 
     def begin(self, handshake: Handshake) -> None:
         """Count one; if there are too many, give up the oldest of the source that has the most."""
-        self._under_way.setdefault(handshake.source, {})[handshake] = None
-        self._under_way_count += 1
-        while self._under_way_count > self._limit():
+        self._under_way.add(handshake, None)
+        while len(self._under_way) > self._limit():
             self.displaced += 1
-            of_most: dict[Handshake, None] = max(self._under_way.values(), key=len)
-            oldest = next(iter(of_most))
+            oldest = self._under_way.oldest_of_most()
             oldest.displaced()
-            assert oldest not in self._under_way.get(oldest.source, {})
+            assert oldest not in self._under_way
 
     def end(self, handshake: Handshake) -> bool:
         """Count one no more, if it was; return whether a step of it is dropped that has waited."""
-        of_source = self._under_way.get(handshake.source, {})
-        if handshake in of_source:
-            del of_source[handshake]
-            self._under_way_count -= 1
-            if not of_source:
-                del self._under_way[handshake.source]
+        self._under_way.drop(handshake)
         return self._first_steps.drop(handshake) or self._later_steps.drop(handshake)
 
     def run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.counterparts.barnabas_process import BarnabasProcess
@@ -28,29 +28,41 @@ class ConsoleBroker(BarnabasProcess):
 
 
 @contextlib.contextmanager
-def producing(broker: ConsoleBroker, topic: str, *, pause_s: float = 0.05) -> Iterator[None]:
-    """Have kafka-python send twenty records at a time, again and again, meanwhile."""
+def meanwhile(work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Do something on a thread, beside what else there is, until the event is set at the end."""
     done = threading.Event()
     failures: list[Exception] = []
 
-    def produce() -> None:
-        producer = kafka.KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")
+    def run() -> None:
         try:
-            while not done.wait(pause_s):
-                for _ in range(20):
-                    producer.send(topic, b"x" * 100)
-                producer.flush(timeout=30)
+            work(done)
         except Exception as error:  # noqa: BLE001 - raised where the test can see it
             failures.append(error)
-        finally:
-            producer.close(timeout=10)
 
-    thread = threading.Thread(target=produce, name="producing")
+    thread = threading.Thread(target=run, name="meanwhile")
     thread.start()
     try:
         yield
     finally:
         done.set()
         thread.join(60)
-    assert not thread.is_alive(), "the producer did not end"
+    assert not thread.is_alive(), "what goes on meanwhile did not end"
     assert failures == []
+
+
+def producing(
+    broker: ConsoleBroker, topic: str, *, pause_s: float = 0.05
+) -> contextlib.AbstractContextManager[None]:
+    """Have kafka-python send twenty records at a time, again and again, meanwhile."""
+
+    def produce(done: threading.Event) -> None:
+        producer = kafka.KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")
+        try:
+            while not done.wait(pause_s):
+                for _ in range(20):
+                    producer.send(topic, b"x" * 100)
+                producer.flush(timeout=30)
+        finally:
+            producer.close(timeout=10)
+
+    return meanwhile(produce)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-import threading
 import time
 
 import pytest
 from confluent_kafka import Consumer, Producer
 from playwright.sync_api import expect
 
-from tests.browser.console_broker import producing
+from tests.browser.console_broker import meanwhile, producing
 from tests.browser.looking import state_of
 from tests.checkout import ROOT
 from tests.counterparts.transaction_client import TransactionClient
@@ -32,28 +31,6 @@ BEFORE_SECONDS = 45
 HEIGHTS = {"now": 1370, "records": 800, "transactions": 800, "group": 600}
 
 pytestmark = pytest.mark.timeout(600)
-
-
-@contextlib.contextmanager
-def meanwhile(work):
-    """Do something again and again, beside what else there is, until the end."""
-    done = threading.Event()
-    failures = []
-
-    def run():
-        try:
-            work(done)
-        except Exception as error:  # noqa: BLE001 - raised where it can be seen
-            failures.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join(60)
-    assert failures == []
 
 
 def selling(broker):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from tests.checkout import ROOT
 
@@ -38,6 +38,20 @@ _LOOK_AT_FOCUS = """
 def state_of(page: Page) -> Locator:
     """Return what the header says of the connection: live, paused, away."""
     return page.locator("#state")
+
+
+def row_of(page: Page, label: str, name: str) -> Locator:
+    """The row of a table that begins with a name."""
+    table = page.get_by_role("region", name=label, exact=True)
+    return table.get_by_role("row").filter(has=page.get_by_role("rowheader", name=name))
+
+
+def cell(row: Locator, table_label: str, title: str) -> Locator:
+    """The cell of a row below a title."""
+    expect(row).to_be_visible()
+    table = row.page.get_by_role("region", name=table_label, exact=True)
+    titles = [each.strip(" ↑↓") for each in table.get_by_role("columnheader").all_inner_texts()]
+    return row.locator("th, td").nth(titles.index(title))
 
 
 def in_each_theme(page: Page) -> Iterator[str]:

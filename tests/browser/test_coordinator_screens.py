@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import threading
 
 import kafka
 from confluent_kafka import Consumer
@@ -12,8 +10,9 @@ from kafka import KafkaProducer
 from kafka.structs import OffsetAndMetadata
 from playwright.sync_api import expect
 
+from tests.browser.console_broker import meanwhile
 from tests.browser.furnished import commit
-from tests.browser.looking import axe_check, screenshot
+from tests.browser.looking import axe_check, cell, row_of, screenshot
 from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
 from tests.interop.spark_sink import Query, options, rows
@@ -25,20 +24,6 @@ MEASURED_MS = 60_000
 
 def heading(page):
     return page.get_by_role("heading", level=1)
-
-
-def row_of(page, label, name):
-    """The row of a table that begins with a name."""
-    table = page.get_by_role("region", name=label, exact=True)
-    return table.get_by_role("row").filter(has=page.get_by_role("rowheader", name=name))
-
-
-def cell(row, table_label, title):
-    """The cell of a row below a title."""
-    expect(row).to_be_visible()
-    table = row.page.get_by_role("region", name=table_label, exact=True)
-    titles = [each.strip(" ↑↓") for each in table.get_by_role("columnheader").all_inner_texts()]
-    return row.locator("th, td").nth(titles.index(title))
 
 
 def same_by_address(page, *texts):
@@ -61,22 +46,14 @@ def write(broker, topic, count):
     producer.close()
 
 
-@contextlib.contextmanager
 def writing(broker, topic):
     """Have records come until this is over."""
-    is_over = threading.Event()
 
-    def write_on():
+    def write_on(is_over):
         while not is_over.wait(0.5):
             write(broker, topic, 10)
 
-    thread = threading.Thread(target=write_on)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join(60)
+    return meanwhile(write_on)
 
 
 def test_groups_who_is_behind_and_who_falls_behind(page, own_broker):

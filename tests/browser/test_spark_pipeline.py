@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.console_broker import ConsoleBroker
-from tests.browser.looking import axe_check
+from tests.browser.looking import axe_check, cell, row_of
 from tests.interop.administration import create
 from tests.interop.clients import kafka
 from tests.spark.command import start_command
@@ -25,6 +25,7 @@ money = Pipeline(
     transform=lambda rows: rows.select("value"),
     sink=Sink(sink_id="money", topic="movements", kind="two_phase"))
 """
+QUERIES = "Spark's queries"
 START_MS = 120_000
 """How long Spark may take to have its first batch decided."""
 
@@ -56,13 +57,6 @@ def send(broker, numbers):
     producer.close()
 
 
-def cell(page, title):
-    """The cell of the only query of Spark that there is, by the heading of its column."""
-    table = page.get_by_role("region", name="Spark's queries", exact=True).locator("table")
-    titles = [each.strip(" ↑↓") for each in table.locator("thead th").all_inner_texts()]
-    return table.locator("tbody tr").locator("th, td").nth(titles.index(title))
-
-
 def test_how_far_a_pipeline_of_spark_is(page, spark_broker, tmp_path):
     """The page is open before the first batch, and is never loaded again."""
     send(spark_broker, range(10))
@@ -70,15 +64,16 @@ def test_how_far_a_pipeline_of_spark_is(page, spark_broker, tmp_path):
     expect(page.get_by_text("No sink of Spark has decided a batch here.")).to_be_visible()
     with running_pipeline(spark_broker, tmp_path) as process:
         reads = "payments: 0 can be read now"
-        rows = page.get_by_role("region", name="Spark's queries", exact=True).locator("tbody tr")
+        rows = page.get_by_role("region", name=QUERIES, exact=True).locator("tbody tr")
         expect(rows).to_have_count(1, timeout=START_MS)
-        expect(cell(page, "Last decided batch")).to_contain_text("0", timeout=START_MS)
-        expect(cell(page, "Sink id")).to_have_text("money")
-        expect(cell(page, "Writes")).to_contain_text("movements")
-        expect(cell(page, "Reads")).to_contain_text(reads)
+        row = row_of(page, QUERIES, "money")
+        expect(cell(row, QUERIES, "Last decided batch")).to_contain_text("0", timeout=START_MS)
+        expect(cell(row, QUERIES, "Sink id")).to_have_text("money")
+        expect(cell(row, QUERIES, "Writes")).to_contain_text("movements")
+        expect(cell(row, QUERIES, "Reads")).to_contain_text(reads)
         send(spark_broker, range(10, 30))
-        expect(cell(page, "Last decided batch")).to_contain_text("1", timeout=START_MS)
-        expect(cell(page, "Reads")).to_contain_text(reads)
+        expect(cell(row, QUERIES, "Last decided batch")).to_contain_text("1", timeout=START_MS)
+        expect(cell(row, QUERIES, "Reads")).to_contain_text(reads)
         assert process.poll() is None
         axe_check(page)
         # Spark's own source is in no group: it is seen by what it fetches.

@@ -20,7 +20,7 @@ from barnabas.broker.api.checks import (
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.jobs.registry import Job
-from barnabas.broker.console.jobs.replay import NAME, ORIGIN, Replay, Writing
+from barnabas.broker.console.jobs.replay import ORIGIN, Replay, Writing
 from barnabas.broker.console.jobs.selection import Selection, read_offsets, within
 from barnabas.broker.console.records.filters import read_filter
 from barnabas.broker.console.records.pace import ThreadPace
@@ -34,8 +34,6 @@ from barnabas.broker.console.records.ranges import (
 from barnabas.broker.console.records.reading import check_readable
 from barnabas.broker.topics.topic import Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
-
-__all__ = ["NAME"]
 
 BY_KEY: Final = "key"
 SAME: Final = "same"

@@ -138,16 +138,8 @@ async def plan_create_acl(command: Command) -> Plan:
 async def create_acl(command: Command, _: Plan) -> None:
     """Make a rule."""
     acl = _acl(command, command.text("principal"))
-    creation = AclCreation(
-        _RESOURCE_TYPES[acl.resource_type],
-        acl.name,
-        PatternType[acl.pattern],
-        acl.principal,
-        acl.host,
-        Operation[acl.operation],
-        Permission[acl.permission],
-    )
-    for each in (await command.wire.ask(CREATE_ACLS, CreateAclsRequest([creation]))).results:
+    request = CreateAclsRequest([AclCreation(*_as_asked(acl))])
+    for each in (await command.wire.ask(CREATE_ACLS, request)).results:
         check(each.error_code, each.error_message)
 
 
@@ -163,7 +155,16 @@ async def plan_delete_acl(command: Command) -> Plan:
 async def delete_acl(command: Command, _: Plan) -> None:
     """Take exactly one rule away."""
     acl = _acl(command, command.names["principal"])
-    wanted = DeleteAclsFilter(
+    request = DeleteAclsRequest([DeleteAclsFilter(*_as_asked(acl))])
+    for each in (await command.wire.ask(DELETE_ACLS, request)).filter_results:
+        check(each.error_code, each.error_message)
+
+
+def _as_asked(
+    acl: AclRow,
+) -> tuple[ResourceType, str, PatternType, str, str, Operation, Permission]:
+    """Return a rule as requests name it, to make it and to take it away."""
+    return (
         _RESOURCE_TYPES[acl.resource_type],
         acl.name,
         PatternType[acl.pattern],
@@ -172,8 +173,6 @@ async def delete_acl(command: Command, _: Plan) -> None:
         Operation[acl.operation],
         Permission[acl.permission],
     )
-    for each in (await command.wire.ask(DELETE_ACLS, DeleteAclsRequest([wanted]))).filter_results:
-        check(each.error_code, each.error_message)
 
 
 def _acl(command: Command, principal: str) -> AclRow:

@@ -49,6 +49,7 @@ from barnabas.broker.console.actions.fields import (
     TEXT,
     Field,
 )
+from barnabas.broker.console.jobs.replay import NAME as REPLAY
 from barnabas.broker.console.route import is_name, parts_of
 from barnabas.broker.console.security import DEFAULT
 from barnabas.broker.security.access import Access
@@ -212,7 +213,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         kind=TOPIC_KIND,
     ),
     Action(
-        replay.NAME,
+        REPLAY,
         "Replay records",
         "POST",
         "/api/v1/jobs",
