@@ -141,6 +141,7 @@ def test_how_a_member_reads(broker, isolation):
 
 def test_two_that_share_a_client_id(broker):
     """What was seen is of the id and the host, and is said so."""
+    write(broker, "read", 10)
     python = KafkaConsumer(
         "read",
         bootstrap_servers=broker.bootstrap_servers,
