@@ -22,7 +22,6 @@ from barnabas.broker.api.division import by
 from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.topic import Partition
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,
@@ -41,6 +40,7 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from barnabas.storage.errors import Rejected
+from barnabas.storage.partition_log import PartitionLog
 
 NO_OFFSET = -1
 
@@ -72,7 +72,7 @@ def _epoch_end(catalogue: Catalogue, topic: str, asked: OffsetForLeaderPartition
     if partition is None:
         return EpochEndOffset(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, asked.partition)
     error = partition.leader_epoch_error(asked.current_leader_epoch)
-    if error:
+    if error or partition.log is None:
         return EpochEndOffset(error, asked.partition)
     epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
     return EpochEndOffset(ErrorCode.NONE, asked.partition, epoch, end_offset)
@@ -89,34 +89,34 @@ async def delete_records(
     response = DeleteRecordsResponse()
     waiting: list[asyncio.Future[None]] = []
     # Everything is begun before anything is awaited: one group of the journal serves all.
-    begun: list[tuple[DeleteRecordsPartitionResult, Partition]] = []
+    begun: list[tuple[DeleteRecordsPartitionResult, PartitionLog]] = []
     for topic in request.topics:
         results = []
         is_allowed = context.access.may(DELETE, TOPIC, topic.name)
         for asked in topic.partitions:
             result = DeleteRecordsPartitionResult(asked.partition_index, NO_OFFSET)
-            partition, result.error_code = (
+            log, result.error_code = (
                 _deletable(catalogue, topic.name, asked) if is_allowed else (None, TOPIC_DENIED)
             )
-            if partition is not None:
+            if log is not None:
                 try:
-                    _begin_deletion(partition, asked.offset, waiting)
-                    begun.append((result, partition))
+                    _begin_deletion(log, asked.offset, waiting)
+                    begun.append((result, log))
                 except Rejected as error:
                     result.error_code = error_code_of(error)
             results.append(result)
         response.topics.append(DeleteRecordsTopicResult(topic.name, results))
     if waiting:
         await asyncio.gather(*waiting)
-    for result, partition in begun:
-        result.low_watermark = partition.log.log_start_offset
+    for result, log in begun:
+        result.low_watermark = log.log_start_offset
     return response
 
 
 def _deletable(
     catalogue: Catalogue, topic: str, asked: DeleteRecordsPartition
-) -> tuple[Partition | None, ErrorCode]:
-    """Return the partition if its records may be deleted, else why not."""
+) -> tuple[PartitionLog | None, ErrorCode]:
+    """Return the partition's log if its records may be deleted, else why not."""
     found = catalogue.topic(topic)
     partition = catalogue.partition(topic, asked.partition_index)
     if found is None or partition is None:
@@ -125,12 +125,14 @@ def _deletable(
         return None, ErrorCode.INVALID_TOPIC_EXCEPTION
     if found.log_config.is_compacted and not found.log_config.deletes:
         return None, ErrorCode.POLICY_VIOLATION
-    return partition, ErrorCode.NONE
+    if partition.log is None:
+        return None, ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return partition.log, ErrorCode.NONE
 
 
-def _begin_deletion(partition: Partition, offset: int, waiting: list[asyncio.Future[None]]) -> None:
+def _begin_deletion(log: PartitionLog, offset: int, waiting: list[asyncio.Future[None]]) -> None:
     """Ask for a new log start, adding what has to be waited for; raises Rejected."""
-    group = partition.log.delete_records(offset)
+    group = log.delete_records(offset)
     if group is not None:
         durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         group.add_waiter(lambda: _resolve(durable))
