@@ -24,6 +24,7 @@ from barnabas.protocol.header import (
     API_VERSIONS_KEY,
     RequestHeader,
     decode_response_header,
+    encode_request_header,
     request_frame,
 )
 from barnabas.protocol.messages.api_versions import ApiVersionsResponse
@@ -95,16 +96,32 @@ class ClientConnection:
         ``expects_response``. Raises KafkaError UNSUPPORTED_VERSION for a version that ``api``
         lacks, and OverflowError when as many requests are in flight as this connection allows.
         """
+        header = self._next_header(api, version)
+        chunks = request_frame(api, header, request)
+        self._sent(api, header, expects_response=expects_response)
+        return header.correlation_id, chunks
+
+    def request_encoded(self, api: AnyApi, version: int, body: Chunks) -> tuple[int, Chunks]:
+        """Make a whole frame of a request whose body was encoded before: what had to wait.
+
+        Raises OverflowError as ``request`` does.
+        """
+        header = self._next_header(api, version)
+        head = encode_request_header(header)
+        size = len(head) + sum(map(len, body))
+        self._sent(api, header, expects_response=True)
+        return header.correlation_id, [_LENGTH.pack(size) + head, *body]
+
+    def _next_header(self, api: AnyApi, version: int) -> RequestHeader:
         if len(self._in_flight) >= self._max_in_flight:
             raise OverflowError(f"{self._max_in_flight} requests are in flight already")
-        correlation_id = self._next_correlation_id
-        header = RequestHeader(api.key, version, correlation_id, self._client_id)
-        chunks = request_frame(api, header, request)
-        last = correlation_id == _LAST_CORRELATION_ID
-        self._next_correlation_id = 0 if last else correlation_id + 1
+        return RequestHeader(api.key, version, self._next_correlation_id, self._client_id)
+
+    def _sent(self, api: AnyApi, header: RequestHeader, *, expects_response: bool) -> None:
+        last = header.correlation_id == _LAST_CORRELATION_ID
+        self._next_correlation_id = 0 if last else header.correlation_id + 1
         if expects_response:
-            self._in_flight.append(_InFlight(correlation_id, api, version))
-        return correlation_id, chunks
+            self._in_flight.append(_InFlight(header.correlation_id, api, header.api_version))
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Take bytes that arrived. Drain ``next_response`` before receiving more."""
@@ -174,6 +191,11 @@ class AdvertisedVersions:
 
     def __contains__(self, api: AnyApi) -> bool:
         return self._common(api) is not None
+
+    def offers(self, api: AnyApi, version: int) -> bool:
+        """Whether the broker speaks exactly this version."""
+        lowest, highest = self._ranges.get(api.key, (1, 0))
+        return lowest <= version <= highest
 
     def highest_common(self, api: AnyApi, *, at_most: int | None = None) -> int:
         """The highest version that both sides speak; KafkaError UNSUPPORTED_VERSION if there is

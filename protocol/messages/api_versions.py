@@ -10,6 +10,7 @@ from barnabas.protocol.wire import (
     ABSENT,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
@@ -28,7 +29,9 @@ pack_hhhx = Struct(">hhhx").pack
 pack_hhx = Struct(">hhx").pack
 pack_hi = Struct(">hi").pack
 pack_i = Struct(">i").pack
+pack_iq = Struct(">iq").pack
 pack_q = Struct(">q").pack
+pack_qx = Struct(">qx").pack
 unpack_t = Struct(">?").unpack_from
 unpack_hB = Struct(">hB").unpack_from
 unpack_hhB = Struct(">hhB").unpack_from
@@ -37,7 +40,31 @@ unpack_hhhB = Struct(">hhhB").unpack_from
 unpack_hi = Struct(">hi").unpack_from
 unpack_i = Struct(">i").unpack_from
 unpack_iB = Struct(">iB").unpack_from
+unpack_iqB = Struct(">iqB").unpack_from
 unpack_q = Struct(">q").unpack_from
+unpack_qB = Struct(">qB").unpack_from
+
+
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PeerHello(Structure):
+    """Part of ApiVersions."""
+
+    node_id: int
+    session: int
+    purpose: str
+    number: int
+
+    def __init__(
+        self,
+        node_id: int = 0,
+        session: int = 0,
+        purpose: str = "",
+        number: int = 0,
+    ) -> None:
+        self.node_id = node_id
+        self.session = session
+        self.purpose = purpose
+        self.number = number
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -46,14 +73,17 @@ class ApiVersionsRequest(Structure):
 
     client_software_name: str
     client_software_version: str
+    peer_hello: PeerHello | None
 
     def __init__(
         self,
         client_software_name: str = "",
         client_software_version: str = "",
+        peer_hello: PeerHello | None = None,
     ) -> None:
         self.client_software_name = client_software_name
         self.client_software_version = client_software_version
+        self.peer_hello = peer_hello
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -145,7 +175,7 @@ class ApiVersionsResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[ApiVersionsRequest, int]:
-    return ApiVersionsRequest("", ""), position
+    return ApiVersionsRequest("", "", None), position
 
 
 def encode_request_v0(message: ApiVersionsRequest, out: bytearray) -> Chunks:
@@ -153,6 +183,7 @@ def encode_request_v0(message: ApiVersionsRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v3(view: memoryview, position: int) -> tuple[ApiVersionsRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -167,11 +198,32 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[ApiVersionsReque
     end = position + size - 1
     client_software_version = view[position:end].tobytes().decode()
     position = end
-    tags = view[position]
+    api_versions_request_tags = view[position]
     position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return ApiVersionsRequest(client_software_name, client_software_version), position
+    peer_hello: PeerHello | None = None
+    if api_versions_request_tags:
+        api_versions_request_tags, position = tag_count(view, position, api_versions_request_tags)
+        for _ in range(api_versions_request_tags):
+            tag, position, api_versions_request_tag_end = read_tag(view, position)
+            if tag == 1000:
+                node_id, session, size = unpack_iqB(view, position)
+                position += 13
+                if not 0 < size < 0x80:
+                    size, position = long_size(view, position, size)
+                end = position + size - 1
+                purpose = view[position:end].tobytes().decode()
+                position = end
+                number, tags = unpack_qB(view, position)
+                position += 9
+                if tags:
+                    elements = add_tags(view, position, tags, elements)
+                    position = skip_tags(view, position, tags)
+                peer_hello = PeerHello(node_id, session, purpose, number)
+                if position != api_versions_request_tag_end:
+                    raise wrong_tag_size(1000)
+            position = api_versions_request_tag_end
+    message = ApiVersionsRequest(client_software_name, client_software_version, peer_hello)
+    return message, position
 
 
 def encode_request_v3(message: ApiVersionsRequest, out: bytearray) -> Chunks:
@@ -191,7 +243,28 @@ def encode_request_v3(message: ApiVersionsRequest, out: bytearray) -> Chunks:
     else:
         put_varint(out, size)
     out += data
-    out.append(0)
+    if message.peer_hello is None:
+        out.append(0)
+    else:
+        api_versions_request_tags = 0
+        api_versions_request_tagged = bytearray()
+        if message.peer_hello is not None:
+            api_versions_request_tags += 1
+            peer_hello_body = bytearray()
+            peer_hello = message.peer_hello
+            purpose = peer_hello.purpose
+            peer_hello_body += pack_iq(peer_hello.node_id, peer_hello.session)
+            data = purpose.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                peer_hello_body.append(size)
+            else:
+                put_varint(peer_hello_body, size)
+            peer_hello_body += data
+            peer_hello_body += pack_qx(peer_hello.number)
+            put_tag(api_versions_request_tagged, 1000, peer_hello_body)
+        out.append(api_versions_request_tags)
+        out += api_versions_request_tagged
     return [out]
 
 

@@ -15,15 +15,21 @@ from barnabas.protocol.wire import (
     check_elements,
     long_count,
     long_size,
+    put_tag,
     put_varint,
+    read_tag,
     skip_tags,
+    tag_count,
+    wrong_tag_size,
 )
 
+pack_i = Struct(">i").pack
 pack_ibx = Struct(">ibx").pack
 pack_ihx = Struct(">ihx").pack
 pack_ix = Struct(">ix").pack
 pack_q = Struct(">q").pack
 pack_qht = Struct(">qh?").pack
+unpack_i = Struct(">i").unpack_from
 unpack_iB = Struct(">iB").unpack_from
 unpack_ibB = Struct(">ibB").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
@@ -37,14 +43,17 @@ class WritableTxnMarkerTopic(Structure):
 
     name: str
     partition_indexes: list[int]
+    leader_epoch: int
 
     def __init__(
         self,
         name: str = "",
         partition_indexes: list[int] = ABSENT,
+        leader_epoch: int = -1,
     ) -> None:
         self.name = name
         self.partition_indexes = [] if partition_indexes is ABSENT else partition_indexes
+        self.leader_epoch = leader_epoch
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -183,12 +192,21 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
             count -= 1
             partition_indexes = list(unpack_from(f">{count}i", view, position))
             position += count * 4
-            tags = view[position]
+            topics_tags = view[position]
             position += 1
-            if tags:
-                elements = add_tags(view, position, tags, elements)
-                position = skip_tags(view, position, tags)
-            topics.append(WritableTxnMarkerTopic(name, partition_indexes))
+            leader_epoch: int = -1
+            if topics_tags:
+                elements = add_tags(view, position, topics_tags, elements)
+                topics_tags, position = tag_count(view, position, topics_tags)
+                for _ in range(topics_tags):
+                    tag, position, topics_tag_end = read_tag(view, position)
+                    if tag == 1000:
+                        (leader_epoch,) = unpack_i(view, position)
+                        position += 4
+                        if position != topics_tag_end:
+                            raise wrong_tag_size(1000)
+                    position = topics_tag_end
+            topics.append(WritableTxnMarkerTopic(name, partition_indexes, leader_epoch))
         coordinator_epoch, tags = unpack_iB(view, position)
         position += 5
         if tags:
@@ -246,7 +264,19 @@ def encode_request_v1(message: WriteTxnMarkersRequest, out: bytearray) -> Chunks
             else:
                 put_varint(out, size)
             out += pack(f">{len(partition_indexes)}i", *partition_indexes)
-            out.append(0)
+            if writable_txn_marker_topic.leader_epoch == -1:
+                out.append(0)
+            else:
+                writable_txn_marker_topic_tags = 0
+                writable_txn_marker_topic_tagged = bytearray()
+                if writable_txn_marker_topic.leader_epoch != -1:
+                    writable_txn_marker_topic_tags += 1
+                    leader_epoch_body = bytearray()
+                    leader_epoch = writable_txn_marker_topic.leader_epoch
+                    leader_epoch_body += pack_i(leader_epoch)
+                    put_tag(writable_txn_marker_topic_tagged, 1000, leader_epoch_body)
+                out.append(writable_txn_marker_topic_tags)
+                out += writable_txn_marker_topic_tagged
         out += pack_ix(writable_txn_marker.coordinator_epoch)
     out.append(0)
     return [out]
@@ -286,12 +316,21 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
             count -= 1
             partition_indexes = list(unpack_from(f">{count}i", view, position))
             position += count * 4
-            tags = view[position]
+            topics_tags = view[position]
             position += 1
-            if tags:
-                elements = add_tags(view, position, tags, elements)
-                position = skip_tags(view, position, tags)
-            topics.append(WritableTxnMarkerTopic(name, partition_indexes))
+            leader_epoch: int = -1
+            if topics_tags:
+                elements = add_tags(view, position, topics_tags, elements)
+                topics_tags, position = tag_count(view, position, topics_tags)
+                for _ in range(topics_tags):
+                    tag, position, topics_tag_end = read_tag(view, position)
+                    if tag == 1000:
+                        (leader_epoch,) = unpack_i(view, position)
+                        position += 4
+                        if position != topics_tag_end:
+                            raise wrong_tag_size(1000)
+                    position = topics_tag_end
+            topics.append(WritableTxnMarkerTopic(name, partition_indexes, leader_epoch))
         coordinator_epoch, transaction_version, tags = unpack_ibB(view, position)
         position += 6
         if tags:
@@ -349,7 +388,19 @@ def encode_request_v2(message: WriteTxnMarkersRequest, out: bytearray) -> Chunks
             else:
                 put_varint(out, size)
             out += pack(f">{len(partition_indexes)}i", *partition_indexes)
-            out.append(0)
+            if writable_txn_marker_topic.leader_epoch == -1:
+                out.append(0)
+            else:
+                writable_txn_marker_topic_tags = 0
+                writable_txn_marker_topic_tagged = bytearray()
+                if writable_txn_marker_topic.leader_epoch != -1:
+                    writable_txn_marker_topic_tags += 1
+                    leader_epoch_body = bytearray()
+                    leader_epoch = writable_txn_marker_topic.leader_epoch
+                    leader_epoch_body += pack_i(leader_epoch)
+                    put_tag(writable_txn_marker_topic_tagged, 1000, leader_epoch_body)
+                out.append(writable_txn_marker_topic_tags)
+                out += writable_txn_marker_topic_tagged
         out += pack_ibx(
             writable_txn_marker.coordinator_epoch,
             writable_txn_marker.transaction_version,

@@ -193,3 +193,31 @@ def test_versions_come_from_the_answer_to_api_versions():
         versions.highest_common(HEARTBEAT, at_most=2)
     with pytest.raises(KafkaError):
         AdvertisedVersions.from_response(ApiVersionsResponse(35))
+
+
+def test_a_request_that_was_encoded_before_is_the_same_frame():
+    body = HEARTBEAT.encode_request(HeartbeatRequest("group", 1, "member"), 4)
+    encoded, plain = ClientConnection("me"), ClientConnection("me")
+    for expected_id in (0, 1):
+        correlation_id, chunks = encoded.request_encoded(HEARTBEAT, 4, body)
+        _, same = plain.request(HEARTBEAT, 4, HeartbeatRequest("group", 1, "member"))
+        assert correlation_id == expected_id
+        assert b"".join(chunks) == b"".join(same)
+    encoded.receive_data(heartbeat(0))
+    assert encoded.next_response() == (0, HeartbeatResponse())
+    assert encoded.in_flight == 1
+
+
+def test_no_more_encoded_requests_than_allowed_are_in_flight(connection):
+    body = HEARTBEAT.encode_request(HeartbeatRequest(), 4)
+    for _ in range(3):
+        connection.request_encoded(HEARTBEAT, 4, body)
+    with pytest.raises(OverflowError):
+        connection.request_encoded(HEARTBEAT, 4, body)
+
+
+def test_an_exact_version_is_offered_or_not():
+    versions = AdvertisedVersions({HEARTBEAT.key: (2, 3)})
+    offered = [version for version in range(5) if versions.offers(HEARTBEAT, version)]
+    assert offered == [2, 3]
+    assert not versions.offers(FETCH, 0)
