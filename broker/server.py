@@ -119,7 +119,6 @@ class BrokerServer:
         self.logs: LogStore
         self.catalogue: Catalogue
         self.fetch_waits: FetchWaits
-        self.fetch_sessions: FetchSessions
         self.readers: DiskReaders
         self.scrubber: LogScrubber
         self.fetch_sessions = fetch_sessions_of(config)
@@ -502,6 +501,7 @@ class BrokerServer:
             "logs": self.logs,
             "markers": self.markers,
             "quota_rules": QuotaRules(self.quotas, self.metastore, self.catalogue.changes),
+            "peer_sessions": self.sockets.peer_sessions,
             "producer_ids": self.catalogue.producer_ids,
             "readers": self.readers,
             "routes": self.routes,

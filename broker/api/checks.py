@@ -155,7 +155,9 @@ CHECKS: Final[Checks] = {
     "DescribeGroups": (_item(DESCRIBE, GROUP, "groups", GROUP_DENIED),),
     "ListGroups": (_left_out(DESCRIBE, GROUP, "all groups", (DESCRIBE, CLUSTER)),),
     "SaslHandshake": (),
-    "ApiVersions": (),
+    "ApiVersions": (
+        _item(CLUSTER_ACTION, CLUSTER, "", CLUSTER_DENIED, when="a broker says who it is"),
+    ),
     "SaslAuthenticate": (),
     "CreateTopics": (
         _item(CREATE, TOPIC, "topics", TOPIC_DENIED, (CREATE, CLUSTER)),

@@ -48,6 +48,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.counts import Histogram
 
 if TYPE_CHECKING:
+    from barnabas.broker.peers.sessions import PeerLink
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
     from barnabas.broker.security.session import Session
@@ -215,6 +216,9 @@ class LastChunks(Parked[None]):
 class Peer(Protocol):
     """The connection that a request came from, as far as handlers may know it."""
 
+    link: PeerLink | None
+    """Which broker it is, of those that have said; None for every client."""
+
     @property
     def session(self) -> Session:
         """Return who the client is."""
@@ -254,6 +258,9 @@ class Peer(Protocol):
     @property
     def frame_is_owned(self) -> bool:
         """Return whether the frame in hand has a buffer of its own (see protocol/frame.py)."""
+
+    def close(self, reason: str) -> None:
+        """Hang up because of what the client did."""
 
 
 class RequestContext:

@@ -5,15 +5,30 @@ The answer is made from the table of handlers, so it cannot promise what is not 
 * v3: the client names its software; supported and finalized features (KIP-584) come as tags.
 * v4: features whose lowest version is 0 may be named (KIP-1022).
 * An unknown version is answered in broker/network/connection.py, ahead of anything to decode.
+
+From v3 on a broker of the same cluster says in a tag of ours (1000) who it is and what this
+connection is for (R10). It stands here because every connection begins with this request, whose
+tags every broker since Apache Kafka 2.4 reads over (KIP-482); and because its answer tells the one
+who asks that the connection before has ended. It is taken only from who may act for the cluster,
+behind the login: before that anybody could end a broker's connection.
 """
 
 from __future__ import annotations
 
 import re
 
-from barnabas.broker.api.dispatch import PRODUCE_KEY, RequestContext, Routes, serves
+from barnabas.broker.api.checks import CLUSTER, CLUSTER_ACTION, CLUSTER_DENIED
+from barnabas.broker.api.dispatch import (
+    PRODUCE_KEY,
+    CloseConnection,
+    RequestContext,
+    Routes,
+    serves,
+)
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.peers.sessions import Hello, HelloRefused, PeerSessions
 from barnabas.broker.runtime.host import Host
+from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import (
     API_VERSIONS,
@@ -21,6 +36,7 @@ from barnabas.protocol.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
     FinalizedFeatureKey,
+    PeerHello,
     SupportedFeatureKey,
 )
 
@@ -52,11 +68,19 @@ SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 @serves(API_VERSIONS, versions=(0, 4))
 def api_versions(
-    routes: Routes, host: Host, context: RequestContext, request: ApiVersionsRequest
+    routes: Routes,
+    host: Host,
+    peer_sessions: PeerSessions,
+    context: RequestContext,
+    request: ApiVersionsRequest,
 ) -> ApiVersionsResponse:
     """Answer with every API served here; works before authentication."""
     if context.api_version >= 3 and not names_its_software(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if request.peer_hello is not None:
+        if not context.access.may(CLUSTER_ACTION, CLUSTER, CLUSTER_NAME):
+            return ApiVersionsResponse(error_code=CLUSTER_DENIED)
+        take_hello(peer_sessions, context, request.peer_hello)
     seen = context.connection.seen
     seen.software = request.client_software_name
     seen.software_version = request.client_software_version
@@ -74,6 +98,20 @@ def api_versions(
             for name, level in finalized_levels(host.config).items()
         ],
     )
+
+
+def take_hello(peer_sessions: PeerSessions, context: RequestContext, said: PeerHello) -> None:
+    """Make this the current connection of a broker; raises CloseConnection where it is not."""
+    connection = context.connection
+    if connection.login is not None:
+        raise CloseConnection("a hello before the login")
+    if connection.link is not None:
+        raise CloseConnection("a second hello")
+    hello = Hello(said.node_id, said.session, said.purpose, said.number)
+    try:
+        connection.link = peer_sessions.take(hello, connection.close)
+    except HelloRefused as refused:
+        raise CloseConnection(str(refused)) from None
 
 
 def finalized_levels(config: BrokerConfig) -> dict[str, int]:

@@ -9,6 +9,9 @@ epoch or version below 0 is INVALID_REQUEST for the partition (Kafka: -1, or it 
 marker), and so is a coordinator epoch that no coordinator can have had yet, which would fence every
 real one. A partition named twice for one producer gets its marker once and is answered twice (Kafka
 never answers).
+
+Of a broker whose newer connection has taken this one's place nothing more is written, not even the
+rest of what is being written (R10).
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from barnabas.broker.api.dispatch import CloseConnection, RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
+from barnabas.broker.peers.sessions import PeerLink
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.write_txn_markers import (
@@ -52,7 +56,7 @@ async def write_txn_markers(
     count = sum(len(topic.partition_indexes) for asked in request.markers for topic in asked.topics)
     if count > MARKERS_MAX:
         raise CloseConnection(f"a request for {count} markers, more than {MARKERS_MAX}")
-    work = _Work(catalogue, transactions, markers)
+    work = _Work(catalogue, transactions, markers, context.connection.link)
     response = WriteTxnMarkersResponse([await work.write(asked) for asked in request.markers])
     await transactions.durable()
     return response
@@ -62,12 +66,18 @@ class _Work:
     """The markers of one request, some in each turn of the loop."""
 
     def __init__(
-        self, catalogue: Catalogue, transactions: Transactions, markers: MarkerWriter
+        self,
+        catalogue: Catalogue,
+        transactions: Transactions,
+        markers: MarkerWriter,
+        link: PeerLink | None,
     ) -> None:
         self._catalogue = catalogue
         self._transactions = transactions
         self._markers = markers
+        self._link = link
         self._left_in_turn = MARKERS_PER_TURN
+        self._check()
 
     async def write(self, asked: WritableTxnMarker) -> WritableTxnMarkerResult:
         """Write one producer's marker to its partitions."""
@@ -121,3 +131,9 @@ class _Work:
         if not self._left_in_turn:
             self._left_in_turn = MARKERS_PER_TURN
             await asyncio.sleep(0)
+            self._check()
+
+    def _check(self) -> None:
+        """Raise CloseConnection if a newer connection of the broker has ended this one."""
+        if self._link is not None and self._link.is_ended:
+            raise CloseConnection("a newer connection of this broker has taken its place")

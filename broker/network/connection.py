@@ -30,6 +30,7 @@ from barnabas.protocol.frame import MIN_FRAME_BYTES, FrameRefused
 
 if TYPE_CHECKING:
     from barnabas.broker.network.socket_server import Listener, SocketServer
+    from barnabas.broker.peers.sessions import PeerLink
     from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
 
@@ -63,6 +64,7 @@ class Connection(asyncio.BufferedProtocol):
         "_writer",
         "gate",
         "last_active",
+        "link",
         "listener",
         "number",
         "peer",
@@ -99,6 +101,7 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active = 0.0
         self.received_bytes = 0
         self.seen = ClientSeen()
+        self.link: PeerLink | None = None
         self.number = 0
         """Among all connections of this broker, once it is taken in."""
         self.since_ms = server.clock.now_ms()
@@ -146,6 +149,8 @@ class Connection(asyncio.BufferedProtocol):
         self._descriptor = -1  # The number may belong to another connection soon.
         if self._expiry is not None:
             self._expiry.cancel()
+        if self.link is not None:
+            self.link.gone()
         self._server.forget(self)
         self._writer.end()
         self._intake.end()

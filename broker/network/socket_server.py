@@ -27,6 +27,7 @@ from barnabas.broker.network.flow import Backlog, Delivery
 from barnabas.broker.network.frame_budget import JUDGE_SECONDS, FrameBudget
 from barnabas.broker.network.large import LargeRequests
 from barnabas.broker.network.tls import TlsHost, TlsTransport
+from barnabas.broker.peers.sessions import PeerSessions
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.broker.security.access import Generation
 from barnabas.broker.security.audit import AuditLog
@@ -146,6 +147,7 @@ class SocketServer:
         self.tls: TlsHost | None = None
         if self.tls_listeners:
             self.tls = TlsHost(self.loop, lambda: self._config.tls_handshakes_max)
+        self.peer_sessions = PeerSessions()
         self.connections: set[Connection] = set()
         # In the order in which they came; some are no strangers any more.
         self._newcomers: dict[Connection, None] = {}

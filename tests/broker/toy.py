@@ -97,9 +97,15 @@ class Toy:
         serves(toy_api(ECHO, "Echo"), versions=(0, 3))(self.echo)
         serves(toy_api(SLOW, "Slow"), versions=(0, 3))(self.slow)
         serves(toy_api(TAGGED, "Tagged", flexible_from=2), versions=(0, 3))(self.echo)
-        self.routes.bind({"routes": self.routes, "host": SimpleNamespace(config=config)})
         security = None if TLS is None else {"PLAINTEXT": TLS.security}
         self.server = SocketServer(config, clock or SystemClock(), self.routes, security)
+        self.routes.bind(
+            {
+                "routes": self.routes,
+                "host": SimpleNamespace(config=config),
+                "peer_sessions": self.server.peer_sessions,
+            }
+        )
 
     def produce(self, context: RequestContext, request: bytes) -> Any:
         self.handled.append(request)

@@ -17,6 +17,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
+    from barnabas.broker.peers.sessions import PeerLink
     from barnabas.broker.security.access import Access
     from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
     from barnabas.broker.security.quotas import ClientQuota, Quotas
@@ -49,6 +50,7 @@ class _ConsoleAsPeer:
         self.peer_host = access.host
         self.frame_is_owned = True
         self.seen = ClientSeen()
+        self.link: PeerLink | None = None
 
     def login_again(self) -> Login | None:
         """Refuse: who asks here has logged in over HTTP."""
@@ -65,6 +67,10 @@ class _ConsoleAsPeer:
     def login_failed(self, failed: LoginFailed) -> float:
         """Never come to pass either."""
         raise AssertionError(failed)
+
+    def close(self, reason: str) -> None:
+        """Never come to pass either: no other broker asks here."""
+        raise AssertionError(reason)
 
 
 class _Answer:

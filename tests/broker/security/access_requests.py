@@ -762,6 +762,7 @@ CASES: tuple[Case, ...] = (
 ELSEWHERE = {
     ("ConsumerGroupHeartbeat", 2): "a pattern is looked at later, by a timer",
     ("ConsumerGroupDescribe", 1): "there must be a group with members",
+    ("ApiVersions", 0): "a broker says once on a connection who it is",
 }
 """Rows without a case, which have tests of their own."""
 
