@@ -26,6 +26,7 @@ MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "
 OF_MECHANISMS: Final = frozenset(
     (
         "sasl.jaas.config",
+        "sasl.login.callback.handler.class",
         "sasl.server.callback.handler.class",
         "connections.max.reauth.ms",
     )
