@@ -1,0 +1,165 @@
+"""Apache Kafka is asked as a broker asks a broker: our tags do it no harm and change no answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.broker.client.security import security_of
+from barnabas.broker.peers.client import PeerClient
+from barnabas.broker.peers.connection import Network
+from barnabas.broker.peers.interface import Limits, NoAnswer, Purpose
+from barnabas.broker.runtime.clock import SystemClock
+from barnabas.coordinator.transactions.state import CLASSIC
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.add_partitions_to_txn import (
+    ADD_PARTITIONS_TO_TXN,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, PeerHello
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.write_txn_markers import (
+    WRITE_TXN_MARKERS,
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from tests.counterparts.protected import ProtectedBarnabas, ProtectedKafka
+from tests.counterparts.wire_client import WireClient
+from tests.crash.transaction_client import Producer, create_topic
+from tests.secured import Keys, login, trusting
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(600)
+
+NONE = ErrorCode.NONE
+TOPIC = "t"
+KEY = "id"
+PID = 5000
+NODE = 1
+SESSIONS = count(1)
+WAYS = {
+    "PLAINTEXT": ("PLAIN", lambda keys: trusting(keys, "PLAINTEXT")),
+    "SSL": ("TLS", lambda keys: trusting(keys, "SSL")),
+    "SASL_PLAINTEXT": ("SASL", lambda keys: trusting(keys, "SASL_PLAINTEXT") | login("PLAIN")),
+    "SASL_SSL": (
+        "SASL_TLS",
+        lambda keys: trusting(keys, "SASL_SSL") | login("SCRAM-SHA-512"),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
+    return Keys(tmp_path_factory.mktemp("keys"))
+
+
+@pytest.fixture(scope="module", params=[ProtectedKafka, ProtectedBarnabas], ids=["kafka", "ours"])
+def broker(request: Any, keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A broker with a topic of three partitions; one of them is in an open transaction."""
+    with request.param(keys, Path(tmp_path_factory.mktemp("broker"))) as running:
+        with WireClient(running) as client:
+            create_topic(client, TOPIC, 3)
+            find = partial(client.ask, FIND_COORDINATOR, FindCoordinatorRequest(KEY, 1), 3)
+            wait_until(lambda: find().error_code == NONE)
+            running.producer = Producer(client, KEY, CLASSIC)
+            running.producer.begin((TOPIC, 0))
+            write = partial(client.ask, WRITE_TXN_MARKERS, markers(2), 2)
+            wait_until(lambda: codes(write()) == [NONE])
+        yield running
+
+
+def markers(*indexes: int, leader_epoch: int = -1) -> WriteTxnMarkersRequest:
+    topics = [WritableTxnMarkerTopic(TOPIC, list(indexes), leader_epoch)]
+    return WriteTxnMarkersRequest([WritableTxnMarker(PID, 1, True, topics, 0, 2)])
+
+
+def codes(answer: Any) -> list[int]:
+    partitions = answer.markers[0].topics[0].partitions
+    return [each.error_code for each in sorted(partitions, key=lambda each: each.partition_index)]
+
+
+def verification(producer: Producer) -> AddPartitionsToTxnRequest:
+    topics = [AddPartitionsToTxnTopic(TOPIC, [0, 1])]
+    transaction = AddPartitionsToTxnTransaction(
+        KEY, producer.producer_id, producer.epoch, True, topics
+    )
+    return AddPartitionsToTxnRequest([transaction])
+
+
+def verified(answer: Any) -> dict[int, int]:
+    assert answer.error_code == NONE
+    partitions = answer.results_by_transaction[0].topic_results[0].results_by_partition
+    return {each.partition_index: each.partition_error_code for each in partitions}
+
+
+class Asking:
+    """What a broker asks another one with."""
+
+    def __init__(self, broker: Any, keys: Keys, way: str) -> None:
+        listener, settings = WAYS[way]
+        security = security_of(settings(keys), {})
+        host, _, port = broker.servers(listener).rpartition(":")
+        limits = Limits()
+        self.client = PeerClient(
+            node_id=2,
+            session=next(SESSIONS),
+            address_of=lambda node: (host, int(port)) if node == NODE else None,
+            transport=Network(lambda: security, limits),
+            clock=SystemClock(),
+            limits=limits,
+        )
+
+    async def ask(self, purpose: Purpose, api: Any, version: int, request: Any) -> Any:
+        told = asyncio.get_running_loop().create_future()
+        self.client.ask(NODE, purpose, api, version, request, told.set_result, timeout_ms=90_000)
+        answer = await told
+        assert not isinstance(answer, NoAnswer), answer
+        return answer
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_hello_changes_nothing_in_the_answer(broker, version):
+    with WireClient(broker) as client:
+        plain = client.ask(API_VERSIONS, ApiVersionsRequest("barnabas", "1"), version)
+        hello = PeerHello(2, next(SESSIONS), "markers", 1)
+        said = client.ask(API_VERSIONS, ApiVersionsRequest("barnabas", "1", hello), version)
+        assert plain.error_code == NONE
+        assert said == plain
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_questions_of_brokers_are_answered(broker, keys, way):
+    asking = Asking(broker, keys, way)
+    for version in (4, 5):
+        request = verification(broker.producer)
+        answer = await asking.ask(Purpose.VERIFICATION, ADD_PARTITIONS_TO_TXN, version, request)
+        assert verified(answer) == {0: NONE, 1: ErrorCode.TRANSACTION_ABORTABLE}
+    for version in (1, 2):
+        for request in (markers(1, 2), markers(1, 2, leader_epoch=0)):
+            answer = await asking.ask(Purpose.MARKERS, WRITE_TXN_MARKERS, version, request)
+            assert codes(answer) == [NONE, NONE]
+    await asking.client.close()
+
+
+async def test_one_topic_may_be_named_once_for_each_epoch(broker, keys):
+    """As partitions of one topic are led in several epochs."""
+    asking = Asking(broker, keys, "PLAINTEXT")
+    topics = [WritableTxnMarkerTopic(TOPIC, [index], index) for index in (1, 2)]
+    request = WriteTxnMarkersRequest([WritableTxnMarker(PID, 1, True, topics, 0, 2)])
+    answer = await asking.ask(Purpose.MARKERS, WRITE_TXN_MARKERS, 2, request)
+    found = {
+        partition.partition_index: partition.error_code
+        for topic in answer.markers[0].topics
+        for partition in topic.partitions
+    }
+    assert found == {1: NONE, 2: NONE}
+    await asking.client.close()
