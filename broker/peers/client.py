@@ -77,7 +77,8 @@ class PeerClient:
         link = self._links.get((node_id, purpose))
         if link is None:
             open_to = partial(self._open, purpose)
-            link = Link(open_to, self._spawn, self._clock, self._limits)
+            name = f"broker {node_id} for {purpose}"
+            link = Link(name, open_to, self._spawn, self._clock, self._limits)
             self._links[node_id, purpose] = link
         link.ask(question, address, timeout_ms)
 

@@ -56,8 +56,12 @@ class State(Enum):
 class Link:
     """The questions to one peer for one purpose."""
 
-    def __init__(self, open_to: Open, spawn: Spawn, clock: Clock, limits: Limits) -> None:
+    def __init__(
+        self, name: str, open_to: Open, spawn: Spawn, clock: Clock, limits: Limits
+    ) -> None:
+        """``name`` says in the log who is asked, and for what."""
         self.state = State.IDLE
+        self._name = name
         self._open_to = open_to
         self._spawn = spawn
         self._clock = clock
@@ -119,6 +123,7 @@ class Link:
     def ended(self, reason: str) -> None:
         """Tell everyone whose question is on its way, and go on with those that wait."""
         self._opened = None
+        logger.info("connection to %s has ended: %s", self._name, reason)
         self._fail(self._sent, Failure.LOST, reason)
         self._try_again()
 
@@ -176,7 +181,7 @@ class Link:
             if refused.is_final:
                 failure = Failure.NOT_LET_IN
         except Exception as error:  # the task's top frame: a bug, or an address that is none
-            logger.exception("connection to a broker failed: address=%s:%d", *address)
+            logger.exception("connection to %s failed: address=%s:%d", self._name, *address)
             reason = repr(error)
         finally:
             limit.cancel()
@@ -196,6 +201,8 @@ class Link:
 
     def _could_not_open(self, failure: Failure, reason: str) -> None:
         self._opening = None
+        if not self._pause_ms:  # The first of its kind: others follow every second.
+            logger.warning("no connection to %s: %s", self._name, reason)
         self._fail(self._waiting, failure, reason)
         self._try_again()
 
@@ -204,6 +211,7 @@ class Link:
         if not opened.connection.is_open:
             self._could_not_open(Failure.UNREACHABLE, "the peer has closed the connection")
             return
+        logger.info("connected to %s at %s:%d", self._name, *self._address)
         self.state = State.OPEN
         self._opened = opened
         self._renew_at = None
@@ -226,6 +234,7 @@ class Link:
             question.was_sent = True
             self._sent.append(question)
             opened.connection.send(question.api, question.version, question.body)
+            question.body = []
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None

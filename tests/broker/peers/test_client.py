@@ -351,6 +351,22 @@ async def test_the_pause_between_attempts_doubles_up_to_its_limit(peer, asking):
         assert len(peer.lines) == number
 
 
+async def test_the_log_has_one_warning_for_a_peer_that_is_away(peer, asking, caplog):
+    peer.on_hello = lambda asked: asked.line.close()
+    for number in (1, 2):
+        await attempts(asking, peer, number)
+    asking.clock.advance(seconds=1)
+    await attempts(asking, peer, 3)
+    peer.on_hello = lambda asked: asked.answer(VERSIONS)
+    peer.on_question = echo
+    asking.ask(4)
+    await turns()
+    asking.clock.advance(seconds=1)
+    assert await asking.answer_to(4) == answer(4)
+    (warning,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert warning.startswith("no connection to broker 7 for markers: the peer has closed")
+
+
 async def test_an_answer_ends_the_pauses(peer, asking):
     peer.on_hello = lambda asked: asked.line.close()
     for number in (1, 2):

@@ -26,6 +26,7 @@ from barnabas.protocol.messages.api_versions import (
     ApiVersionsResponse,
     PeerHello,
 )
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
@@ -35,6 +36,7 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from barnabas.protocol.records import read_header
 from barnabas.testing import Broker
+from tests.broker.held_markers import Markers
 from tests.broker.security.access_users import ADMIN, EVERYTHING, NOBODY, UserClient, settings
 from tests.broker.toy import RawClient
 from tests.crash.transaction_life import batches_of
@@ -196,15 +198,48 @@ def adding(producer_id, epoch, *, verify_only):
     )
 
 
-@pytest.mark.parametrize("verify_only", [False, True], ids=["adding", "verifying"])
-async def test_what_waits_for_a_transaction_is_not_decided_for_an_older_connection(
-    broker, connect, monkeypatch, verify_only
+async def producer_of(client) -> tuple[int, int]:
+    """A producer id and epoch for the transactional id that is asked about."""
+    await client.send(frame(INIT_PRODUCER_ID, 4, InitProducerIdRequest("id", 60_000)))
+    _, body = await client.answer()
+    answer = INIT_PRODUCER_ID.decode_response(memoryview(body), 1, 4)
+    assert answer.error_code == NONE
+    return answer.producer_id, answer.producer_epoch
+
+
+@pytest.mark.parametrize("is_ended", [False, True], ids=["still current", "ended meanwhile"])
+async def test_what_waits_for_a_transaction_to_end_is_not_added_for_an_older_connection(
+    monkeypatch, is_ended
 ):
-    """The older request waits; a newer connection takes its place; then it would be its turn."""
-    client = await connect()
-    request = InitProducerIdRequest("id", 60_000)
-    await client.send(frame(INIT_PRODUCER_ID, 4, request))
-    producer = INIT_PRODUCER_ID.decode_response(memoryview((await client.answer())[1]), 1, 4)
+    markers = Markers(monkeypatch)
+    async with Broker(config={"barnabas.transaction.wait.ms": "60000"}) as broker:
+        await broker.create_topic(TOPIC, 1)
+        transactions = broker.server.transactions
+        client, older, newer = [await RawClient.to(broker.address) for _ in range(3)]
+        producer = await producer_of(client)
+        await client.send(frame(ADD_PARTITIONS_TO_TXN, 4, adding(*producer, verify_only=False)))
+        await client.answer()
+        markers.stop()
+        await client.send(frame(END_TXN, 4, EndTxnRequest("id", *producer, True)))
+        await client.answer()
+        await older.send(hello_frame(1, purpose="verification"))
+        await versions(older)
+        await older.send(frame(ADD_PARTITIONS_TO_TXN, 4, adding(*producer, verify_only=False)))
+        await until(lambda: transactions.requests_waiting)
+        if is_ended:
+            await newer.send(hello_frame(2, purpose="verification"))
+            await versions(newer)
+        markers.go_on()
+        await until(lambda: not transactions.requests_waiting)
+        await until(lambda: not transactions.is_deciding("id"))
+        assert bool(transactions.transaction("id").partitions) is not is_ended
+        for each in (client, older, newer):
+            await each.close()
+
+
+async def test_nothing_is_verified_for_an_older_connection(broker, connect, monkeypatch):
+    """Its question has come, and would be decided only now that a newer one has its place."""
+    producer = await producer_of(await connect())
     transactions = broker.server.transactions
     submitted = []
     original = transactions.submit
@@ -216,17 +251,14 @@ async def test_what_waits_for_a_transaction_is_not_decided_for_an_older_connecti
     await older.send(hello_frame(1, purpose="verification"))
     await versions(older)
     monkeypatch.setattr(transactions, "submit", submit_later)
-    asked = adding(producer.producer_id, producer.producer_epoch, verify_only=verify_only)
-    await older.send(frame(ADD_PARTITIONS_TO_TXN, 4, asked))
+    await older.send(frame(ADD_PARTITIONS_TO_TXN, 4, adding(*producer, verify_only=True)))
     await until(lambda: submitted)
     await newer.send(hello_frame(2, purpose="verification"))
     await versions(newer)
     decided = []
     monkeypatch.setattr(transactions, "decide_now", decided.append)
     submitted[0]()
-    monkeypatch.undo()
     assert not decided
-    assert not transactions.transaction("id").partitions
     assert await older.closed() == b""
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
-from barnabas.broker.api.dispatch import ROUTES, CloseConnection, Deferred
+from barnabas.broker.api.dispatch import ROUTES, CloseConnection, Deferred, Routes
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.peers.interface import Failure, Limits, NoAnswer, Purpose
 from barnabas.broker.peers.sessions import PeerLink, PeerSessions
@@ -17,6 +16,7 @@ from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.security.access import Access, Generation
 from barnabas.broker.testing.loopback import Fate, LoopbackNetwork, Weather, scripted
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.api_versions import API_VERSIONS
 from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
     WritableTxnMarker,
@@ -40,17 +40,18 @@ class Handler:
         self.waiting: list[Deferred] = []
         self.sessions = sessions
         self._clock = clock
-        self.routes = ROUTES.copy()
         handler = {"at once": self.at_once, "later": self.later, "coroutine": self.coroutine}[kind]
-        route = self.routes.get(WRITE_TXN_MARKERS.key)
-        self.routes.replace(route.copy(handler=handler, is_coroutine=kind == "coroutine"))
+        markers = ROUTES.get(WRITE_TXN_MARKERS.key)
+        versions = ROUTES.get(API_VERSIONS.key)
+        self.routes = Routes(
+            [versions.copy(), markers.copy(handler=handler, is_coroutine=kind == "coroutine")]
+        )
         self.routes.bind(
-            defaultdict(
-                lambda: None,
-                routes=self.routes,
-                host=SimpleNamespace(config=BrokerConfig()),
-                peer_sessions=self.sessions,
-            )
+            {
+                "routes": self.routes,
+                "host": SimpleNamespace(config=BrokerConfig()),
+                "peer_sessions": self.sessions,
+            }
         )
 
     def _handle(self, context, request):
@@ -94,9 +95,7 @@ class Two:
         if sessions is None:
             sessions = PeerSessions()
         self.handler = Handler(kind, self.clock, sessions)
-        self.peers = self.network.join(
-            ONE, session=1, routes=ROUTES.copy(), limits=Limits(**limits)
-        )
+        self.peers = self.network.join(ONE, session=1, routes=Routes(), limits=Limits(**limits))
         self.network.join(TWO, session=1, routes=self.handler.routes)
         self.told: list[tuple[int, object]] = []
 
@@ -263,7 +262,7 @@ async def test_markers_are_written_by_a_real_broker():
     async with Broker() as broker:
         await broker.create_topic("t", 1)
         network = LoopbackNetwork(ManualClock(), SEED)
-        peers = network.join(ONE, session=1, routes=ROUTES.copy())
+        peers = network.join(ONE, session=1, routes=Routes())
         network.join(TWO, session=1, routes=broker.server.routes)
         topics = [WritableTxnMarkerTopic("t", [0, 1])]
         request = WriteTxnMarkersRequest([WritableTxnMarker(5000, 1, True, topics, 0, 2)])
