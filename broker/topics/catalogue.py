@@ -58,9 +58,6 @@ PARTITIONS_PER_CHANGE_MAX: Final = 10_000
 LOGS_PER_TURN: Final = 256
 """Logs made or removed before the loop gets a turn; their directories follow on another thread."""
 
-TOPICS_PER_TURN: Final = 64
-"""Topics of one difference that are shown before the loop may get a turn."""
-
 
 class CollidingName(KafkaError):
     """A topic of another name is in the way; ``other`` is for who may see it."""
@@ -306,22 +303,27 @@ class Catalogue:
         topic = self.topics[name]
         self._check_space()
         rows = self._metastore.create_partitions(topic.topic_id, total_count)
-        await self.changes.show(Difference(topics_grown=(GrownTopic(topic.topic_id, rows),)))
+        if rows and rows[0].index == len(topic.partitions):
+            await self.changes.show(Difference(topics_grown=(GrownTopic(topic.topic_id, rows),)))
+            return
+        await self.changes.catch_up()  # With another broker, which has grown it, too.
+        if not rows:
+            self.check_new_partitions(name, total_count)
 
     # ------------------------------------------------------------------------ called by ``Changes``
 
     async def show(self, difference: Difference) -> None:
         """Delete, configure, create and grow topics here: on the disk, then for readers."""
-        for count, topic_id in enumerate(difference.topics_deleted, start=1):
+        for number, topic_id in enumerate(difference.topics_deleted):
+            await _turn_between(number)
             await self._show_deleted(self.topics_by_id[topic_id])
-            await _turn_after(count)
         self.configs.show(difference)
-        for count, row in enumerate(difference.topics_created, start=1):
+        for number, row in enumerate(difference.topics_created):
+            await _turn_between(number)
             await self._show_created(row)
-            await _turn_after(count)
-        for count, grown in enumerate(difference.topics_grown, start=1):
+        for number, grown in enumerate(difference.topics_grown):
+            await _turn_between(number)
             await self._show_grown(self.topics_by_id[grown.topic_id], grown.partitions)
-            await _turn_after(count)
 
     async def _show_deleted(self, topic: Topic) -> None:
         self._remove(topic)
@@ -409,9 +411,9 @@ class Catalogue:
             del self._collisions[key]
 
 
-async def _turn_after(count: int) -> None:
-    """Let the loop do what else there is, now and then."""
-    if count % TOPICS_PER_TURN == 0:
+async def _turn_between(number: int) -> None:
+    """Let the loop do what else there is, but before the first topic: it may be the only one."""
+    if number:
         await next_turn()
 
 

@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.metastore.difference import Difference, difference
-from barnabas.storage.metastore.interface import MetadataImage, MetaStoreError, MetaStoreRefused
+from barnabas.storage.metastore.interface import (
+    MetadataImage,
+    MetaStoreError,
+    MetaStoreRefused,
+    TopicExists,
+    TopicNotFound,
+)
 
 if TYPE_CHECKING:
     from barnabas.storage.metastore.interface import MetaStore
@@ -79,6 +85,11 @@ class Changes:
         if version == self._shown_version + 1:  # Else others have committed something, too.
             self._shown_version = version
 
+    async def catch_up(self) -> None:
+        """Show all that is committed; for the change under way, to which others have come first."""
+        self._own_version = self._metastore.version
+        await self._follow(self._metastore.load())
+
     async def follow(self, image: MetadataImage) -> None:
         """Show a newer image, which others have made; one that is not newer changes nothing.
 
@@ -116,6 +127,13 @@ class Changes:
                 return await change()
             except KafkaError:
                 raise
+            except TopicExists as error:
+                # Here and below: another broker has been quicker, and it is not shown here yet.
+                raise KafkaError(
+                    ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{error}' already exists."
+                ) from error
+            except TopicNotFound as error:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from error
             except MetaStoreRefused as error:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
             except MetaStoreError as error:

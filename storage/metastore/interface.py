@@ -183,7 +183,7 @@ class MetaStore(Protocol):
         """Replace all settings of a consumer group, which need not exist."""
 
     def change_acls(self, added: Sequence[AclRow], removed: Sequence[AclRow]) -> None:
-        """Add ACLs that are not there, and remove some that are."""
+        """Add ACLs, and remove others; what is there, or not there, stays so."""
 
     def change_scram_credentials(
         self, upserted: Sequence[ScramRow], deleted: Sequence[tuple[str, str]]

@@ -372,7 +372,8 @@ class SqliteMetaStore:
                 list(map(astuple, removed)),
             )
             connection.executemany(
-                "INSERT INTO acls VALUES (?, ?, ?, ?, ?, ?, ?)", list(map(astuple, added))
+                "INSERT INTO acls VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                list(map(astuple, added)),
             )
 
     def change_scram_credentials(
