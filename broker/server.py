@@ -127,6 +127,9 @@ class BrokerServer:
         self.logins: Logins
         self.certificates: CertificateReload
         self.quotas = quotas_of(config, self.clock, self.generation)
+        self.access_rules: AccessRules
+        self.quota_rules: QuotaRules
+        self.user_credentials: UserCredentials
         self.groups: Groups
         self.markers: MarkerWriter
         self.transactions: Transactions
@@ -488,7 +491,7 @@ class BrokerServer:
     def _services(self) -> dict[str, object]:
         """Return what handlers may ask for, by the names that they ask with."""
         return {
-            "access_rules": AccessRules(self.authorizer, self.metastore, self.catalogue.changes),
+            "access_rules": self.access_rules,
             "brokers": Brokers(self.view),
             "catalogue": self.catalogue,
             "configs": self.catalogue.configs,
@@ -500,16 +503,14 @@ class BrokerServer:
             "inspector": self.inspector,
             "logs": self.logs,
             "markers": self.markers,
-            "quota_rules": QuotaRules(self.quotas, self.metastore, self.catalogue.changes),
             "peer_sessions": self.sockets.peer_sessions,
+            "quota_rules": self.quota_rules,
             "producer_ids": self.catalogue.producer_ids,
             "readers": self.readers,
             "routes": self.routes,
             "sockets": self.sockets,
             "transactions": self.transactions,
-            "user_credentials": UserCredentials(
-                self.logins.scram, self.metastore, self.catalogue.changes
-            ),
+            "user_credentials": self.user_credentials,
         }
 
     def _recovered(self, progress: RecoveryProgress) -> None:
@@ -579,6 +580,12 @@ class BrokerServer:
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.scrubber.open(clean=report.clean)
         self.catalogue.open()
+        changes = self.catalogue.changes
+        self.access_rules = AccessRules(self.authorizer, self.metastore, changes)
+        self.quota_rules = QuotaRules(self.quotas, self.metastore, changes)
+        self.user_credentials = UserCredentials(
+            self.logins.scram, self.metastore, changes, self.sockets.close_sessions
+        )
         self.groups = Groups(self, self.catalogue, self.generation)
         self.markers = MarkerWriter(self.catalogue, self.groups)
         self.transactions = Transactions(self, self.catalogue, self.logs, self.markers)

@@ -1,7 +1,7 @@
 """Access control of one broker: super users, ACLs, and what holds where there are none.
 
-A change is in the MetaStore before it counts here, and counts from the next request on, on every
-connection.
+A change is in the MetaStore before it counts here (``broker/topics/access_rules.py``), and counts
+from the next request on, on every connection.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from barnabas.storage.metastore.interface import AclRow
 
 if TYPE_CHECKING:
     from barnabas.broker.security.access import Generation
-    from barnabas.storage.metastore.interface import MetaStore
 
 SUPER_USER: Final = "super user"
 NO_ACLS: Final = "no ACL applies"
@@ -113,18 +112,11 @@ class Authorizer:
 
     # -------------------------------------------------------------------------------------- changes
 
-    def change(self, metastore: MetaStore, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
-        """Add and remove ACLs in one durable commit; raises MetaStoreError.
-
-        Those to be removed are there.
-        """
-        new = [acl for acl in dict.fromkeys(added) if acl not in self.acls]
-        if not new and not removed:
-            return
-        metastore.change_acls(list(map(row_of, new)), list(map(row_of, removed)))
+    def change(self, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
+        """Add ACLs, and remove some that are there."""
         for acl in removed:
             self.acls.remove(acl)
-        for acl in new:
+        for acl in added:
             self.acls.add(acl)
         self._generation.advance()
 

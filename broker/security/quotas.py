@@ -26,7 +26,6 @@ from barnabas.broker.security.quota_limits import (
     Limit,
     QuotaLimits,
     entity_of,
-    entity_text,
 )
 from barnabas.broker.security.quota_rates import Rate, TokenBucket, Windows
 from barnabas.storage.metastore.interface import QuotaRow
@@ -34,7 +33,6 @@ from barnabas.storage.metastore.interface import QuotaRow
 if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.access import Generation
-    from barnabas.storage.metastore.interface import MetaStore
 
 COUNTERS_MAX: Final = 10_000
 """Counters of a kind. Clients may make up ids: beyond it those that are new share one."""
@@ -162,17 +160,8 @@ class Quotas:
         self.limits = QuotaLimits((entity_of(row.entity), row.key, row.value) for row in rows)
         self._generation.advance()
 
-    def change(self, metastore: MetaStore, changes: Iterable[Change]) -> None:
-        """Set limits and take others away, in one durable commit; raises MetaStoreError."""
-        changes = list(changes)
-        metastore.change_quotas(
-            [
-                QuotaRow(entity_text(named), key, value)
-                for named, key, value in changes
-                if value is not None
-            ],
-            [(entity_text(named), key) for named, key, value in changes if value is None],
-        )
+    def change(self, changes: Iterable[Change]) -> None:
+        """Set limits and take others away."""
         for named, key, value in changes:
             self.limits.set(named, key, value)
         self._generation.advance()

@@ -7,7 +7,7 @@ Rules of this file:
   It is made for names of users as well: both take the same time.
 * A credential of fewer iterations than Kafka allows (from a directory of Apache Kafka; it can be
   stored in no other way) is as good as none.
-* A change is in the MetaStore before it counts here.
+* A change is in the MetaStore before it counts here (``broker/topics/user_credentials.py``).
 """
 
 from __future__ import annotations
@@ -93,6 +93,13 @@ class ScramUsers:
             for owner, credential in self._by_owner.items()
         )
 
+    def rows(self) -> list[ScramRow]:
+        """Return all credentials as they are stored."""
+        return [
+            row_of(owner.user, MECHANISMS[owner.mechanism], credential)
+            for owner, credential in self._by_owner.items()
+        ]
+
     def names(self) -> list[str]:
         """Return who has a credential."""
         return sorted({owner.user for owner in self._by_owner})
@@ -123,13 +130,8 @@ class ScramUsers:
 
     # ------------------------------------------------------------------------------------ changes
 
-    def change(
-        self, metastore: MetaStore, upserted: Sequence[ScramRow], deleted: Sequence[Owner]
-    ) -> set[Owner]:
-        """Set and delete credentials in one durable commit; raises MetaStoreError.
-
-        Returns whose credential is another one now, or gone.
-        """
+    def change(self, upserted: Sequence[ScramRow], deleted: Sequence[Owner]) -> set[Owner]:
+        """Set and delete credentials; return whose is another one now, or gone."""
         new = {Owner(row.user, row.mechanism): _credential(row) for row in upserted}
         ended = {owner for owner in deleted if owner in self._by_owner}
         ended |= {
@@ -137,21 +139,25 @@ class ScramUsers:
             for owner, credential in new.items()
             if self._by_owner.get(owner, credential) != credential
         }
-        if not new and not deleted:
-            return ended
-        metastore.change_scram_credentials(upserted, deleted)
         for owner in deleted:
             self._by_owner.pop(owner, None)
         self._by_owner |= new
         return ended
 
     def create_missing(self, wanted: Sequence[NewCredential], metastore: MetaStore) -> list[Owner]:
-        """Make the users that are not there, for whom passwords are hashed; takes its time."""
-        missing = [
-            each for each in wanted if Owner(each.user, each.mechanism.name) not in self._by_owner
+        """Make the users that are not there, for whom passwords are hashed; takes its time.
+
+        Durable when this returns; raises MetaStoreError.
+        """
+        rows = [
+            self._row_of(each)
+            for each in wanted
+            if Owner(each.user, each.mechanism.name) not in self._by_owner
         ]
-        self.change(metastore, [self._row_of(each) for each in missing], [])
-        return [Owner(each.user, each.mechanism.name) for each in missing]
+        if rows:
+            metastore.change_scram_credentials(rows, [])
+            self.change(rows, [])
+        return [Owner(row.user, row.mechanism) for row in rows]
 
     def _row_of(self, new: NewCredential) -> ScramRow:
         iterations = new.iterations or self._iterations

@@ -51,7 +51,6 @@ from barnabas.broker.testing.security import (
     client_config,
     token_of,
 )
-from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.catalogue import new_cluster_id
 from barnabas.protocol.api import Api
 from barnabas.protocol.errors import ErrorCode
@@ -302,7 +301,7 @@ class Broker:
         """Add rules of ``allow`` and ``deny``, from the next request on. Raises KafkaError."""
 
         async def add() -> None:
-            await self._access_rules().add([acl for rule in rules for acl in rule.acls])
+            await self.server.access_rules.add([acl for rule in rules for acl in rule.acls])
 
         return self._do(add())
 
@@ -311,7 +310,7 @@ class Broker:
         filters = [AclFilter(*acl) for rule in rules for acl in rule.acls]
 
         async def remove() -> None:
-            await self._access_rules().remove(filters, len(filters))
+            await self.server.access_rules.remove(filters, len(filters))
 
         return self._do(remove())
 
@@ -386,10 +385,6 @@ class Broker:
             return Outcome(operation)
         return Outcome(None, self._thread.run(operation))
 
-    def _access_rules(self) -> AccessRules:
-        server = self.server
-        return AccessRules(server.authorizer, server.metastore, server.catalogue.changes)
-
     async def _connect_inside(self) -> socket.socket:
         return await connect_inside(self.server.sockets)
 
@@ -397,7 +392,7 @@ class Broker:
         try:
             await self._start()
             if acls := self._security.rules:
-                await self._access_rules().add(acls)
+                await self.server.access_rules.add(acls)
         except BaseException:
             await self._stop()
             raise

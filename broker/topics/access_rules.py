@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.security.authorizer import acl_of, row_of
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.storage.metastore.difference import Difference
 
 if TYPE_CHECKING:
     from barnabas.broker.security.acls import Acl, AclFilter
     from barnabas.broker.security.authorizer import Authorizer
     from barnabas.broker.topics.changes import Changes
-    from barnabas.storage.metastore.interface import MetaStore
+    from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 
 ACLS_MAX: Final = 100_000
 """ACLs that there may be: they are in memory, and one more must not fill it."""
@@ -26,6 +29,7 @@ class AccessRules:
         self._authorizer = authorizer
         self._metastore = metastore
         self._changes = changes
+        changes.join(self)
 
     @property
     def are_enforced(self) -> bool:
@@ -52,7 +56,7 @@ class AccessRules:
                 raise KafkaError(
                     ErrorCode.POLICY_VIOLATION, f"There may be no more than {ACLS_MAX} ACLs."
                 )
-            authorizer.change(self._metastore, acls, [])
+            await self._commit([acl for acl in dict.fromkeys(acls) if acl not in authorizer.acls])
 
         await self._changes.run(change)
 
@@ -71,7 +75,30 @@ class AccessRules:
                     ErrorCode.INVALID_REQUEST,
                     f"The filters match {len(doomed)} ACLs; at most {most} go in one request.",
                 )
-            authorizer.change(self._metastore, [], doomed)
+            await self._commit(removed=doomed)
             return found
 
         return await self._changes.run(change)
+
+    async def _commit(self, added: Sequence[Acl] = (), removed: Sequence[Acl] = ()) -> None:
+        """Add ACLs that are not there, remove some that are."""
+        if not added and not removed:
+            return
+        new, gone = tuple(map(row_of, added)), tuple(map(row_of, removed))
+        self._metastore.change_acls(new, gone)
+        await self._changes.show(Difference(acls_removed=gone, acls_added=new))
+
+    # ----------------------------------------------------------------------- called by ``Changes``
+
+    async def show(self, difference: Difference) -> None:
+        """Have ACLs count, or count no more, from the next request on."""
+        if self._authorizer is not None and (difference.acls_added or difference.acls_removed):
+            self._authorizer.change(
+                list(map(acl_of, difference.acls_added)),
+                list(map(acl_of, difference.acls_removed)),
+            )
+
+    async def shown_in(self, image: MetadataImage) -> MetadataImage:
+        """Return an image with the ACLs that count; there are none without access control."""
+        acls = () if self._authorizer is None else tuple(map(row_of, self._authorizer.acls))
+        return replace(image, acls=acls)

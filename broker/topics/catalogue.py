@@ -2,7 +2,8 @@
 
 Rules of this file:
 
-* The MetaStore is the truth. A change is committed there first, then made on disk, then shown here.
+* The MetaStore is the truth. A change is committed there first, then made on disk, then shown here,
+  the last two by the difference that the commit has made (``show``), whichever broker made it.
   Start-up goes by the MetaStore, so a crash between any two of these steps needs no repair of its
   own: a partition without a directory gets one, a directory of a deleted topic is removed.
 * A tombstone stays until the removal of its directories is durable (a checkpoint later). So every
@@ -19,11 +20,13 @@ import logging
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from barnabas.broker.cluster.view import ClusterView
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.topic_values import check_topic_configs, log_config
+from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.changes import Changes
 from barnabas.broker.topics.configs import ConfigCheck, DynamicConfigs, check_configs
 from barnabas.broker.topics.producer_ids import ProducerIds
@@ -36,6 +39,7 @@ from barnabas.broker.topics.topic_names import (
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.journal import Journal
 from barnabas.storage.log_store import LogStore, PartitionSpec
+from barnabas.storage.metastore.difference import Difference, GrownTopic
 from barnabas.storage.metastore.interface import (
     MetadataImage,
     MetaStore,
@@ -94,12 +98,14 @@ class Catalogue:
         self.topics_by_id: dict[bytes, Topic] = {}
         self.topics_version = 0
         """Grows whenever a topic comes, goes or gets partitions; begins anew at each start."""
-        self.changes = Changes(on_fatal)
+        self.changes = Changes(metastore, on_fatal)
+        self.changes.join(self)
         self.configs = DynamicConfigs(
             metastore,
             self.changes,
             config,
             self.topics,
+            self.topics_by_id,
             on_config_changed,
             check_config,
             lambda resource, keys: on_event("configured", resource, keys),
@@ -150,6 +156,7 @@ class Catalogue:
         ``image`` is what the MetaStore holds. Raises ConfigError when stored settings are no
         longer acceptable.
         """
+        self.changes.load(image)
         self.configs.load(image)
         self.producer_ids.load(image)
         self._image = image
@@ -255,32 +262,18 @@ class Catalogue:
         self._check_space()
         given = {key: text for key, text in configs.items() if text is not None}
         row = self._metastore.create_topic(name, new_topic_id(), partition_count, given)
-        topic = self._topic_of(row)
-        await self._make_logs(topic, row.partitions)
-        self._add(topic)
-        logger.info("topic created name=%s partitions=%d", name, partition_count)
-        self._on_event("topic_created", f"Topic:{name}", f"{partition_count} partitions")
-        return topic
+        await self.changes.show(Difference(topics_created=(row,)))
+        return self.topics_by_id[row.topic_id]
 
     async def delete_topic(self, topic_id: bytes) -> None:
         """Delete a topic and its logs; raises KafkaError UNKNOWN_TOPIC_ID."""
         await self.changes.run(lambda: self._delete_topic(topic_id))
 
     async def _delete_topic(self, topic_id: bytes) -> None:
-        topic = self.topics_by_id.get(topic_id)
-        if topic is None:
+        if topic_id not in self.topics_by_id:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
         self._metastore.delete_topic(topic_id)
-        self._remove(topic)
-        self._deleted[topic_id] = self._logs.generation
-        for count, (partition, log) in enumerate(topic.partitions_here(), start=1):
-            self._logs.delete(partition.partition_id)
-            self._on_log_removed(log)
-            if count % LOGS_PER_TURN == 0:
-                await asyncio.sleep(0)
-        self._on_topic_deleted(topic)
-        logger.info("topic deleted name=%s", topic.name)
-        self._on_event("topic_deleted", f"Topic:{topic.name}", "")
+        await self.changes.show(Difference(topics_deleted=(topic_id,)))
 
     def check_new_partitions(self, name: str, total_count: int) -> int:
         """Return how many partitions a topic would gain; raises KafkaError when it may not."""
@@ -310,14 +303,71 @@ class Catalogue:
         topic = self.topics[name]
         self._check_space()
         rows = self._metastore.create_partitions(topic.topic_id, total_count)
-        grown = Topic(name, topic.topic_id, topic.configs, topic.log_config)
+        if rows and rows[0].index == len(topic.partitions):
+            await self.changes.show(Difference(topics_grown=(GrownTopic(topic.topic_id, rows),)))
+            return
+        await self.changes.catch_up()  # With another broker, which has grown it, too.
+        if not rows:
+            self.check_new_partitions(name, total_count)
+
+    # ------------------------------------------------------------------------ called by ``Changes``
+
+    async def show(self, difference: Difference) -> None:
+        """Delete, configure, create and grow topics here: on the disk, then for readers."""
+        for number, topic_id in enumerate(difference.topics_deleted):
+            await _turn_between(number)
+            await self._show_deleted(self.topics_by_id[topic_id])
+        self.configs.show(difference)
+        for number, row in enumerate(difference.topics_created):
+            await _turn_between(number)
+            await self._show_created(row)
+        for number, grown in enumerate(difference.topics_grown):
+            await _turn_between(number)
+            await self._show_grown(self.topics_by_id[grown.topic_id], grown.partitions)
+
+    async def _show_deleted(self, topic: Topic) -> None:
+        self._remove(topic)
+        self._deleted[topic.topic_id] = self._logs.generation
+        for count, (partition, log) in enumerate(topic.partitions_here(), start=1):
+            self._logs.delete(partition.partition_id)
+            self._on_log_removed(log)
+            if count % LOGS_PER_TURN == 0:
+                await asyncio.sleep(0)
+        self._on_topic_deleted(topic)
+        logger.info("topic deleted name=%s", topic.name)
+        self._on_event("topic_deleted", f"Topic:{topic.name}", "")
+
+    async def _show_created(self, row: TopicRow) -> None:
+        topic = self._topic_of(row)
+        await self._make_logs(topic, row.partitions)
+        self._add(topic)
+        count = len(row.partitions)
+        logger.info("topic created name=%s partitions=%d", row.name, count)
+        self._on_event("topic_created", f"Topic:{row.name}", f"{count} partitions")
+
+    async def _show_grown(self, topic: Topic, rows: tuple[PartitionRow, ...]) -> None:
+        grown = Topic(topic.name, topic.topic_id, topic.configs, topic.log_config)
         await self._make_logs(grown, rows)
         for partition in grown.partitions:
             partition.topic = topic
         topic.partitions.extend(grown.partitions)
         self.topics_version += 1
-        logger.info("topic grown name=%s partitions=%d", name, total_count)
-        self._on_event("topic_grown", f"Topic:{name}", f"{total_count} partitions")
+        count = len(topic.partitions)
+        logger.info("topic grown name=%s partitions=%d", topic.name, count)
+        self._on_event("topic_grown", f"Topic:{topic.name}", f"{count} partitions")
+
+    async def shown_in(self, image: MetadataImage) -> MetadataImage:
+        """Return an image with the topics and settings that are shown."""
+        rows = []
+        for topic in self.topics.values():
+            rows.append(_row_of(topic))
+            await next_turn()
+        return replace(
+            image,
+            topics=tuple(rows),
+            broker_configs=dict(self.configs.broker_overrides),
+            group_configs=dict(self.configs.group_overrides),
+        )
 
     # -------------------------------------------------------------------------------------- details
 
@@ -359,6 +409,18 @@ class Catalogue:
         # Another topic's name may stand there: logs taken over from Kafka can hold both.
         if self._collisions.get(key) == topic.name:
             del self._collisions[key]
+
+
+async def _turn_between(number: int) -> None:
+    """Let the loop do what else there is, but before the first topic: it may be the only one."""
+    if number:
+        await next_turn()
+
+
+def _row_of(topic: Topic) -> TopicRow:
+    """Return how a topic is stored."""
+    rows = tuple(PartitionRow(each.partition_id, each.index) for each in topic.partitions)
+    return TopicRow(topic.topic_id, topic.name, rows, topic.configs)
 
 
 def new_topic_id() -> bytes:

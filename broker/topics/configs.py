@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
@@ -13,6 +13,7 @@ from barnabas.broker.config.topic_values import check_topic_configs, log_config
 from barnabas.broker.config.types import ConfigError, UpdateMode, Value
 from barnabas.broker.topics.topic import Configs, Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.storage.metastore.difference import ConfiguredTopic, Difference
 
 if TYPE_CHECKING:
     from barnabas.broker.topics.changes import Changes
@@ -29,7 +30,11 @@ CLUSTER_ENTITY: Final = ""
 
 
 class DynamicConfigs:
-    """The settings in force; a change is in the MetaStore first, then here."""
+    """The settings in force; a change is in the MetaStore first, then here.
+
+    The catalogue is the part of ``Changes`` that has this show a difference: between the topics
+    that go, and those that come.
+    """
 
     def __init__(
         self,
@@ -37,14 +42,16 @@ class DynamicConfigs:
         changes: Changes,
         config: BrokerConfig,
         topics: Mapping[str, Topic],
+        topics_by_id: Mapping[bytes, Topic],
         on_changed: Callable[[BrokerConfig], None],
         check: ConfigCheck,
         on_altered: Callable[[str, str], None] = lambda _resource, _keys: None,
     ) -> None:
         """``config`` is the configuration as it was loaded; ``broker_config`` is the one in force.
 
-        ``topics`` are those of the catalogue, by name. ``check`` raises ConfigError for what could
-        not be used; it is also told whether nothing but that is wanted once more which holds.
+        ``topics`` and ``topics_by_id`` are those of the catalogue. ``check`` raises ConfigError for
+        what could not be used; it is also told whether nothing but that is wanted once more which
+        holds.
         ``on_altered`` is told of what the settings were changed, and which they are.
         """
         self._on_altered = on_altered
@@ -55,6 +62,7 @@ class DynamicConfigs:
         self._changes = changes
         self._loaded_config = config
         self._topics = topics
+        self._topics_by_id = topics_by_id
         self._on_changed = on_changed
         self._check = check
 
@@ -88,10 +96,8 @@ class DynamicConfigs:
         if configs == topic.configs:
             return
         self._metastore.set_topic_configs(topic.topic_id, configs)
-        changed = _changed(topic.configs, configs)
-        topic.configs = configs
-        self._configure(topic)
-        self._on_altered(f"Topic:{name}", changed)
+        configured = ConfiguredTopic(topic.topic_id, configs)
+        await self._changes.show(Difference(topics_configured=(configured,)))
 
     def checked_broker_configs(self, entity: str, change: ConfigsChange) -> Configs:
         """Return what dynamic settings of a node ("" = all nodes) would be; raises KafkaError."""
@@ -106,12 +112,7 @@ class DynamicConfigs:
     async def _alter_broker_configs(self, entity: str, change: ConfigsChange) -> None:
         configs = self.checked_broker_configs(entity, change)
         self._metastore.set_broker_configs(entity, configs)
-        changed = _changed(self.broker_overrides.get(entity, {}), configs)
-        self.broker_overrides[entity] = configs
-        self._use_broker_config(self._merged_config(self.broker_overrides))
-        for topic in self._topics.values():
-            self._configure(topic)
-        self._on_altered(f"Broker:{entity or 'all'}", changed)
+        await self._changes.show(Difference(broker_configs={entity: configs}))
 
     def group_value(self, group_id: str, name: str) -> Value:
         """Return the value in force of one key of a group, whether or not it has settings."""
@@ -139,12 +140,46 @@ class DynamicConfigs:
     async def _alter_group_configs(self, group_id: str, change: ConfigsChange) -> None:
         configs = self.checked_group_configs(group_id, change)
         self._metastore.set_group_configs(group_id, configs)
-        changed = _changed(self.group_overrides.get(group_id, {}), configs)
-        self._on_altered(f"Group:{group_id}", changed)
-        if configs:
-            self.group_overrides[group_id] = configs
+        await self._changes.show(Difference(group_configs={group_id: configs}))
+
+    # ------------------------------------------------------------------------- showing a difference
+
+    def show(self, difference: Difference) -> None:
+        """Put settings in force; raises ConfigError for some that this broker cannot honour."""
+        topics = [
+            (self._topics_by_id[each.topic_id], each.configs)
+            for each in difference.topics_configured
+        ]
+        altered = [
+            (f"Topic:{topic.name}", _changed(topic.configs, configs)) for topic, configs in topics
+        ]
+        for topic, configs in topics:
+            topic.configs = configs
+        if difference.broker_configs:
+            altered += self._show_broker_configs(difference.broker_configs)
+            self._configure(self._topics.values())
         else:
-            self.group_overrides.pop(group_id, None)
+            self._configure(topic for topic, _ in topics)
+        for group_id, configs in difference.group_configs.items():
+            before = self.group_overrides.get(group_id, {})
+            altered.append((f"Group:{group_id}", _changed(before, configs)))
+            if configs:
+                self.group_overrides[group_id] = configs
+            else:
+                self.group_overrides.pop(group_id, None)
+        for resource, changed in altered:
+            self._on_altered(resource, changed)
+
+    def _show_broker_configs(self, configs: Mapping[str, Configs]) -> list[tuple[str, str]]:
+        altered = [
+            (f"Broker:{entity or 'all'}", _changed(self.broker_overrides.get(entity, {}), each))
+            for entity, each in configs.items()
+        ]
+        self.broker_overrides |= configs
+        self._use_broker_config(self._merged_config(self.broker_overrides))
+        return altered
+
+    # ------------------------------------------------------------------------------------- details
 
     def _check_broker_overrides(self, entity: str, configs: Configs) -> None:
         """Raise KafkaError unless a running broker can honour these settings and its topics too."""
@@ -190,13 +225,14 @@ class DynamicConfigs:
         self.broker_config = config
         self._on_changed(config)
 
-    def _configure(self, topic: Topic) -> None:
-        """Bring a topic's logs up to date with its settings and the broker's."""
-        settings = log_config(topic.configs, self.broker_config)
-        if settings != topic.log_config:
-            topic.log_config = settings
-            for _, log in topic.partitions_here():
-                log.configure(settings)
+    def _configure(self, topics: Iterable[Topic]) -> None:
+        """Bring the logs of topics up to date with their settings and the broker's."""
+        for topic in topics:
+            settings = log_config(topic.configs, self.broker_config)
+            if settings != topic.log_config:
+                topic.log_config = settings
+                for _, log in topic.partitions_here():
+                    log.configure(settings)
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> str:

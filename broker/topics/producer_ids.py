@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+from barnabas.storage.metastore.difference import Difference
 
 if TYPE_CHECKING:
     from barnabas.broker.topics.changes import Changes
@@ -24,16 +27,20 @@ class ProducerIds:
         self._changes = changes
         self._ids: deque[int] = deque()
         self._end = 0
-        """No id from this one on was given away."""
+        """No id from this one on was given away, nor can one be by another broker."""
         self._is_coming = False
+        changes.join(self)
 
     def load(self, image: MetadataImage) -> None:
         """Take over which ids earlier starts may have given away."""
         self._end = image.next_producer_id
 
     def was_given(self, producer_id: int) -> bool:
-        """Whether an id was given away, by this start or, perhaps, by one before it."""
-        return producer_id < (self._ids[0] if self._ids else self._end)
+        """Whether an id was given away: by this start or, perhaps, by an earlier or another one."""
+        if not self._ids or producer_id < self._ids[0]:
+            return producer_id < self._end
+        # Blocks of others may lie between and behind those of this broker.
+        return producer_id < self._end and producer_id not in self._ids
 
     async def next(self) -> int:
         """Return a producer id that was never returned before (S10); raises KafkaError."""
@@ -71,5 +78,16 @@ class ProducerIds:
         """Make the next block durable before one id of it is given away."""
         if len(self._ids) < LOW:
             block = self._metastore.allocate_producer_ids()
+            await self._changes.show(Difference(next_producer_id=block.stop))
             self._ids.extend(block)
-            self._end = block.stop
+
+    # ----------------------------------------------------------------------- called by ``Changes``
+
+    async def show(self, difference: Difference) -> None:
+        """Take note of ids that are given away, be it here."""
+        if difference.next_producer_id is not None:
+            self._end = difference.next_producer_id
+
+    async def shown_in(self, image: MetadataImage) -> MetadataImage:
+        """Return an image with the first id that nobody was given yet."""
+        return replace(image, next_producer_id=self._end)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.security.quota_limits import entity_of, entity_text
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.storage.metastore.difference import Difference
+from barnabas.storage.metastore.interface import QuotaRow
 
 if TYPE_CHECKING:
     from barnabas.broker.security.quota_limits import QuotaLimits
     from barnabas.broker.security.quotas import Change, Quotas
     from barnabas.broker.topics.changes import Changes
-    from barnabas.storage.metastore.interface import MetaStore
+    from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 
 ENTITIES_MAX: Final = 10_000
 """Entities with limits that there may be: they are in memory."""
@@ -24,6 +28,7 @@ class QuotaRules:
         self._quotas = quotas
         self._metastore = metastore
         self._changes = changes
+        changes.join(self)
 
     @property
     def limits(self) -> QuotaLimits:
@@ -44,6 +49,38 @@ class QuotaRules:
                     ErrorCode.POLICY_VIOLATION,
                     f"No more than {ENTITIES_MAX} entities can have quotas.",
                 )
-            self._quotas.change(self._metastore, wanted)
+            values = [
+                QuotaRow(entity_text(named), key, value)
+                for named, key, value in wanted
+                if value is not None
+            ]
+            removed = [(entity_text(named), key) for named, key, value in wanted if value is None]
+            self._metastore.change_quotas(values, removed)
+            await self._changes.show(
+                Difference(quotas_removed=tuple(removed), quotas_set=tuple(values))
+            )
 
         await self._changes.run(change)
+
+    # ----------------------------------------------------------------------- called by ``Changes``
+
+    async def show(self, difference: Difference) -> None:
+        """Hold what clients use against other limits from now on."""
+        if not difference.quotas_removed and not difference.quotas_set:
+            return
+        removed: list[Change] = [
+            (entity_of(text), key, None) for text, key in difference.quotas_removed
+        ]
+        values = [(entity_of(row.entity), row.key, row.value) for row in difference.quotas_set]
+        self._quotas.change([*removed, *values])
+
+    async def shown_in(self, image: MetadataImage) -> MetadataImage:
+        """Return an image with the limits that count."""
+        return replace(
+            image,
+            quotas=tuple(
+                QuotaRow(entity_text(named), key, value)
+                for named, values in self.limits.items()
+                for key, value in values.items()
+            ),
+        )

@@ -122,6 +122,8 @@ class MetadataImage:
     quotas: tuple[QuotaRow, ...] = ()
     next_producer_id: int = 0
     """No producer id from this one on was given away."""
+    version: int = field(default=0, compare=False)
+    """Grows with every commit that changes something of this; other commits may raise it, too."""
 
 
 class MetaStore(Protocol):
@@ -130,6 +132,13 @@ class MetaStore(Protocol):
     @property
     def identity(self) -> Identity:
         """Return who this node is; fixed when the store was made."""
+
+    @property
+    def version(self) -> int:
+        """Return a version no older than the newest commit made through this object.
+
+        With no other store over the same metadata, it is that of the image.
+        """
 
     @property
     def boot_epoch(self) -> int:
@@ -174,7 +183,7 @@ class MetaStore(Protocol):
         """Replace all settings of a consumer group, which need not exist."""
 
     def change_acls(self, added: Sequence[AclRow], removed: Sequence[AclRow]) -> None:
-        """Add ACLs that are not there, and remove some that are."""
+        """Add ACLs, and remove others; what is there, or not there, stays so."""
 
     def change_scram_credentials(
         self, upserted: Sequence[ScramRow], deleted: Sequence[tuple[str, str]]

@@ -130,6 +130,8 @@ class _Connection(sqlite3.Connection):
     """A connection that knows its file, for messages, and what is counted beside it."""
 
     path = ""
+    version = 0
+    """How many commits there are: the version of what they have led to."""
     count: CommitCount | None = None
     digest: ContentDigest | None = None
 
@@ -184,6 +186,7 @@ class SqliteMetaStore:
                 identity = _read_or_create_identity(connection, node_id, new_cluster_id)
                 for statement in LATER_TABLES.split(";"):
                     connection.execute(statement)
+                connection.version = _commits(connection)
                 digest = ContentDigest(connection)
                 damaged = digest.compare()
                 if damaged:
@@ -206,6 +209,11 @@ class SqliteMetaStore:
     def identity(self) -> Identity:
         """Return who this node is."""
         return self._identity
+
+    @property
+    def version(self) -> int:
+        """Return the number of commits, with the newest through this object among them."""
+        return self._connection.version
 
     @property
     def boot_epoch(self) -> int:
@@ -286,6 +294,7 @@ class SqliteMetaStore:
                 next_producer_id=_scalar(
                     connection.execute("SELECT next_producer_id FROM cluster")
                 ),
+                version=_commits(connection),
             )
 
     def create_topic(
@@ -363,7 +372,8 @@ class SqliteMetaStore:
                 list(map(astuple, removed)),
             )
             connection.executemany(
-                "INSERT INTO acls VALUES (?, ?, ?, ?, ?, ?, ?)", list(map(astuple, added))
+                "INSERT INTO acls VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                list(map(astuple, added)),
             )
 
     def change_scram_credentials(
@@ -439,17 +449,24 @@ def _transaction(connection: _Connection, *, counts: bool = True) -> Iterator[sq
             yield connection
             if counts:
                 connection.execute("UPDATE commits SET number = number + 1")
-                number = _scalar(connection.execute("SELECT number FROM commits"))
+                number = _commits(connection)
                 if connection.digest is not None:
                     connection.digest.commit()
             connection.execute("COMMIT")
-            if counts and connection.count is not None:
-                connection.count.advance(number)
+            if counts:
+                connection.version = number
+                if connection.count is not None:
+                    connection.count.advance(number)
         except BaseException:
             # SQLite itself has rolled back after some errors (a full disk is one).
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def _commits(connection: sqlite3.Connection) -> int:
+    """Return how many commits were made."""
+    return _scalar(connection.execute("SELECT number FROM commits"))
 
 
 def _scalar(cursor: sqlite3.Cursor) -> int:
@@ -466,7 +483,7 @@ def _refuse_lost_commits(connection: _Connection, count: CommitCount) -> None:
     known = connection.execute(
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'commits'"
     ).fetchone()
-    found = _scalar(connection.execute("SELECT number FROM commits")) if known else 0
+    found = _commits(connection) if known else 0
     if found < count.number:
         raise MetaStoreError(
             f"metadata store {connection.path}: {count.number} commits were made, {found} are "

@@ -19,6 +19,7 @@ from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.security.access import OPEN, Generation
+from barnabas.broker.security.authorizer import Authorizer
 from barnabas.broker.security.quotas import Quotas
 from barnabas.broker.security.scram_users import ScramUsers
 from barnabas.broker.topics.access_rules import AccessRules
@@ -62,6 +63,7 @@ class Administration:
         config: BrokerConfig | None = None,
         engine: InlineEngine | None = None,
         view: ClusterView | None = None,
+        authorizer: Authorizer | None = None,
     ) -> None:
         self.file_system = file_system or SimulatedFileSystem()
         self.metastore = metastore or SqliteMetaStore.open(
@@ -90,7 +92,8 @@ class Administration:
             on_log_removed=self.removed_logs.append,
             on_fatal=self.fatal.append,
         )
-        specs = self.catalogue.load(self.metastore.load())
+        image = self.metastore.load()
+        specs = self.catalogue.load(image)
         self.report = open_store(
             self.logs,
             specs,
@@ -104,7 +107,18 @@ class Administration:
         self.step()
         self.users = ScramUsers()
         self.ended_sessions: list[Any] = []
-        self.users.load(self.metastore.load().scram_credentials)
+        self.users.load(image.scram_credentials)
+        self.quotas = Quotas(SystemClock(), Generation())
+        self.quotas.load(image.quotas)
+        if authorizer is not None:
+            authorizer.load(image.acls)
+        self.authorizer = authorizer
+        changes = self.catalogue.changes
+        self.access_rules = AccessRules(authorizer, self.metastore, changes)
+        self.quota_rules = QuotaRules(self.quotas, self.metastore, changes)
+        self.user_credentials = UserCredentials(
+            self.users, self.metastore, changes, self.ended_sessions.append
+        )
         self.routes = ROUTES.copy()
         self.routes.bind(
             defaultdict(
@@ -119,16 +133,12 @@ class Administration:
                 identity=self.metastore.identity,
                 logs=self.logs,
                 routes=self.routes,
-                quota_rules=QuotaRules(
-                    Quotas(SystemClock(), Generation()), self.metastore, self.catalogue.changes
-                ),
-                access_rules=AccessRules(None, self.metastore, self.catalogue.changes),
+                quota_rules=self.quota_rules,
+                access_rules=self.access_rules,
                 sockets=SimpleNamespace(
                     close_sessions=lambda ended, _asker: self.ended_sessions.append(ended)
                 ),
-                user_credentials=UserCredentials(
-                    self.users, self.metastore, self.catalogue.changes
-                ),
+                user_credentials=self.user_credentials,
             )
         )
 

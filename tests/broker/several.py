@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 from barnabas.broker.cluster.view import Leader, Node
+from barnabas.storage.metastore.interface import Identity
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.testing import Broker
 
@@ -55,13 +58,51 @@ class ScriptedView:
         self.version += 1
 
 
+class DividedView(ScriptedView):
+    """Brokers 1 and 2: 1 leads the partitions with an odd id, 2 the others."""
+
+    def leader_of(self, partition_id: int) -> Leader:
+        self.leaders.setdefault(partition_id, 2 - partition_id % 2)
+        return super().leader_of(partition_id)
+
+
+class SharedMetaStore:
+    """A store as one of several brokers has it, each in a thread and under a node id of its own."""
+
+    def __init__(self, store: SqliteMetaStore, node_id: int, lock: threading.Lock) -> None:
+        self.identity = Identity(store.identity.cluster_id, node_id)
+        self._store = store
+        self._lock = lock
+
+    def __getattr__(self, name: str) -> Any:
+        with self._lock:
+            attribute = getattr(self._store, name)
+        if not callable(attribute):
+            return attribute
+
+        def locked(*arguments: Any) -> Any:
+            with self._lock:
+                return attribute(*arguments)
+
+        return locked
+
+    def close(self) -> None:
+        """Leave it open for the others."""
+
+
 class BrokerWithView(Broker):
     """A broker that goes by a view, and finds its topics in the MetaStore when it starts."""
 
-    def __init__(self, view: ScriptedView, topics: dict[str, int], **config: str) -> None:
+    def __init__(
+        self,
+        view: ScriptedView,
+        topics: dict[str, int],
+        metastore: SharedMetaStore | None = None,
+        **config: str,
+    ) -> None:
         super().__init__(config={"node.id": str(view.node_id), **config})
         self.view = view
-        self._metastore = SqliteMetaStore.open(
+        self._metastore = metastore or SqliteMetaStore.open(
             MEMORY, node_id=view.node_id, new_cluster_id=CLUSTER_ID
         )
         for number, (name, partitions) in enumerate(topics.items(), start=1):
@@ -71,6 +112,18 @@ class BrokerWithView(Broker):
         server = super()._new_server(view or self.view)
         self.view.own_epoch = lambda: server.logs.leader_epoch
         return server
+
+    def follow(self) -> None:
+        """Show what the MetaStore holds now."""
+
+        async def follow() -> None:
+            await self.server.catalogue.changes.follow(self.server.metastore.load())
+
+        self.do(follow)
+
+    def do(self, work):
+        """Await something on the broker's loop; return its result."""
+        return self._do(work()).result
 
     def log(self, topic: str, index: int):
         """The log of a partition, None where another broker leads it."""
@@ -97,6 +150,28 @@ def pair(topics: dict[str, int], **config: str) -> Iterator[tuple[BrokerWithView
             view = ScriptedView(node_id, [node(node_id)], leaders, FIRST_EPOCH)
             brokers.append(stack.enter_context(BrokerWithView(view, topics, **config)))
         nodes = [node(each.view.node_id, (LISTENER, *each.address)) for each in brokers]
+        for broker in brokers:
+            broker.call(lambda view=broker.view: view.in_service(*nodes))
+        yield brokers[0], brokers[1]
+
+
+@contextlib.contextmanager
+def sharing_pair(**config: str) -> Iterator[tuple[BrokerWithView, BrokerWithView]]:
+    """Brokers 1 and 2 over one MetaStore: what one changes the other shows once it follows."""
+    store = SqliteMetaStore.open(MEMORY, node_id=0, new_cluster_id=CLUSTER_ID)
+    lock = threading.Lock()
+    brokers = []
+    with contextlib.closing(store), contextlib.ExitStack() as stack:
+        for node_id in (1, 2):
+            view = DividedView(node_id, [node(node_id)])
+            shared = SharedMetaStore(store, node_id, lock)
+            broker = BrokerWithView(view, {}, shared, **config)
+            brokers.append(stack.enter_context(broker))
+        # SASL has a listener of another name.
+        nodes = [
+            node(each.view.node_id, (each.server.listeners[0].name, *each.address))
+            for each in brokers
+        ]
         for broker in brokers:
             broker.call(lambda view=broker.view: view.in_service(*nodes))
         yield brokers[0], brokers[1]

@@ -160,6 +160,21 @@ async def test_a_metastore_that_failed_is_the_end_d9(administration, monkeypatch
     assert administration.catalogue.topics == {}
 
 
+async def test_what_is_committed_and_cannot_be_shown_is_the_end_d9(administration, monkeypatch):
+    error = RuntimeError("no log")
+
+    def broken(*_arguments):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(administration.logs, "create", broken)
+        with pytest.raises(RuntimeError):
+            await administration.catalogue.create_topic("a", 1, {})
+    assert administration.fatal == [error]
+    assert administration.catalogue.topics == {}
+    administration.fatal.clear()
+
+
 async def test_topics_are_there_after_a_restart():
     first = Administration()
     a = await first.catalogue.create_topic("a", 2, {"retention.ms": "5"})

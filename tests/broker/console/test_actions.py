@@ -290,9 +290,9 @@ def test_what_is_sent_twice_is_written_once():
 def test_who_has_written_too_much_waits(broker):
     both(broker, "POST", path("topics"), {"topic": "limited", "partitions": 1})
     everybody = entity({USER: None})
-    quotas, metastore = broker.server.quotas, broker.server.metastore
+    quotas = broker.server.quotas
     where = path("topics", "limited", "records")
-    broker.call(lambda: quotas.change(metastore, [(everybody, PRODUCER_BYTES, 10.0)]))
+    broker.call(lambda: quotas.change([(everybody, PRODUCER_BYTES, 10.0)]))
     try:
         assert send(broker, "POST", where, {"value": "x" * 5000})[0] == 200
         for query in ("?dry_run=true", ""):
@@ -300,7 +300,7 @@ def test_who_has_written_too_much_waits(broker):
             assert (status, answer["error"]) == (429, "THROTTLING_QUOTA_EXCEEDED")
             assert answer["message"].startswith("producer_byte_rate: more can be written in ")
     finally:
-        broker.call(lambda: quotas.change(metastore, [(everybody, PRODUCER_BYTES, None)]))
+        broker.call(lambda: quotas.change([(everybody, PRODUCER_BYTES, None)]))
     assert send(broker, "POST", where, {"value": "y"})[0] == 200
     assert [value[:1] for value in values_of(broker, "limited")] == ["x", "y"]
 

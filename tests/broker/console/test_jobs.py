@@ -239,7 +239,7 @@ def limited(broker, rate):
     """Let jobs write no more than so many bytes a second; None: as much as they like."""
     everybody = entity({CLIENT_ID: wire.CLIENT_ID})
     server = broker.server
-    broker.call(lambda: server.quotas.change(server.metastore, [(everybody, PRODUCER_BYTES, rate)]))
+    broker.call(lambda: server.quotas.change([(everybody, PRODUCER_BYTES, rate)]))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from barnabas.broker.security.acls import Acl
+from barnabas.broker.security.authorizer import row_of
 from barnabas.broker.security.operations import (
     CLUSTER_NAME,
     WILDCARD,
@@ -59,7 +60,9 @@ class Rights:
         def change() -> None:
             server = self._broker.server
             assert server.authorizer is not None
-            server.authorizer.change(server.metastore, added, removed)
+            new = [acl for acl in added if acl not in server.authorizer.acls]
+            server.metastore.change_acls(list(map(row_of, new)), list(map(row_of, removed)))
+            server.authorizer.change(new, removed)
 
         self._broker.call(change)
 

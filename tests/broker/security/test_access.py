@@ -7,6 +7,8 @@ from barnabas.broker.security.access import OPEN, Access, Generation
 from barnabas.broker.security.acls import Acl, AclFilter
 from barnabas.broker.security.authorizer import Authorizer
 from barnabas.broker.security.operations import Operation, PatternType, Permission, ResourceType
+from barnabas.broker.topics.access_rules import AccessRules
+from barnabas.broker.topics.changes import Changes
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 
 TOPIC = ResourceType.TOPIC
@@ -57,28 +59,34 @@ def test_without_access_control_everything_is_allowed():
     assert OPEN.operations_on(ResourceType.CLUSTER, "kafka-cluster") == 8096
 
 
-def test_a_change_counts_at_once_for_what_was_allowed_and_for_what_was_not(authorizer, store):
+def test_a_change_counts_at_once_for_what_was_allowed_and_for_what_was_not(authorizer):
     access = session(authorizer)
     assert not access.may(READ, TOPIC, "orders")
-    authorizer.change(store, [allow("orders")], [])
+    authorizer.change([allow("orders")], [])
     assert access.may(READ, TOPIC, "orders")
     assert access.may(READ, TOPIC, "orders")
-    authorizer.change(store, [], [allow("orders")])
+    authorizer.change([], [allow("orders")])
     assert not access.may(READ, TOPIC, "orders")
 
 
-def test_what_is_stored_is_what_counts_after_a_restart(authorizer, store, notes):
-    authorizer.change(store, [allow("orders"), allow("orders"), allow("x", WRITE)], [])
-    authorizer.change(store, [allow("orders")], [allow("x", WRITE)])
+async def test_what_is_stored_is_what_counts_after_a_restart(authorizer, store, notes):
+    rules = AccessRules(authorizer, store, Changes(store, pytest.fail))
+    await rules.add([allow("orders"), allow("orders"), allow("x", WRITE)])
+    version = store.version
+    await rules.add([allow("orders")])
+    assert await rules.remove([AclFilter(name="none")], 1) == [[]]
+    assert store.version == version, "nothing was to be done"
+    assert await rules.remove([AclFilter(operation=WRITE)], 1) == [[allow("x", WRITE)]]
+    assert list(authorizer.acls) == [allow("orders")]
     again = Authorizer(Generation(), [], notes, allows_without_acls=False)
     again.load(store.load().acls)
     assert list(again.acls) == [allow("orders")]
     assert again.matching(AclFilter()) == [allow("orders")]
 
 
-def test_only_what_is_allowed_is_remembered_and_not_without_end(authorizer, store, monkeypatch):
+def test_only_what_is_allowed_is_remembered_and_not_without_end(authorizer, monkeypatch):
     monkeypatch.setattr(module, "REMEMBERED_NAMES_MAX", 3)
-    authorizer.change(store, [allow("*")], [])
+    authorizer.change([allow("*")], [])
     access = session(authorizer)
     for number in range(10):
         assert access.may(READ, TOPIC, f"t{number}")
@@ -86,8 +94,8 @@ def test_only_what_is_allowed_is_remembered_and_not_without_end(authorizer, stor
     assert sum(map(len, access._allowed.values())) <= 3
 
 
-def test_super_users_may_do_everything_whatever_is_denied(authorizer, store):
-    authorizer.change(store, [allow("*", Operation.ALL, Permission.DENY, "User:*")], [])
+def test_super_users_may_do_everything_whatever_is_denied(authorizer):
+    authorizer.change([allow("*", Operation.ALL, Permission.DENY, "User:*")], [])
     admin, alice = session(authorizer, "User:admin"), session(authorizer)
     assert admin.may(WRITE, TOPIC, "t")
     assert admin.may_some(WRITE, TOPIC)
@@ -97,18 +105,18 @@ def test_super_users_may_do_everything_whatever_is_denied(authorizer, store):
     assert not session(authorizer, "user:admin").may(WRITE, TOPIC, "t")
 
 
-def test_where_there_is_no_acl_a_setting_decides(notes, store):
+def test_where_there_is_no_acl_a_setting_decides(notes):
     lenient = Authorizer(Generation(), [], notes, allows_without_acls=True)
     access = session(lenient)
     assert access.may(WRITE, TOPIC, "t")
     assert access.may_some(WRITE, TOPIC)
-    lenient.change(store, [allow("t", READ, principal="User:bob")], [])
+    lenient.change([allow("t", READ, principal="User:bob")], [])
     assert not access.may(WRITE, TOPIC, "t")
     assert access.may(WRITE, TOPIC, "u")
 
 
-def test_decisions_are_noted_but_for_what_is_only_left_out(authorizer, store, notes):
-    authorizer.change(store, [allow("orders")], [])
+def test_decisions_are_noted_but_for_what_is_only_left_out(authorizer, notes):
+    authorizer.change([allow("orders")], [])
     access = session(authorizer)
     access.may(READ, TOPIC, "orders")
     access.may(READ, TOPIC, "orders")  # Remembered: noted once.
@@ -122,18 +130,18 @@ def test_decisions_are_noted_but_for_what_is_only_left_out(authorizer, store, no
     assert notes.decisions[1][3] == "not allowed by any ACL"
 
 
-def test_operations_are_bits_kip_430(authorizer, store):
-    authorizer.change(store, [allow("t", READ), allow("t", Operation.ALTER_CONFIGS)], [])
+def test_operations_are_bits_kip_430(authorizer):
+    authorizer.change([allow("t", READ), allow("t", Operation.ALTER_CONFIGS)], [])
     bits = session(authorizer).operations_on(TOPIC, "t")
     wanted = (READ, DESCRIBE, Operation.ALTER_CONFIGS, Operation.DESCRIBE_CONFIGS)
     assert bits == sum(1 << each for each in wanted)
 
 
-def test_a_mark_stands_for_one_client_at_one_time(authorizer, store):
+def test_a_mark_stands_for_one_client_at_one_time(authorizer):
     alice, again = session(authorizer), session(authorizer)
     assert OPEN.mark == module.OPEN_MARK
     assert len({OPEN.mark, alice.mark, again.mark}) == 3
     before = alice.mark
     assert alice.mark == before
-    authorizer.change(store, [allow("t")], [])
+    authorizer.change([allow("t")], [])
     assert alice.mark not in {before, again.mark}

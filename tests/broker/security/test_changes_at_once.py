@@ -539,7 +539,7 @@ class Late:
         submit, server = Groups.submit, broker.server
 
         def submitted(groups, *arguments, **options):
-            server.authorizer.change(server.metastore, [], [acl])
+            server.authorizer.change([], [acl])
             submit(groups, *arguments, **options)
 
         self._patch.setattr(Groups, "submit", submitted)
@@ -594,7 +594,7 @@ def test_a_right_that_a_long_commit_loses_between_its_slices(monkeypatch):
 
         async def next_turn():
             if not turns:
-                server.authorizer.change(server.metastore, [], [READ_TOPICS])
+                server.authorizer.change([], [READ_TOPICS])
             turns.append(1)
 
         monkeypatch.setattr(group_offsets, "next_turn", next_turn)
@@ -625,7 +625,7 @@ def test_a_search_that_takes_long_tells_nothing_that_was_taken_away(monkeypatch)
 
         async def searched(readers, steps):
             found = await search(readers, steps)
-            server.authorizer.change(server.metastore, [], [WRITE_TOPICS])
+            server.authorizer.change([], [WRITE_TOPICS])
             return found
 
         monkeypatch.setattr(DiskReaders, "search", searched)
@@ -641,7 +641,7 @@ def test_topics_are_deleted_as_long_as_that_is_allowed(monkeypatch):
         async def deleted(catalogue, topic_id):
             await delete(catalogue, topic_id)
             if may_delete in server.authorizer.acls:
-                server.authorizer.change(server.metastore, [], [may_delete])
+                server.authorizer.change([], [may_delete])
 
         monkeypatch.setattr(Catalogue, "delete_topic", deleted)
         answer = wire.ask(DELETE_TOPICS, DeleteTopicsRequest(topic_names=names), 5)

@@ -334,8 +334,8 @@ class World:
             server = self._broker.server
             assert server.authorizer is not None
             there = [*server.authorizer.acls]
-            server.authorizer.change(server.metastore, [], there)
-            server.authorizer.change(server.metastore, wanted, [])
+            server.authorizer.change([], there)
+            server.authorizer.change(wanted, [])
 
         self._broker.call(change)
 

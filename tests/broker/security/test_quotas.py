@@ -21,6 +21,8 @@ from barnabas.broker.security.quota_limits import (
 )
 from barnabas.broker.security.quota_rates import Rate, TokenBucket, Windows
 from barnabas.broker.security.quotas import Quotas
+from barnabas.broker.topics.changes import Changes
+from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 
 KEYS = (PRODUCER_BYTES, CONSUMER_BYTES, REQUEST_PERCENTAGE, CONTROLLER_MUTATIONS)
@@ -137,32 +139,32 @@ def quotas(clock):
     return Quotas(clock, Generation())
 
 
-def limited(quotas, store, parts, key=PRODUCER_BYTES, value=100.0):
-    quotas.change(store, [(entity(parts), key, value)])
+def limited(quotas, parts, key=PRODUCER_BYTES, value=100.0):
+    quotas.change([(entity(parts), key, value)])
 
 
-def test_who_has_no_limit_is_not_counted(quotas, store):
+def test_who_has_no_limit_is_not_counted(quotas):
     assert quotas.client_quota("u", "c") is None
-    limited(quotas, store, {USER: "other"})
+    limited(quotas, {USER: "other"})
     assert quotas.client_quota("u", "c") is None
 
 
-def test_connections_of_a_user_share_its_limit(quotas, store):
-    limited(quotas, store, {USER: "u"})
+def test_connections_of_a_user_share_its_limit(quotas):
+    limited(quotas, {USER: "u"})
     one, other = quotas.client_quota("u", "c"), quotas.client_quota("u", "d")
     assert one.produced(1000) == 0
     assert other.produced(500) == pytest.approx(5000)
     assert quotas.client_quota("u", "e").produced(0) == pytest.approx(5000)
 
 
-def test_clients_of_a_default_limit_each_have_their_own(quotas, store):
-    limited(quotas, store, {USER: None})
+def test_clients_of_a_default_limit_each_have_their_own(quotas):
+    limited(quotas, {USER: None})
     assert quotas.client_quota("u", "c").produced(1500) == pytest.approx(5000)
     assert quotas.client_quota("v", "c").produced(500) == 0
 
 
-def test_a_debt_outlasts_its_connection(quotas, store, clock):
-    limited(quotas, store, {USER: "u"})
+def test_a_debt_outlasts_its_connection(quotas, clock):
+    limited(quotas, {USER: "u"})
     quota = quotas.client_quota("u", "c")
     quota.produced(2000)
     del quota
@@ -171,8 +173,8 @@ def test_a_debt_outlasts_its_connection(quotas, store, clock):
     assert quotas.client_quota("u", "c").produced(0) == 0
 
 
-def test_an_answer_beyond_the_limit_is_not_counted(quotas, store):
-    limited(quotas, store, {USER: "u"}, CONSUMER_BYTES)
+def test_an_answer_beyond_the_limit_is_not_counted(quotas):
+    limited(quotas, {USER: "u"}, CONSUMER_BYTES)
     quota = quotas.client_quota("u", "c")
     assert quota.consumed(900) == (True, 0)
     assert quota.consumed(600) == (False, pytest.approx(5000))
@@ -181,8 +183,8 @@ def test_an_answer_beyond_the_limit_is_not_counted(quotas, store):
     assert quota.fetch_bytes_max(500) == 500
 
 
-def test_a_batch_that_never_fits_leaves_after_silence(quotas, store, clock):
-    limited(quotas, store, {USER: "u"}, CONSUMER_BYTES)
+def test_a_batch_that_never_fits_leaves_after_silence(quotas, clock):
+    limited(quotas, {USER: "u"}, CONSUMER_BYTES)
     quota = quotas.client_quota("u", "c")
     assert quota.consumed(1_000_000) == (True, 10_000)
     clock.advance(seconds=10)
@@ -191,8 +193,8 @@ def test_a_batch_that_never_fits_leaves_after_silence(quotas, store, clock):
     assert quota.consumed(1_000_000) == (True, 10_000)
 
 
-def test_time_is_a_share_of_the_loop_and_waits_a_second_at_most(quotas, store):
-    limited(quotas, store, {USER: "u"}, REQUEST_PERCENTAGE, 1.0)
+def test_time_is_a_share_of_the_loop_and_waits_a_second_at_most(quotas):
+    limited(quotas, {USER: "u"}, REQUEST_PERCENTAGE, 1.0)
     quota = quotas.client_quota("u", "c")
     assert quota.used(50_000_000) == 0  # 50 ms: all that ten seconds allow are 100.
     assert quota.used(50_000_000) == 0
@@ -200,8 +202,8 @@ def test_time_is_a_share_of_the_loop_and_waits_a_second_at_most(quotas, store):
     assert quota.produced(1 << 40) == 0
 
 
-def test_changes_are_refused_or_slowed(quotas, store):
-    limited(quotas, store, {USER: "u"}, CONTROLLER_MUTATIONS, 1.0)
+def test_changes_are_refused_or_slowed(quotas):
+    limited(quotas, {USER: "u"}, CONTROLLER_MUTATIONS, 1.0)
     quota = quotas.client_quota("u", "c")
     assert quota.mutated(20, strict=True) == pytest.approx(9000)
     assert quota.mutated(1, strict=True) is None
@@ -209,22 +211,22 @@ def test_changes_are_refused_or_slowed(quotas, store):
     assert quota.mutations_owed_ms() == pytest.approx(10_000)
 
 
-def test_limits_are_stored_and_every_change_is_news(quotas, store, clock):
+async def test_limits_are_stored_and_every_change_is_news(quotas, store, clock):
+    rules = QuotaRules(quotas, store, Changes(store, pytest.fail))
     before = quotas._generation.number
-    limited(quotas, store, {USER: "u", CLIENT_ID: None})
-    limited(quotas, store, {USER: "u"}, CONSUMER_BYTES)
+    await rules.change([(entity({USER: "u", CLIENT_ID: None}), PRODUCER_BYTES, 100.0)])
+    await rules.change([(entity({USER: "u"}), CONSUMER_BYTES, 100.0)])
     assert quotas._generation.number == before + 2
-    limited(quotas, store, {USER: "u"}, CONSUMER_BYTES, None)
+    await rules.change([(entity({USER: "u"}), CONSUMER_BYTES, None)])
     again = Quotas(clock, Generation())
     again.load(store.load().quotas)
-    assert dict(again.limits.items()) == {
-        entity({USER: "u", CLIENT_ID: None}): {PRODUCER_BYTES: 100.0}
-    }
+    left = {entity({USER: "u", CLIENT_ID: None}): {PRODUCER_BYTES: 100.0}}
+    assert dict(again.limits.items()) == dict(quotas.limits.items()) == left
 
 
-def test_counters_are_bounded_and_those_that_count_stay(quotas, store, clock, monkeypatch):
+def test_counters_are_bounded_and_those_that_count_stay(quotas, clock, monkeypatch):
     monkeypatch.setattr(module, "COUNTERS_MAX", 3)
-    limited(quotas, store, {CLIENT_ID: None})
+    limited(quotas, {CLIENT_ID: None})
     for number in range(3):
         quotas.client_quota("u", f"c{number}").produced(2000)
     # There is no room: new ids share one counter, however many they are.

@@ -61,6 +61,47 @@ def test_a_new_store_is_empty_and_knows_who_it_is(store):
     assert store.boot_epoch == 0
 
 
+def test_every_change_makes_a_newer_version(store):
+    versions = [store.load().version]
+    for change in (
+        lambda: store.create_topic("t", topic_id(1), 1, {}),
+        lambda: store.create_partitions(topic_id(1), 2),
+        lambda: store.set_topic_configs(topic_id(1), {"retention.ms": "1"}),
+        lambda: store.delete_topic(topic_id(1)),
+        lambda: store.forget_topic(topic_id(1)),
+        lambda: store.set_broker_configs("", {"log.retention.ms": "1"}),
+        lambda: store.set_group_configs("g", {"a": "b"}),
+        lambda: store.change_acls([AclRow(2, "t", 3, "User:x", "*", 3, 3)], []),
+        lambda: store.change_scram_credentials(
+            [ScramRow("x", "SCRAM-SHA-256", b"s", b"k", b"v", 4096)], []
+        ),
+        lambda: store.change_quotas([QuotaRow("x", "k", 1.0)], []),
+        store.allocate_producer_ids,
+    ):
+        change()
+        assert store.version == store.load().version
+        versions.append(store.version)
+    assert versions == sorted(set(versions))
+
+
+def test_a_refused_change_is_no_version(store):
+    store.create_topic("t", topic_id(1), 1, {})
+    version = store.version
+    with pytest.raises(TopicExists):
+        store.create_topic("t", topic_id(2), 1, {})
+    assert store.version == store.load().version == version
+
+
+def test_versions_go_on_after_a_restart(opener):
+    store = opener()
+    store.create_topic("t", topic_id(1), 1, {})
+    version = store.version
+    store.close()
+    store = opener()
+    assert store.version == store.load().version == version
+    store.close()
+
+
 def test_boot_epoch_only_rises_d6(store):
     assert store.begin_boot() == 1
     assert store.begin_boot() == 2
@@ -316,7 +357,10 @@ def test_acls_come_and_go_one_by_one_and_in_one_commit(opener):
     assert set(store.load().acls) == {READ_ORDERS, WRITE_ORDERS}
     store.close()
     store = opener()
-    store.change_acls([], [READ_ORDERS])
+    store.change_acls([READ_ORDERS], [])
+    assert set(store.load().acls) == {READ_ORDERS, WRITE_ORDERS}, "another broker was quicker"
+    for _ in range(2):
+        store.change_acls([], [READ_ORDERS])
     assert store.load().acls == (WRITE_ORDERS,)
     store.change_acls([READ_ORDERS], [WRITE_ORDERS])
     store.close()

@@ -1,0 +1,266 @@
+"""Two brokers over one MetaStore: one changes something, the other follows, clients notice."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.broker.security.quota_limits import PRODUCER_BYTES, USER, entity
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
+from barnabas.protocol.messages.fetch import FETCH
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from barnabas.testing import allow
+from tests.broker.data_plane import Named, Wire, batch, fetch_request
+from tests.broker.handlers.test_group_offsets import Client
+from tests.broker.security.access_users import AUTHORIZER
+from tests.broker.security.test_scram_logins import SCRAM, connected, delete, set_password
+from tests.broker.several import sharing_pair
+from tests.waiting import wait_until
+
+NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
+LED_BY_1, LED_BY_2 = 0, 1
+"""Partitions of the first topic."""
+
+
+@pytest.fixture
+def brokers():
+    with sharing_pair(**{"offsets.topic.num.partitions": "1"}) as (one, two):
+        yield one, two
+
+
+def created(broker, name="t", partitions=2, **configs) -> Named:
+    broker.create_topic(name, partitions, configs)
+    return Named(name, broker.server.catalogue.topics[name].topic_id)
+
+
+def deleted(broker, name="t") -> None:
+    with Wire(broker.address) as wire:
+        request = DeleteTopicsRequest(topic_names=[name], timeout_ms=1000)
+        (result,) = wire.ask(DELETE_TOPICS, request, 5).responses
+        assert result.error_code == 0
+
+
+def shown_topic(broker, name="t"):
+    """What Metadata says of a topic, but for epochs: here each broker has its own."""
+    with Wire(broker.address) as wire:
+        asked = [MetadataRequestTopic(name=name)]
+        request = MetadataRequest(asked, allow_auto_topic_creation=False)
+        (topic,) = wire.ask(METADATA, request, 12).topics
+    partitions = [
+        (each.error_code, each.partition_index, each.leader_id) for each in topic.partitions
+    ]
+    return topic.error_code, topic.name, topic.topic_id, partitions
+
+
+def logs(broker, name="t"):
+    topic = broker.server.catalogue.topics[name]
+    return [each.index for each, _ in topic.partitions_here()]
+
+
+# ----------------------------------------------------------------------------------------- topics
+
+
+def test_a_topic_is_served_by_both(brokers):
+    one, two = brokers
+    topic = created(one, partitions=4)
+    assert shown_topic(two)[0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    two.follow()
+    assert shown_topic(two) == shown_topic(one)
+    assert (logs(one), logs(two)) == ([0, 2], [1, 3])
+    with Wire(one.address) as first, Wire(two.address) as second:
+        for index in range(4):
+            here, elsewhere = (first, second) if index in logs(one) else (second, first)
+            assert here.produce(topic, batch(b"v"), index).error_code == 0
+            assert elsewhere.produce(topic, batch(b"v"), index).error_code == NOT_LEADER
+
+
+def test_a_topic_grows_at_both(brokers):
+    one, two = brokers
+    topic = created(one)
+    two.follow()
+    one.do(lambda: one.server.catalogue.create_partitions("t", 4))
+    two.follow()
+    assert shown_topic(two) == shown_topic(one)
+    assert (logs(one), logs(two)) == ([0, 2], [1, 3])
+    with Wire(two.address) as wire:
+        assert wire.produce(topic, batch(b"v"), 3).error_code == 0
+
+
+def test_settings_are_in_force_at_both(brokers):
+    one, two = brokers
+    created(one)
+    two.follow()
+    configs = one.server.catalogue.configs
+    one.do(lambda: configs.alter_topic_configs("t", lambda _old: {"retention.ms": "5000"}))
+    one.do(lambda: configs.alter_broker_configs("", lambda _old: {"log.segment.bytes": "2000000"}))
+    one.do(lambda: configs.alter_broker_configs("1", lambda _old: {"log.retention.ms": "7"}))
+    session = {"consumer.session.timeout.ms": "50000"}
+    one.do(lambda: configs.alter_group_configs("g", lambda _old: session))
+    two.follow()
+    for broker, index in ((one, LED_BY_1), (two, LED_BY_2)):
+        in_force = broker.log("t", index).config
+        assert (in_force.retention_ms, in_force.segment_bytes) == (5000, 2_000_000)
+        assert broker.server.groups.consumer_times("g").session_timeout_ms == 50_000
+    assert one.server.config.log_retention_ms == 7
+    assert two.server.config.log_retention_ms != 7, "it is not broker 1"
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [(12, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), (13, ErrorCode.UNKNOWN_TOPIC_ID)],
+)
+def test_a_fetch_of_a_deleted_topic_is_woken(brokers, version, code):
+    one, two = brokers
+    topic = created(one)
+    two.follow()
+    with Wire(two.address) as wire:
+        request = fetch_request(version, (topic, (LED_BY_2, 0)), max_wait_ms=2_000_000)
+        wire.send(FETCH, request, version)
+        wait_until(lambda: two.call(lambda: len(two.server.fetch_waits)) == 1)
+        deleted(one)
+        two.follow()
+        (partition,) = wire.receive().responses[0].partitions
+        assert partition.error_code == code
+    assert two.server.catalogue.topics == {}
+    assert two.server.logs.logs == {}
+
+
+def test_a_topic_made_again_is_empty(brokers):
+    one, two = brokers
+    topic = created(one)
+    two.follow()
+    with Wire(two.address) as wire:
+        assert wire.produce(topic, batch(b"old"), LED_BY_2).error_code == 0
+        deleted(one)
+        again = created(one)
+        two.follow()
+        assert again.id != topic.id
+        assert shown_topic(two) == shown_topic(one)
+        assert wire.list_offset("t", -1, LED_BY_2)[2] == 0
+
+
+def test_offsets_of_a_deleted_topic_are_dropped(brokers):
+    one, two = brokers
+    created(one, partitions=1)
+    two.follow()
+    two.port = two.address[1]
+    with Client(two) as client:
+        client.find_coordinator()  # Makes the topic: its partition has an even id.
+        two.create_topic("kept", 1)
+        assert client.commit("g", {("t", 0): 5, ("kept", 0): 6}) == {ErrorCode.NONE}
+        deleted(one)
+        two.follow()
+        # Asked of the coordinator: those of a topic that is not there are not told in any case.
+        offsets = two.call(lambda: two.server.groups.machine_of("g").offsets)
+        wait_until(lambda: two.call(lambda: offsets.count("g")) == 1)
+        assert client.fetch("g") == {("kept", 0): 6}
+
+
+def test_both_change_something_at_once(brokers):
+    """What each has shown by itself stays, whoever has committed first."""
+    one, two = brokers
+    created(one, "first")
+    created(two, "second")
+    created(one, "third")
+    for broker in brokers:
+        broker.follow()
+    for name in ("first", "second", "third"):
+        assert shown_topic(one, name) == shown_topic(two, name)
+        assert shown_topic(one, name)[0] == 0
+
+
+def refused(broker, work) -> ErrorCode:
+    with pytest.raises(KafkaError) as caught:
+        broker.do(work)
+    return caught.value.code
+
+
+def test_another_broker_was_quicker(brokers):
+    """What it did is not shown here yet; it is no reason to end."""
+    one, two = brokers
+    catalogue = two.server.catalogue
+    topic = created(one)
+    exists = ErrorCode.TOPIC_ALREADY_EXISTS
+    assert refused(two, lambda: catalogue.create_topic("t", 1, {})) == exists
+    two.follow()
+    deleted(one)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    retention = {"retention.ms": "5"}
+    assert refused(two, lambda: catalogue.delete_topic(topic.id)) == unknown
+    assert refused(two, lambda: catalogue.create_partitions("t", 3)) == unknown
+    altered = refused(two, lambda: catalogue.configs.alter_topic_configs("t", lambda _: retention))
+    assert altered == unknown
+    two.follow()
+    assert catalogue.topics == {}
+
+
+def test_both_grow_a_topic(brokers):
+    one, two = brokers
+    created(one)
+    two.follow()
+    one.do(lambda: one.server.catalogue.create_partitions("t", 4))
+    two.do(lambda: two.server.catalogue.create_partitions("t", 6))
+    assert len(shown_topic(two)[3]) == 6
+    more = lambda: one.server.catalogue.create_partitions("t", 5)  # noqa: E731  short
+    assert refused(one, more) == ErrorCode.INVALID_PARTITIONS
+    assert shown_topic(one) == shown_topic(two)
+    assert (logs(one), logs(two)) == ([0, 2, 4], [1, 3, 5])
+
+
+# --------------------------------------------------------------------------------------- security
+
+
+def test_a_session_ends_whose_password_another_broker_has_changed():
+    with (
+        sharing_pair(**SCRAM) as (one, two),
+        connected(one) as asker,
+        connected(two) as alice,
+        connected(two, "bob", "b") as bob,
+    ):
+        assert set_password(asker, "alice", "new") == 0
+        assert alice.ask(METADATA, 12, MetadataRequest()).cluster_id, "it is not known yet"
+        two.follow()
+        assert alice.is_closed
+        assert bob.ask(METADATA, 12, MetadataRequest()).cluster_id
+        with connected(two, "alice", "new") as again:
+            assert again.ask(METADATA, 12, MetadataRequest()).cluster_id
+        with connected(one, "alice", "new") as asker_again:
+            assert delete(asker_again, "bob") == 0
+        two.follow()
+        assert bob.is_closed
+
+
+def test_an_acl_that_another_broker_has_taken_away_counts_no_more():
+    rule = allow("ANONYMOUS", "WRITE", topic="t")
+    with sharing_pair(**{"authorizer.class.name": AUTHORIZER}) as (one, two):
+        topic = created(one)
+        two.follow()
+        with Wire(two.address) as wire:
+            denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            assert wire.produce(topic, batch(b"v"), LED_BY_2).error_code == denied
+            one.add_acls(rule)
+            two.add_acls(rule)  # Another one had the same idea.
+            two.follow()
+            for _ in range(4):
+                assert wire.produce(topic, batch(b"v"), LED_BY_2).error_code == 0
+            one.remove_acls(rule)
+            two.follow()
+            assert wire.produce(topic, batch(b"v"), LED_BY_2).error_code == denied
+        assert two.log("t", LED_BY_2).next_offset == 4
+
+
+def test_a_quota_that_another_broker_has_set(brokers):
+    one, two = brokers
+    limit = (entity({USER: "u"}), PRODUCER_BYTES)
+
+    def may_write(broker):
+        quota = broker.call(lambda: broker.server.quotas.client_quota("u", "c"))
+        return quota is None or broker.call(lambda: quota.produced(100_000)) == 0
+
+    one.do(lambda: one.server.quota_rules.change([(*limit, 10.0)]))
+    assert may_write(two)
+    two.follow()
+    assert not may_write(two)
+    one.do(lambda: one.server.quota_rules.change([(*limit, None)]))
+    two.follow()
+    assert may_write(two)
