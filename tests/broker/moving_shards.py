@@ -7,9 +7,10 @@ on when a test says so.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -51,6 +52,7 @@ from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupReq
 from barnabas.protocol.records import iterate_batches, read_header
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.transaction_marker import TransactionMarker
 from tests.coordinator.groups.classic_run import SUBSCRIPTION
 from tests.crash.transaction_life import CONFIG, PARTITIONS, TOPIC, Life, batches_of, new_metastore
 
@@ -111,12 +113,15 @@ class MovingLife(Life):
         }
         self.producers: dict[str, tuple[int, int]] = dict.fromkeys(IDS, (-1, -1))
         self.numbers = 0
+        self.sent: Counter[str] = Counter()
+        """Markers by transactional id."""
         asyncio.run(self._make_topics())
 
     async def _make_topics(self) -> None:
         self.open()
         host: Any = self.transactions._host
         host.loop.call_soon = lambda call, *given: self.later.append(lambda: call(*given))
+        self.markers.write = partial(self._sends, self.markers.write)  # type: ignore[method-assign]
         await self.catalogue.create_topic(TOPIC, PARTITIONS[TOPIC], {})
         await self.groups.ensure()
         await self.transactions.ensure()
@@ -124,6 +129,17 @@ class MovingLife(Life):
         self.settle()
         assert self.groups.is_coordinator()
         assert self.transactions.is_coordinator()
+
+    def _sends(self, write: Callable[..., ErrorCode], *asked: Any) -> ErrorCode:
+        """Write a marker: as the coordinator of its transaction, in that one's epoch (R6)."""
+        error = write(*asked)
+        marker: TransactionMarker = asked[-1]
+        key = self.transactions._producer_ids[marker.producer_id]
+        shard = self.transactions.log.shard_of(key)
+        assert shard.is_loaded
+        assert marker.coordinator_epoch == shard.log.leader_epoch
+        self.sent[key] += not error
+        return error
 
     def _spawn(self, coroutine: Any, name: str) -> None:
         del name
