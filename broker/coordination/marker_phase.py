@@ -130,6 +130,8 @@ class MarkerPhase:
         marked = []
         for partition in owed[:MARKERS_PER_TURN]:
             error = self._write_one(partition, marker)
+            if shard.is_gone:
+                return  # On the marker's way it was found out that the topic is deleted.
             if error:
                 refused = f"{partition.topic}-{partition.partition}: {error.name}"
                 counts.markers_delayed += 1
@@ -183,7 +185,7 @@ class MarkerPhase:
             self._host.flush_answers()
 
     def _try_again(self, shard: Shard[TransactionShard], key: str, reason: str) -> None:
-        if self._closed or shard.is_gone:
+        if self._closed:
             return
         retry = self._retries.setdefault(key, _Retry(shard))
         if retry.timer is not None:

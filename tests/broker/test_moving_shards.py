@@ -216,6 +216,25 @@ def test_markers_of_later_turns_are_not_written_once_the_partition_is_lost(
     life.check()
 
 
+@pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER])
+def test_a_marker_whose_writing_loses_the_partition_is_the_last(life, error):
+    key = IDS[0]
+    written = []
+
+    def write(*place: object) -> ErrorCode:
+        written.append(place[:2])
+        life.lose(TRANSACTION_STATE, index_of(key))
+        return error
+
+    life.markers.write = write
+    life.add(key, 0, 1)
+    ended = life.end_transaction(key, commit=True)
+    life.come_to_rest()
+    assert ended.answer.error == ErrorCode.NONE
+    assert written == [(TOPIC, 0)]
+    life.check()
+
+
 def test_a_marker_has_the_epoch_of_its_coordinators_log(life):
     key, other = IDS
     log = life.log(TRANSACTION_STATE, index_of(key))
