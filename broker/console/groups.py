@@ -210,8 +210,8 @@ def machine_of(request: ConsoleRequest) -> GroupShard | None:
 
 
 def machine_that_knows(groups: Groups, group_id: str) -> GroupShard | None:
-    """Return the machine of a group; None where there is no such group."""
-    if not groups.is_coordinator():
+    """Return the machine of a group; None where there is no such group, or not here."""
+    if groups.refusal(group_id):
         return None
     machine = groups.machine_of(group_id)
     is_there = group_id in machine.groups or machine.offsets.knows(group_id)

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Generic
 
-from barnabas.broker.coordination.shard import MachineT
+from barnabas.broker.coordination.shard import MachineT, Shard
 from barnabas.broker.coordination.timers import Timers
 from barnabas.coordinator.decision import Cancel, Decision, Effect, Schedule, Timer
-from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.coordination.coordinator_log import CoordinatorLog
@@ -52,7 +52,9 @@ class AppendedRunner(Generic[MachineT]):
 
     def run(self, key: str, command: Any) -> Decision:  # noqa: ANN401
         """Decide, append and apply; raises KafkaError, and then nothing has changed."""
-        shard = self._log.shard_of(key)
+        shard = self._log.shard_here(key)
+        if shard is None:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
         decision, appended = self._log.decide(shard, key, command)
         try:
             if appended is None:
@@ -60,30 +62,32 @@ class AppendedRunner(Generic[MachineT]):
             else:
                 self._on_appended(shard.machine, decision, command)
                 shard.apply(decision, appended.base_offset)
-            self.take_effects(decision.effects)
+            self.take_effects(shard, decision.effects)
         except Exception as error:  # What is in memory is right no more (D9).
             self._host.fatal(error)
             raise
         return decision
 
-    def take_effects(self, effects: tuple[Effect, ...]) -> None:
+    def take_effects(self, shard: Shard[MachineT], effects: tuple[Effect, ...]) -> None:
         """Set and cancel timers, and let the rest be done."""
         for effect in effects:
             if isinstance(effect, _OF_TIMERS):
-                self._timers.take(effect)
+                self._timers.take(shard, effect)
             else:
                 self._take_effect(effect)
 
-    def _timer_expired(self, timer: Timer) -> None:
+    def _timer_expired(self, shard: Shard[MachineT], timer: Timer) -> None:
+        if not shard.owns(timer.key):
+            return  # A record stands in a partition that its key does not belong to.
         try:
             self.run(timer.key, self._timer_command(timer))
         except KafkaError as error:
-            self._timers.retry(timer, error.code)
+            self._timers.retry(shard, timer, error.code)
         self._host.flush_answers()
 
-    def forget(self) -> None:
-        """Drop all timers: the topic is gone."""
-        self._timers.clear()
+    def forget(self, shard: Shard[MachineT]) -> None:
+        """Drop the timers of a partition that was lost."""
+        self._timers.forget(shard)
 
     def close(self) -> None:
         """Let no timer run any more: the broker ends."""

@@ -6,16 +6,21 @@ Rules of this file:
   partition that Kafka's hash of it names.
 * A decision is one batch. It is refused before anything has changed, or appended whole; when the
   state moves is for the runner to say (``durable_runner.py``, ``appended_runner.py``).
+* Partitions are gained and lost one by one, by whoever learns that this broker leads one or does so
+  no more. A start gains all whose log is here; a topic that was deleted is all of them lost. Keys
+  of partitions that are not here are answered NOT_COORDINATOR.
 * At a start the topic is read for a moment before clients come, and if that is not enough in the
-  background, while the keys of the partitions that are not read yet are answered
-  COORDINATOR_LOAD_IN_PROGRESS.
+  background, as what is gained later always is. The keys of partitions that are not read yet are
+  answered COORDINATOR_LOAD_IN_PROGRESS.
+* What is lost is forgotten as a whole, with all that waits for it; nothing of it is read again when
+  the partition comes back, but its log.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
 from barnabas.broker.api.storage_errors import coordinator_error_of
@@ -26,6 +31,7 @@ from barnabas.broker.coordination.shard import MachineT, Shard
 from barnabas.broker.runtime import failpoints
 from barnabas.coordinator.decision import Decision, Effect, Now
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.records import NO_LEADER_EPOCH
 from barnabas.storage.errors import Rejected
 from barnabas.storage.partition_log import Appended
 
@@ -34,6 +40,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.broker.topics.topic import Topic
+    from barnabas.storage.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +61,7 @@ class TopicSettings(NamedTuple):
 
 
 class CoordinatorLog(Generic[MachineT]):
-    """The topic of one kind of coordinator, as long as it is the one that was replayed."""
+    """The topic of one kind of coordinator, and those of its partitions that are here."""
 
     def __init__(
         self,
@@ -64,13 +71,14 @@ class CoordinatorLog(Generic[MachineT]):
         host: Host,
         catalogue: Catalogue,
         *,
-        on_loaded: Callable[[tuple[Effect, ...]], None],
-        on_gone: Callable[[], None],
+        on_loaded: Callable[[Shard[MachineT], tuple[Effect, ...]], None],
+        on_lost: Callable[[Shard[MachineT]], None],
         latest_only: bool = False,
     ) -> None:
         """``on_loaded`` gets what is due in a partition that was read.
 
-        ``on_gone`` is called when the topic was deleted. ``latest_only``: see ``Replay``.
+        ``on_lost`` is called with each partition that is here no more, to forget all of its keys
+        and to answer who waits for them. ``latest_only``: see ``Replay``.
         """
         self.topic_name = topic_name
         self._make_machine = make_machine
@@ -79,74 +87,133 @@ class CoordinatorLog(Generic[MachineT]):
         self._clock = host.clock
         self._catalogue = catalogue
         self._on_loaded = on_loaded
-        self._on_gone = on_gone
-        self._latest_only = latest_only
+        self._on_lost = on_lost
         # What one decision may write; the journal takes no more in one piece.
         self._batch_max_bytes = host.config.journal_file_bytes // 2
         self._topic: Topic | None = None
-        self.shards: list[Shard[MachineT]] = []
-        self.replay = self._replay_of([])
+        self._is_losing_all = False
+        self._shards: list[Shard[MachineT] | None] = []
+        """One place for each partition of the topic; None: it is not here."""
+        self.highest_epoch = NO_LEADER_EPOCH
+        """The latest leader epoch that a partition had which was gained here."""
+        self.replay = Replay(topic_name, make_machine, self._shard_loaded, latest_only=latest_only)
         self.replayed = asyncio.Event()
-        """Whether a start has nothing left to read: what is not loaded then never will be."""
+        """Whether nothing is left to read: what is not loaded then never will be."""
+        self._loads_in_background = False
 
-    # --------------------------------------------------------------------------------------- start
+    # ------------------------------------------------------------------------- gained, loaded, lost
 
     def open(self) -> None:
-        """Replay the topic, if there is one; call it before clients come."""
+        """Gain every partition whose log is here; call it before clients come."""
         topic = self._catalogue.topic(self.topic_name)
         if topic is None:
             self.replayed.set()
             return
-        self._topic = topic
-        self.shards = [Shard(each.log_here(), self._make_machine()) for each in topic.partitions]
-        self.replayed.clear()
-        self.replay = self._replay_of(self.shards)
-        steps = self.replay.run()
-        if self._goes_on_after(LOAD_BEFORE_READY_MS, steps):
-            self._host.spawn(self._load_the_rest(topic, steps), f"load {self.topic_name}")
+        if topic is not self._topic:
+            self._take_over(topic)
+        for partition, log in topic.partitions_here():
+            if self._shards[partition.index] is None:
+                self._add(partition.index, log)
+        if self._goes_on_after(LOAD_BEFORE_READY_MS):
+            self._load_in_background()
         else:
             self.replayed.set()
 
-    def _replay_of(self, shards: list[Shard[MachineT]]) -> Replay[MachineT]:
-        return Replay(
-            self.topic_name,
-            shards,
-            self._make_machine,
-            self._shard_loaded,
-            latest_only=self._latest_only,
-        )
+    def gain(self, index: int) -> None:
+        """Begin to serve a partition whose log is here: read it in the background.
+
+        The log is as it was opened: nothing of it is on its way to its segments. Who has a
+        partition cannot gain it: it has to be lost first, and is read anew then.
+        """
+        topic = self._catalogue.topic(self.topic_name)
+        assert topic is not None, self.topic_name
+        if topic is not self._topic:
+            self._take_over(topic)
+        log = topic.partitions[index].log
+        assert log is not None, f"{self.topic_name}-{index} has no log here"
+        self._add(index, log)
+        self._load_in_background()
+
+    def lose(self, index: int) -> None:
+        """Forget a partition that is led here no more, and answer all who wait for it."""
+        shard = self.shard_at(index)
+        assert shard is not None, f"{self.topic_name}-{index} is not here"
+        self._shards[index] = None
+        shard.is_gone = True
+        self._lost(shard)
+        self._host.flush_answers()
+
+    def _take_over(self, topic: Topic) -> None:
+        """Begin with a topic that was not known here before, of which nothing is here yet."""
+        self._lose_all()
+        self._topic = topic
+        self._shards = [None] * len(topic.partitions)
+
+    def _lose_all(self) -> None:
+        """Lose what is here of a topic that was deleted; nothing is served before all is lost."""
+        gone, self._shards = self.shards, []
+        self._topic = None
+        for shard in gone:
+            shard.is_gone = True
+        self._is_losing_all = True
+        try:
+            for shard in gone:
+                self._lost(shard)
+        finally:
+            self._is_losing_all = False
+
+    def _lost(self, shard: Shard[MachineT]) -> None:
+        shard.machine.forget()
+        self._on_lost(shard)
+
+    def _add(self, index: int, log: PartitionLog) -> None:
+        assert self._shards[index] is None, f"{log} was gained before"
+        assert not log.unflushed, f"{log} has appends that are not in its segments yet"
+        shard = Shard(index, len(self._shards), log, self._make_machine())
+        self._shards[index] = shard
+        self.highest_epoch = max(self.highest_epoch, log.leader_epoch)
+        self.replay.add(shard)
+        self.replayed.clear()
 
     def _shard_loaded(self, shard: Shard[MachineT]) -> None:
-        self._on_loaded(shard.machine.begin(self.now()))
+        self._on_loaded(shard, shard.machine.begin(self.now()))
 
-    async def _load_the_rest(self, topic: Topic, steps: Iterator[None]) -> None:
+    def _load_in_background(self) -> None:
+        if not self._loads_in_background:
+            self._loads_in_background = True
+            self._host.spawn(self._load_the_rest(), f"load {self.topic_name}")
+
+    async def _load_the_rest(self) -> None:
         logger.info("loading %s", self.describe_replay())
-        while self._topic is topic and self._goes_on_after(LOAD_TURN_MS, steps):  # noqa: ASYNC110
+        while self._goes_on_after(LOAD_TURN_MS):  # noqa: ASYNC110
             await asyncio.sleep(0)
+        self._loads_in_background = False
         self.replayed.set()
         logger.info("loaded topic=%s records=%d", self.topic_name, self.replay.records)
 
-    def _goes_on_after(self, turn_ms: int, steps: Iterator[None]) -> bool:
+    def _goes_on_after(self, turn_ms: int) -> bool:
         """Load for a while; False once everything is loaded."""
         end = self._clock.monotonic() + turn_ms / 1000
-        return any(self._clock.monotonic() >= end for _ in steps)
+        return self.replay.goes_on(lambda: self._clock.monotonic() >= end)
 
     def describe_replay(self) -> str:
-        """How far a start has come with the topic."""
-        done = f"{self.replay.partitions} of {len(self.shards)} partitions"
+        """How far loading has come."""
+        done = f"{self.replay.partitions} of {self.replay.total} partitions"
         return f"{self.topic_name}: {done}, {self.replay.records} records replayed"
 
     @property
     def unreadable(self) -> list[str]:
         """The partitions that could not be loaded: their keys are refused until the next start."""
-        if not self.replayed.is_set():
-            return []
-        logs = [shard.log for shard in self.shards if not shard.is_loaded]
+        logs = [
+            shard.log
+            for shard in self.shards
+            if not shard.is_loaded and not self.replay.is_to_read(shard)
+        ]
         return [f"{log.topic}-{log.partition}" for log in logs]
 
     @property
     def is_loading(self) -> bool:
-        """Whether some partition is not replayed yet."""
+        """Whether some partition that is here is not replayed yet."""
         return not all(shard.is_loaded for shard in self.shards)
 
     # ----------------------------------------------------------------------- the topic and its keys
@@ -168,29 +235,25 @@ class CoordinatorLog(Generic[MachineT]):
                 raise
 
     def is_coordinator(self) -> bool:
-        """Whether keys are served here: the internal topic exists, and is the one replayed."""
-        topic = self._catalogue.topic(self.topic_name)
-        if topic is not self._topic:
-            self._forget()
-            if topic is not None and not any(log.next_offset for _, log in topic.partitions_here()):
-                self.open()  # Made just now.
-        return self._topic is not None
+        """Whether the internal topic exists and is the one that is known here.
 
-    def _forget(self) -> None:
-        """Drop everything: the topic was deleted, and all its keys with it."""
-        gone, self.shards = self.shards, []
-        self._topic = None
-        for shard in gone:
-            shard.is_gone = True
-        self._on_gone()
+        Of one that was made just now all partitions are gained whose log is here.
+        """
+        topic = self._catalogue.topic(self.topic_name)
+        if topic is not self._topic and not self._is_losing_all:
+            self._lose_all()
+            if topic is not None and not any(log.next_offset for _, log in topic.partitions_here()):
+                self.open()
+        return self._topic is not None
 
     def refusal(self, key: str) -> ErrorCode:
         """Why commands for ``key`` cannot be taken now; NONE if they can."""
         if not self.is_coordinator():
             return ErrorCode.NOT_COORDINATOR
-        if not self.shards[self.partition_of(key)].is_loaded:
-            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return ErrorCode.NONE
+        shard = self._shards[self.partition_of(key)]
+        if shard is None:
+            return ErrorCode.NOT_COORDINATOR
+        return ErrorCode.NONE if shard.is_loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     def partition_id_of(self, key: str) -> int:
         """The id of the partition that ``key`` falls to, whoever leads it; ``ensure`` first."""
@@ -198,16 +261,35 @@ class CoordinatorLog(Generic[MachineT]):
         return topic.partitions[java_hash(key) % len(topic.partitions)].partition_id
 
     def partition_of(self, key: str) -> int:
-        """The partition whose machine knows ``key``; ask ``refusal`` first."""
-        return java_hash(key) % len(self.shards)
+        """The partition that ``key`` belongs to, wherever that is led; ask ``refusal`` first."""
+        return java_hash(key) % len(self._shards)
 
     def shard_of(self, key: str) -> Shard[MachineT]:
-        """The partition that ``key`` belongs to; ask ``refusal`` first."""
-        return self.shards[self.partition_of(key)]
+        """The partition whose machine knows ``key``; ask ``refusal`` first."""
+        shard = self.shard_here(key)
+        assert shard is not None, f"{self.topic_name} is not led here for {key}"
+        return shard
+
+    def shard_here(self, key: str) -> Shard[MachineT] | None:
+        """The partition whose machine knows ``key``; None where that is not here."""
+        return self._shards[self.partition_of(key)] if self._shards else None
+
+    def shard_at(self, index: int) -> Shard[MachineT] | None:
+        """A partition by its index; None where that is not here."""
+        return self._shards[index] if 0 <= index < len(self._shards) else None
+
+    def is_here(self, shard: Shard[MachineT]) -> bool:
+        """Whether a partition is still served: what was begun for it may go on."""
+        return self.is_coordinator() and not shard.is_gone
+
+    @property
+    def shards(self) -> list[Shard[MachineT]]:
+        """The partitions that are here."""
+        return [shard for shard in self._shards if shard is not None]
 
     @property
     def machines(self) -> list[MachineT]:
-        """All machines, to read from."""
+        """All machines that are here, to read from."""
         return [shard.machine for shard in self.shards]
 
     # ----------------------------------------------------------------------------------- decisions

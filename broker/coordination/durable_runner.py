@@ -7,6 +7,8 @@ Rules of this file:
 * What does not become durable leaves no trace: an append is refused before the state has changed,
   and a disk that fails stops the process (D9). So does a mistake in taking in what is durable, for
   the state is not what the log says then; one in deciding only fails its command.
+* A partition that is lost answers everybody who waits at once: also those whose records are on
+  their way to the disk, and may become durable. Nobody applies them here any more.
 * A decision that takes long (``Decision.steps``) has its lane for itself from its first step until
   its last record is applied, and the loop for one slice at a time. It is one batch like any other.
 """
@@ -54,6 +56,8 @@ class DurableRunner(Generic[MachineT]):
         self._timers = Timers(host.clock, self._timer_expired)
         self._markers = MarkerIntake(host)
         self._parked: dict[int, Submission] = {}
+        self._in_flight: set[Submission] = set()
+        """What has a decision that is being made or is on its way to the disk."""
         self._last_ticket = 0
 
     # ------------------------------------------------------------------------------------ commands
@@ -65,13 +69,18 @@ class DurableRunner(Generic[MachineT]):
 
     def must_wait(self, key: str, command: Command) -> bool:
         """Whether a command would wait for others of its key, were it submitted now."""
-        if self._markers.holds(self._log.shard_of(key)):
+        shard = self._log.shard_here(key)
+        if shard is not None and self._markers.holds(shard):
             return True
         return self._lanes.to_wait_in(key, command) is not None
 
     def submit(self, submission: Submission) -> None:
         """Decide a command when its turn has come; ask the log's ``refusal`` first."""
-        self._submit(self._log.shard_of(submission.key), submission)
+        shard = self._log.shard_here(submission.key)
+        if shard is None:
+            self._refuse(submission, ErrorCode.NOT_COORDINATOR)
+        else:
+            self._submit(shard, submission)
 
     def _submit(self, shard: Shard[MachineT], submission: Submission) -> None:
         if shard.is_gone:
@@ -98,6 +107,7 @@ class DurableRunner(Generic[MachineT]):
             return
         if appended is not None:
             lane = self._lanes.enter(key, command)
+            self._in_flight.add(submission)
             assert appended.durable is not None
             appended.durable.add_waiter(
                 partial(self._durable, shard, lane, submission, decision, appended.base_offset)
@@ -106,6 +116,7 @@ class DurableRunner(Generic[MachineT]):
             self._finish(shard, decision, 0, submission)
         else:
             lane = self._lanes.enter(key, command)
+            self._in_flight.add(submission)
             running = self._run_long(shard, lane, decision.steps, submission)
             self._host.spawn(running, f"decide {self._log.topic_name}")
 
@@ -118,8 +129,9 @@ class DurableRunner(Generic[MachineT]):
         base_offset: int,
     ) -> None:
         if shard.is_gone:
-            self._refuse(submission, ErrorCode.NOT_COORDINATOR)
-        elif self._finish(shard, decision, base_offset, submission):
+            return  # It was answered.
+        self._in_flight.discard(submission)
+        if self._finish(shard, decision, base_offset, submission):
             self._leave(shard, lane, submission.key)
 
     def _finish(
@@ -132,7 +144,7 @@ class DurableRunner(Generic[MachineT]):
             if response is None and submission.ticket is not None:
                 self._parked[submission.ticket] = submission
             if decision.effects:
-                self.take_effects(decision.effects)
+                self.take_effects(shard, decision.effects)
         except Exception as error:  # noqa: BLE001  What is in memory is right no more (D9).
             self._fatal(error)
             return False
@@ -151,24 +163,28 @@ class DurableRunner(Generic[MachineT]):
         if submission.refuse is not None:
             respond_to(submission.respond, submission.refuse(code), self._log.topic_name)
         elif submission.expiry is not None:
-            self._timers.retry(submission.expiry.timer, code)
+            self._timers.retry(submission.expiry.shard, submission.expiry.timer, code)
 
     # ------------------------------------------------------------------------------------- effects
 
-    def take_effects(self, effects: tuple[Effect, ...]) -> None:
+    def take_effects(self, shard: Shard[MachineT], effects: tuple[Effect, ...]) -> None:
         """Set and cancel timers, give parked answers."""
         for effect in effects:
             if isinstance(effect, Answer):
                 parked = self._parked.pop(effect.ticket, None)
+                if shard.is_gone:
+                    return  # That came out while others were answered: so was this one.
                 assert parked is not None, effect
                 respond_to(parked.respond, effect.response, self._log.topic_name)
             else:
-                self._timers.take(effect)
+                self._timers.take(shard, effect)
 
-    def _timer_expired(self, timer: Timer) -> None:
+    def _timer_expired(self, shard: Shard[MachineT], timer: Timer) -> None:
+        if not shard.owns(timer.key):
+            return  # A record stands in a partition that its key does not belong to.
         command = self._timer_command(timer)
-        expiry = self._timers.waiting(timer)
-        self.submit(Submission(timer.key, command, _ignore, expiry=expiry))
+        expiry = self._timers.waiting(shard, timer)
+        self._submit(shard, Submission(timer.key, command, _ignore, expiry=expiry))
         self._host.flush_answers()
 
     # ------------------------------------------------------------------------------ what takes long
@@ -191,13 +207,17 @@ class DurableRunner(Generic[MachineT]):
             )
             if batch is not None:
                 appended = self._log.append(shard, key, submission.command, batch, submission.admit)
-                await until_durable(appended)
+                await until_durable(appended, shard)
                 base_offset = appended.base_offset
             if not await apply_in_slices(shard, decision, base_offset, self._fatal, pause):
                 return
         except KafkaError as error:
+            if shard.is_gone:
+                return  # It was answered.
+            self._in_flight.discard(submission)
             self._refuse(submission, error.code)
         else:
+            self._in_flight.discard(submission)
             rest = Decision(decision.response, effects=decision.effects)
             if not self._finish(shard, rest, base_offset, submission):
                 return
@@ -211,13 +231,17 @@ class DurableRunner(Generic[MachineT]):
 
     # ----------------------------------------------------------------------------------------- end
 
-    def forget(self) -> None:
-        """Drop everything: the topic is gone. What markers hold up is let go by them."""
-        self._timers.clear()
-        waiting = [*self._parked.values(), *self._lanes.clear()]
-        self._parked.clear()
-        for submission in waiting:
+    def forget(self, shard: Shard[MachineT]) -> None:
+        """Drop what there is of a partition that was lost, and answer all who wait for it."""
+        self._timers.forget(shard)
+        in_flight = [each for each in self._in_flight if shard.owns(each.key)]
+        self._in_flight.difference_update(in_flight)
+        tickets = [ticket for ticket, each in self._parked.items() if shard.owns(each.key)]
+        parked = [self._parked.pop(ticket) for ticket in tickets]
+        waiting = self._lanes.drop(shard.owns)
+        for submission in (*in_flight, *parked, *waiting):
             self._refuse(submission, ErrorCode.NOT_COORDINATOR)
+        self._markers.forget(shard)
 
     def close(self) -> None:
         """Let no timer run any more: the broker ends."""

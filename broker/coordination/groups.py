@@ -10,6 +10,7 @@ from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog, 
 from barnabas.broker.coordination.durable_runner import DurableRunner
 from barnabas.broker.coordination.lanes import Command, Refuse, Respond, Submission
 from barnabas.broker.coordination.rebalances import Rebalances
+from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.security.access import OPEN, Access, Generation
 from barnabas.broker.security.operations import ResourceType
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
@@ -86,7 +87,7 @@ class Groups:
             host,
             catalogue,
             on_loaded=self._loaded,
-            on_gone=self._gone,
+            on_lost=self._lost,
         )
         self._runner = DurableRunner(self.log, host, self._timer_expired)
 
@@ -97,15 +98,25 @@ class Groups:
 
     def _on_generation(self, group_id: str, generation: int) -> None:
         """Note a rebalance: what is replayed at a start has happened before."""
-        if self.log.shard_of(group_id).is_loaded:
+        shard = self.log.shard_here(group_id)
+        if shard is not None and shard.is_loaded:
             self.rebalances.note(group_id, generation, self._host.clock.now_ms())
 
-    def _loaded(self, effects: tuple[Effect, ...]) -> None:
-        self._runner.take_effects(effects)
+    def _loaded(self, shard: Shard[GroupShard], effects: tuple[Effect, ...]) -> None:
+        self._runner.take_effects(shard, effects)
 
-    def _gone(self) -> None:
-        self._runner.forget()
-        self.rebalances.clear(self._host.clock.now_ms())
+    def _lost(self, shard: Shard[GroupShard]) -> None:
+        self._runner.forget(shard)
+        self.rebalances.forget(shard.owns, self._host.clock.now_ms())
+
+    def gain(self, index: int) -> None:
+        """Coordinate the groups of a partition whose log has come here; see ``CoordinatorLog``."""
+        self.rebalances.begin_anew(self._host.clock.now_ms())
+        self.log.gain(index)
+
+    def lose(self, index: int) -> None:
+        """Forget the groups of a partition that is led elsewhere from now on, or by nobody."""
+        self.log.lose(index)
 
     def _timer_expired(self, timer: Timer) -> TimerExpired:
         return TimerExpired(timer, self.image)
@@ -121,12 +132,12 @@ class Groups:
         await self.log.ensure()
 
     def is_coordinator(self) -> bool:
-        """Whether groups are served here."""
+        """Whether ``__consumer_offsets`` is there, some of whose groups may be served here."""
         return self.log.is_coordinator()
 
     @property
     def is_loading(self) -> bool:
-        """Whether some of the groups are not known yet."""
+        """Whether some of the groups that are served here are not known yet."""
         return self.log.is_loading
 
     def refusal(self, key: str) -> ErrorCode:
@@ -168,7 +179,7 @@ class Groups:
 
     @property
     def machines(self) -> list[GroupShard]:
-        """All machines, to read from."""
+        """All machines that are here, to read from."""
         return self.log.machines
 
     def write_marker(self, partition: int, marker: TransactionMarker) -> None:
@@ -176,9 +187,9 @@ class Groups:
 
         Readers see the offsets before anything is answered that says of the marker (KAFKA-17507).
         """
-        if not self.is_coordinator() or not self.log.shards[partition].is_loaded:
+        shard = self.log.shard_at(partition) if self.is_coordinator() else None
+        if shard is None or not shard.is_loaded:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        shard = self.log.shards[partition]
         durable = shard.log.append_marker(marker).durable
 
         def apply() -> None:

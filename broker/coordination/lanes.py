@@ -96,11 +96,11 @@ class Lanes:
             del self._lanes[key]
         return None
 
-    def clear(self) -> list[Submission]:
-        """Drop all lanes; returns what waited in them."""
-        lanes = list(self._lanes.values())
-        self._lanes.clear()
-        waiting = [each for lane in lanes for each in lane.waiting]
-        for lane in lanes:
+    def drop(self, is_lost: Callable[[str], bool]) -> list[Submission]:
+        """Drop the lanes of keys that are lost; returns what waited in them."""
+        waiting: list[Submission] = []
+        for key in [key for key in self._lanes if is_lost(key)]:
+            lane = self._lanes.pop(key)
+            waiting += lane.waiting
             lane.waiting.clear()
         return waiting

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.broker.coordination.decision_batch import encoded_record, sealed_batch
+from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.coordination.shard import Shard
     from barnabas.coordinator.decision import LongDecision
-    from barnabas.protocol.errors import KafkaError
     from barnabas.storage.partition_log import Appended
 
 Pause = Callable[[], Awaitable[None]]
@@ -77,8 +77,8 @@ async def apply_in_slices(
     return True
 
 
-async def until_durable(appended: Appended) -> None:
-    """Wait for the disk."""
+async def until_durable(appended: Appended, shard: Shard[Any]) -> None:
+    """Wait for the disk; raises KafkaError where the partition was lost meanwhile."""
     assert appended.durable is not None
     durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -88,3 +88,5 @@ async def until_durable(appended: Appended) -> None:
 
     appended.durable.add_waiter(wake)
     await durable
+    if shard.is_gone:
+        raise KafkaError(ErrorCode.NOT_COORDINATOR)

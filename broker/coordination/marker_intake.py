@@ -32,6 +32,11 @@ class _UnderWay:
     held: list[Callable[[], None]] = field(default_factory=list)
     """What goes on after that, in order."""
 
+    def let_go(self) -> None:
+        """Let go on what was held up."""
+        for go_on in self.held:
+            go_on()
+
 
 class MarkerIntake:
     """The large markers of one coordinator."""
@@ -57,11 +62,11 @@ class MarkerIntake:
         return bool(self._under_way) and shard in self._under_way
 
     def hold(self, shard: Shard[Any], then: Callable[[], None]) -> None:
-        """Call ``then`` when all markers of the partition are taken in, or its topic is gone."""
+        """Call ``then`` when all markers of the partition are taken in, or it is lost."""
         self._under_way[shard].held.append(then)
 
     async def pause(self, shard: Shard[Any]) -> None:
-        """Let others run, and then all markers; raises KafkaError if the topic is gone."""
+        """Let others run, and then all markers; raises KafkaError if the partition is lost."""
         await next_turn()
         while self.holds(shard):
             released = asyncio.Event()
@@ -69,6 +74,12 @@ class MarkerIntake:
             await released.wait()
         if shard.is_gone:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
+
+    def forget(self, shard: Shard[Any]) -> None:
+        """Let go on at once what the markers of a lost partition hold up, to find that out."""
+        under_way = self._under_way.pop(shard, None)
+        if under_way is not None:
+            under_way.let_go()
 
     async def _run(self, shard: Shard[Any], under_way: _UnderWay) -> None:
         try:
@@ -79,7 +90,7 @@ class MarkerIntake:
         except Exception as error:  # noqa: BLE001  What is in memory is right no more (D9).
             self._host.fatal(error)
             return
-        del self._under_way[shard]
-        for go_on in under_way.held:
-            go_on()
-        self._host.flush_answers()
+        if not shard.is_gone:
+            del self._under_way[shard]
+            under_way.let_go()
+            self._host.flush_answers()

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from barnabas.broker.coordination.appended_runner import AppendedRunner
     from barnabas.broker.coordination.coordinator_log import CoordinatorLog
     from barnabas.broker.coordination.markers import MarkerWriter
+    from barnabas.broker.coordination.shard import Shard
     from barnabas.broker.coordination.transaction_counts import TransactionCounts
     from barnabas.broker.runtime.host import Host
     from barnabas.coordinator.transactions.shard import TransactionShard
-    from barnabas.storage.log_store import LogStore
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +53,7 @@ _SUPERSEDED: Final = (
 class _Retry:
     """A transaction that still owes markers."""
 
+    shard: Shard[TransactionShard]
     attempts: int = 0
     timer: ClockTimer | None = None
 
@@ -65,7 +66,6 @@ class MarkerPhase:
         log: CoordinatorLog[TransactionShard],
         runner: AppendedRunner[TransactionShard],
         markers: MarkerWriter,
-        logs: LogStore,
         host: Host,
         counts: TransactionCounts,
         completed: Callable[[str], None],
@@ -74,7 +74,6 @@ class MarkerPhase:
         self._log = log
         self._runner = runner
         self._markers = markers
-        self._logs = logs
         self._host = host
         self._counts = counts
         self._completed = completed
@@ -83,29 +82,39 @@ class MarkerPhase:
 
     def begin(self, key: str) -> None:
         """Append the markers that a decided transaction owes; when all are there, complete it."""
-        self._write(key, self._awaiting(key))
+        shard = self._log.shard_here(key)
+        if shard is not None:
+            self._write(shard, key, shard.machine.awaiting_markers(key))
 
-    def _awaiting(self, key: str) -> list[TopicPartition]:
-        return self._log.shard_of(key).machine.awaiting_markers(key)
-
-    def forget(self) -> None:
-        """Try nothing again: the transactions are gone."""
-        for retry in self._retries.values():
-            if retry.timer is not None:
-                retry.timer.cancel()
-        self._retries.clear()
+    def forget(self, shard: Shard[TransactionShard]) -> None:
+        """Send nothing more for a partition that was lost (R6): its next leader does."""
+        for key, retry in [*self._retries.items()]:
+            if retry.shard is shard:
+                self._give_up(key)
 
     def close(self) -> None:
         """Write nothing more: the broker ends. The next one goes on."""
         self._closed = True
-        self.forget()
+        for key in [*self._retries]:
+            self._give_up(key)
 
-    def _write(self, key: str, owed: list[TopicPartition], refused: str = "") -> None:
+    def _give_up(self, key: str) -> None:
+        retry = self._retries.pop(key)
+        if retry.timer is not None:
+            retry.timer.cancel()
+
+    def _write(
+        self,
+        shard: Shard[TransactionShard],
+        key: str,
+        owed: list[TopicPartition],
+        refused: str = "",
+    ) -> None:
         """Write some markers now, and the rest in the next turns.
 
         ``refused`` says what happened to one of those that were tried before.
         """
-        machine = self._log.shard_of(key).machine
+        machine = shard.machine
         transaction = machine.transactions.get(key)
         if transaction is None or not transaction.state.is_decided:
             self._retries.pop(key, None)
@@ -114,13 +123,15 @@ class MarkerPhase:
             transaction.producer_id,
             transaction.producer_epoch,
             commit=transaction.commits,
-            coordinator_epoch=self._logs.leader_epoch,
+            coordinator_epoch=shard.log.leader_epoch,
             transaction_version=transaction.transaction_version,
         )
         counts = self._counts
         marked = []
         for partition in owed[:MARKERS_PER_TURN]:
             error = self._write_one(partition, marker)
+            if shard.is_gone:
+                return  # On the marker's way it was found out that the topic is deleted.
             if error:
                 refused = f"{partition.topic}-{partition.partition}: {error.name}"
                 counts.markers_delayed += 1
@@ -130,11 +141,11 @@ class MarkerPhase:
         machine.change(MarkersPlaced(key, marked))
         if len(owed) > MARKERS_PER_TURN:
             rest = owed[MARKERS_PER_TURN:]
-            self._host.loop.call_soon(self._next_turn, key, rest, refused)
+            self._host.loop.call_soon(self._next_turn, shard, key, rest, refused)
         elif not machine.awaiting_markers(key):
-            self._complete(key, transaction)
+            self._complete(shard, key, transaction)
         else:
-            self._try_again(key, refused)
+            self._try_again(shard, key, refused)
 
     def _write_one(self, partition: TopicPartition, marker: TransactionMarker) -> ErrorCode:
         """Write one marker; NONE also where the partition needs none."""
@@ -157,27 +168,31 @@ class MarkerPhase:
             return ErrorCode.NONE
         return error
 
-    def _complete(self, key: str, transaction: Transaction) -> None:
+    def _complete(self, shard: Shard[TransactionShard], key: str, transaction: Transaction) -> None:
         try:
             self._runner.run(key, MarkersWritten(key, *transaction.producer))
         except KafkaError as error:
-            self._try_again(key, f"completion: {error.code.name}")
+            self._try_again(shard, key, f"completion: {error.code.name}")
         else:
             self._completed(key)
             self._retries.pop(key, None)
 
-    def _next_turn(self, key: str, owed: list[TopicPartition], refused: str) -> None:
-        if not self._closed and self._log.is_coordinator():
-            self._write(key, owed, refused)
+    def _next_turn(
+        self, shard: Shard[TransactionShard], key: str, owed: list[TopicPartition], refused: str
+    ) -> None:
+        if not self._closed and self._log.is_here(shard):
+            self._write(shard, key, owed, refused)
             self._host.flush_answers()
 
-    def _try_again(self, key: str, reason: str) -> None:
-        retry = self._retries.setdefault(key, _Retry())
-        if self._closed or retry.timer is not None:
+    def _try_again(self, shard: Shard[TransactionShard], key: str, reason: str) -> None:
+        if self._closed:
+            return
+        retry = self._retries.setdefault(key, _Retry(shard))
+        if retry.timer is not None:
             return
         retry.attempts += 1
         if retry.attempts & (retry.attempts - 1) == 0:  # 1, 2, 4, 8 ...: it may take days.
-            owed = len(self._awaiting(key))
+            owed = len(shard.machine.awaiting_markers(key))
             logger.warning(
                 "transaction waits for its markers id=%s missing=%d attempts=%d reason=%s",
                 key,
@@ -190,6 +205,6 @@ class MarkerPhase:
 
     def _retry(self, key: str, retry: _Retry) -> None:
         retry.timer = None
-        if self._log.is_coordinator():
+        if self._log.is_here(retry.shard):
             self.begin(key)
             self._host.flush_answers()

@@ -7,6 +7,7 @@ the pipeline that was not at work for the longest time gives way.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -67,10 +68,13 @@ class Pipelines:
         """Return whose offsets an id has committed last; None of one that is not known."""
         return self._by_id.get(transactional_id)
 
-    def clear(self) -> None:
-        """Forget all."""
-        self._by_group.clear()
-        self._by_id.clear()
+    def forget(self, is_lost: Callable[[str], bool]) -> None:
+        """Drop the transactional ids that are here no more, and pipelines that have none here."""
+        for key in [key for key in self._by_id if is_lost(key)]:
+            del self._by_id.pop(key).ids[key]
+        for pipeline in self.all():
+            if not pipeline.ids:
+                del self._by_group[pipeline.group]
 
     def reads(self, group: str, transactional_id: str) -> None:
         """Take note of offsets that are committed in a transaction."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 SLOTS: Final = 1000
@@ -46,8 +47,12 @@ class Rebalances:
         """Return those of one group, the oldest first."""
         return [each for each in self._ring if each.group_id == group_id]
 
-    def clear(self, now_ms: int) -> None:
-        """Begin anew: the topic of the groups is gone."""
-        self._ring.clear()
-        self._characters = 0
+    def forget(self, is_lost: Callable[[str], bool], now_ms: int) -> None:
+        """Drop those of groups that are here no more; what becomes of them is not known here."""
+        self._ring = deque(each for each in self._ring if not is_lost(each.group_id))
+        self._characters = sum(len(each.group_id) for each in self._ring)
+        self.begin_anew(now_ms)
+
+    def begin_anew(self, now_ms: int) -> None:
+        """Take note that there are groups from now on that were elsewhere before."""
         self.complete_since_ms = now_ms

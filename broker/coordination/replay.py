@@ -1,4 +1,4 @@
-"""Reads the partitions of an internal topic into new state machines: at a start.
+"""Reads the partitions of an internal topic into new state machines: those that were gained.
 
 Every record goes through the same ``apply`` as in live traffic. What cannot be read is never half
 there: the keys of its partition are refused until an operator has looked into it, for state that is
@@ -8,6 +8,7 @@ forgotten means zombies that are not fenced (D8).
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, Generic
 
@@ -39,12 +40,11 @@ RECORDS_PER_SLICE: Final = 250
 
 
 class Replay(Generic[MachineT]):
-    """One reading of a topic, and how far it has come."""
+    """Reads one partition after the other, and knows how far it has come."""
 
     def __init__(
         self,
         topic_name: str,
-        shards: list[Shard[MachineT]],
         make_machine: Callable[[], MachineT],
         loaded: Callable[[Shard[MachineT]], None],
         *,
@@ -55,34 +55,78 @@ class Replay(Generic[MachineT]):
         A short transaction leaves four. ``loaded`` is called with each shard that is ready.
         """
         self._topic_name = topic_name
-        self._shards = shards
         self._make_machine = make_machine
         self._loaded = loaded
         self._latest_only = latest_only
+        self._waiting: deque[Shard[MachineT]] = deque()
+        """The first one is being read."""
+        self._steps: Iterator[None] = iter(())
+        self._is_reading = False
+        self.total = 0
+        """Partitions of this reading; one ends, and the next begins, when all are done."""
         self.partitions = 0
         """Those that are done."""
         self.records = 0
         self.has_set_aside = False
         """Whether keys were met whose latest record cannot be read."""
 
-    def run(self) -> Iterator[None]:
-        """Read one partition after the other; stops after every batch. Waits for the disk."""
-        for shard in self._shards:
-            log = shard.log
-            log.cleaning.scans += 1
-            try:
-                yield from self._read(shard, log)
-            except UNREADABLE as error:
-                logger.error("cannot be loaded log=%s reason=%s", log, error)  # noqa: TRY400
-                if isinstance(error, Corrupt):
-                    log.suspect(log.log_start_offset, error)
-                shard.machine = self._make_machine()
+    def add(self, shard: Shard[MachineT]) -> None:
+        """Have a partition read behind those that wait already."""
+        if not self._waiting:
+            self.total = self.partitions = self.records = 0
+            self._steps = self._run()
+        self.total += 1
+        self._waiting.append(shard)
+
+    def is_to_read(self, shard: Shard[MachineT]) -> bool:
+        """Whether a partition is being read or waits for it."""
+        return shard in self._waiting
+
+    def goes_on(self, is_enough: Callable[[], bool]) -> bool:
+        """Read until it is enough, which is asked after every batch; False: all is read.
+
+        Waits for the disk. What follows from a partition that is loaded may ask here, too: that is
+        in the middle of reading.
+        """
+        if self._is_reading:
+            return True
+        self._is_reading = True
+        try:
+            return any(is_enough() for _ in self._steps)
+        finally:
+            self._is_reading = False
+
+    def _run(self) -> Iterator[None]:
+        while self._waiting:
+            shard = self._waiting[0]
+            if not shard.is_gone:
+                yield from self._load(shard)
+            if shard.is_gone:
+                self.total -= 1
             else:
-                shard.is_loaded = True
-                self._loaded(shard)
-            finally:
-                log.cleaning.scans -= 1
-            self.partitions += 1
+                self.partitions += 1
+            self._waiting.popleft()
+
+    def _load(self, shard: Shard[MachineT]) -> Iterator[None]:
+        """Read one partition to its end, or until it is lost."""
+        log = shard.log
+        log.cleaning.scans += 1
+        try:
+            for _ in self._read(shard, log):
+                yield
+                if shard.is_gone:
+                    return
+        except UNREADABLE as error:
+            logger.error("cannot be loaded log=%s reason=%s", log, error)  # noqa: TRY400
+            if isinstance(error, Corrupt):
+                log.suspect(log.log_start_offset, error)
+            shard.machine.forget()
+            shard.machine = self._make_machine()
+        else:
+            shard.is_loaded = True
+            self._loaded(shard)
+        finally:
+            log.cleaning.scans -= 1
 
     def _read(self, shard: Shard[MachineT], log: PartitionLog) -> Iterator[None]:
         latest: dict[bytes, LogRecord] = {}

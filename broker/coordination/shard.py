@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from barnabas.broker.coordination.key_hash import java_hash
+
 if TYPE_CHECKING:
     from barnabas.coordinator.decision import Decision, Effect, Now, Record
     from barnabas.storage.partition_log import PartitionLog
@@ -38,6 +40,9 @@ class Machine(Protocol):
     def keys(self) -> list[str]:
         """Every key there is."""
 
+    def forget(self) -> None:
+        """Take back what was noted outside of the machine: it is given up."""
+
 
 MachineT = TypeVar("MachineT", bound=Machine)
 
@@ -45,14 +50,23 @@ MachineT = TypeVar("MachineT", bound=Machine)
 class Shard(Generic[MachineT]):
     """One partition of the internal topic with its machine."""
 
-    __slots__ = ("is_gone", "is_loaded", "log", "machine")
+    __slots__ = ("index", "is_gone", "is_loaded", "log", "machine", "partition_count")
 
-    def __init__(self, log: PartitionLog, machine: MachineT) -> None:
+    def __init__(
+        self, index: int, partition_count: int, log: PartitionLog, machine: MachineT
+    ) -> None:
+        """``index``: which of the topic's ``partition_count`` partitions it is."""
+        self.index = index
+        self.partition_count = partition_count
         self.log = log
         self.machine = machine
         self.is_loaded = False
         self.is_gone = False
-        """Whether the topic was deleted: what is under way comes to nothing."""
+        """Whether the partition was lost: what is under way comes to nothing."""
+
+    def owns(self, key: str) -> bool:
+        """Whether a key belongs to this partition, by Kafka's hash of it."""
+        return java_hash(key) % self.partition_count == self.index
 
     def apply(self, decision: Decision, base_offset: int) -> None:
         """Let the machine take in what was decided; the first record stands at ``base_offset``."""

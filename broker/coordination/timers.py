@@ -1,15 +1,19 @@
-"""The timers of one coordinator, one at a time of each: set and cancelled by decisions' effects."""
+"""The timers of one coordinator, one at a time of each: set and cancelled by decisions' effects.
+
+They are kept by partition: a broker that loses one forgets its timers without looking at others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.coordinator.decision import Cancel, Effect, Schedule, Timer
 from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from barnabas.broker.coordination.shard import Shard
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.runtime.clock import Timer as ClockTimer
 
@@ -21,6 +25,7 @@ RETRY_MS: Final = 1000
 class Expiry:
     """A timer that has come, while its command waits for its turn."""
 
+    shard: Shard[Any]
     timer: Timer
     is_overtaken: bool = False
     """Whether the timer was scheduled again or cancelled meanwhile.
@@ -30,33 +35,37 @@ class Expiry:
 
 
 class Timers:
-    """Timers of the broker's clock by what they are for."""
+    """Timers of the broker's clock, by partition and by what they are for."""
 
-    def __init__(self, clock: Clock, expired: Callable[[Timer], None]) -> None:
-        """``expired`` is called with each timer that has come."""
+    def __init__(self, clock: Clock, expired: Callable[[Shard[Any], Timer], None]) -> None:
+        """``expired`` is called with each timer that has come, and whose it is."""
         self._clock = clock
         self._expired = expired
-        self._running: dict[Timer, ClockTimer] = {}
+        self._running: dict[Shard[Any], dict[Timer, ClockTimer]] = {}
         self._expiries: dict[Timer, Expiry] = {}
         self._closed = False
 
-    def take(self, effect: Effect) -> None:
-        """Do what a Schedule or Cancel says."""
+    def __len__(self) -> int:
+        """How many run, or have come and wait for their turn."""
+        return sum(map(len, self._running.values())) + len(self._expiries)
+
+    def take(self, shard: Shard[Any], effect: Effect) -> None:
+        """Do what a Schedule or Cancel says that a partition's machine decided."""
         if isinstance(effect, Schedule):
             tick_ms = int(self._clock.monotonic() * 1000)
-            self._start(effect.timer, max(0, effect.at_tick_ms - tick_ms))
+            self._start(shard, effect.timer, max(0, effect.at_tick_ms - tick_ms))
         else:
             assert isinstance(effect, Cancel), effect
-            self._stop(effect.timer)
+            self._stop(shard, effect.timer)
 
-    def retry(self, timer: Timer, code: ErrorCode) -> None:
+    def retry(self, shard: Shard[Any], timer: Timer, code: ErrorCode) -> None:
         """Let a timer come again whose command met an error, unless its key is not known here."""
         if code != ErrorCode.NOT_COORDINATOR:
-            self._start(timer, RETRY_MS)
+            self._start(shard, timer, RETRY_MS)
 
-    def waiting(self, timer: Timer) -> Expiry:
+    def waiting(self, shard: Shard[Any], timer: Timer) -> Expiry:
         """Return what says of a timer's command, which may have to wait, if it is overtaken."""
-        expiry = self._expiries[timer] = Expiry(timer)
+        expiry = self._expiries[timer] = Expiry(shard, timer)
         return expiry
 
     def begin(self, expiry: Expiry) -> bool:
@@ -66,33 +75,38 @@ class Timers:
         del self._expiries[expiry.timer]
         return True
 
-    def clear(self) -> None:
-        """Forget all timers."""
-        for running in self._running.values():
+    def forget(self, shard: Shard[Any]) -> None:
+        """Forget the timers of a partition."""
+        for running in self._running.pop(shard, {}).values():
             running.cancel()
-        self._running.clear()
-        for expiry in self._expiries.values():
+        for expiry in [each for each in self._expiries.values() if each.shard is shard]:
             expiry.is_overtaken = True
-        self._expiries.clear()
+            del self._expiries[expiry.timer]
 
     def close(self) -> None:
         """Let no timer run any more."""
         self._closed = True
-        self.clear()
+        for shard in [*self._running, *(each.shard for each in self._expiries.values())]:
+            self.forget(shard)
 
-    def _start(self, timer: Timer, delay_ms: int) -> None:
-        self._stop(timer)
-        if not self._closed:
-            self._running[timer] = self._clock.call_later(delay_ms, self._expire, timer)
+    def _start(self, shard: Shard[Any], timer: Timer, delay_ms: int) -> None:
+        self._stop(shard, timer)
+        if self._closed or shard.is_gone:
+            return
+        running = self._running.get(shard)
+        if running is None:
+            running = self._running[shard] = {}
+        running[timer] = self._clock.call_later(delay_ms, self._expire, shard, timer)
 
-    def _stop(self, timer: Timer) -> None:
+    def _stop(self, shard: Shard[Any], timer: Timer) -> None:
         expiry = self._expiries.pop(timer, None)
         if expiry is not None:
             expiry.is_overtaken = True
-        running = self._running.pop(timer, None)
+        of_shard = self._running.get(shard)
+        running = None if of_shard is None else of_shard.pop(timer, None)
         if running is not None:
             running.cancel()
 
-    def _expire(self, timer: Timer) -> None:
-        del self._running[timer]
-        self._expired(timer)
+    def _expire(self, shard: Shard[Any], timer: Timer) -> None:
+        del self._running[shard][timer]
+        self._expired(shard, timer)

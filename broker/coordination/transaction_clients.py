@@ -42,7 +42,3 @@ class TransactionClients:
     def forget(self, transactional_id: str) -> None:
         """Drop an id that exists no more."""
         self._clients.pop(transactional_id, None)
-
-    def clear(self) -> None:
-        """Drop all."""
-        self._clients.clear()

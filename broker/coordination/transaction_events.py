@@ -12,7 +12,7 @@ Rules of this file:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from heapq import merge
 from itertools import islice
@@ -137,10 +137,10 @@ class _Ring:
             self._characters -= len(gone[1]) + len(gone[4])
             self.complete_since_ms = _numbers.unpack(gone[0])[1]
 
-    def clear(self) -> None:
-        """Forget all."""
-        self._rows.clear()
-        self._characters = 0
+    def forget(self, is_lost: Callable[[str], bool]) -> None:
+        """Drop the events of some transactional ids."""
+        self._rows = deque(row for row in self._rows if not is_lost(row[1]))
+        self._characters = sum(len(row[1]) + len(row[4]) for row in self._rows)
 
     def newest_first(self) -> Iterator[TransactionEvent]:
         """Yield what there was when the first one was asked for."""
@@ -198,11 +198,15 @@ class TransactionEvents:
             reverse=True,
         )
 
-    def clear(self, now_ms: int) -> None:
-        """Begin anew: the topic of the transactions is gone."""
-        self._routine.clear()
-        self._notable.clear()
+    def forget(self, is_lost: Callable[[str], bool], now_ms: int) -> None:
+        """Drop those of ids that are here no more; what becomes of them is not known here."""
+        self._routine.forget(is_lost)
+        self._notable.forget(is_lost)
         self._refused = None
+        self.begin_anew(now_ms)
+
+    def begin_anew(self, now_ms: int) -> None:
+        """Take note that there are ids from now on that were elsewhere before."""
         self.begun_ms = now_ms
 
     # -------------------------------------------------------------------------------- what happens

@@ -27,6 +27,7 @@ from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.broker.coordination.marker_phase import MarkerPhase
 from barnabas.broker.coordination.pipelines import Pipelines
 from barnabas.broker.coordination.responding import respond_to
+from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.coordination.transaction_clients import Client, TransactionClients
 from barnabas.broker.coordination.transaction_counts import TransactionCounts
 from barnabas.broker.coordination.transaction_events import TransactionEvents
@@ -47,6 +48,7 @@ from barnabas.coordinator.transactions.commands import (
 from barnabas.coordinator.transactions.shard import TransactionShard
 from barnabas.coordinator.transactions.state import TopicPartition, Transaction
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.records import NO_LEADER_EPOCH
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
@@ -91,7 +93,7 @@ class Transactions:
             host,
             catalogue,
             on_loaded=self._loaded,
-            on_gone=self._gone,
+            on_lost=self._lost,
             latest_only=True,
         )
         self._runner = AppendedRunner(
@@ -102,23 +104,32 @@ class Transactions:
             take_effect=self._take_effect,
         )
         self._markers = MarkerPhase(
-            self.log, self._runner, markers, logs, host, self.counts, self._waits.release
+            self.log, self._runner, markers, host, self.counts, self._waits.release
         )
         self._closed = False
         self.held_bytes = 0
         """Records of requests that wait in ``when_decided``; who lets them wait counts."""
 
-    def _loaded(self, effects: tuple[Effect, ...]) -> None:
-        self._runner.take_effects(effects)
+    def _loaded(self, shard: Shard[TransactionShard], effects: tuple[Effect, ...]) -> None:
+        self._runner.take_effects(shard, effects)
 
-    def _gone(self) -> None:
-        self._markers.forget()
-        self._runner.forget()
-        self.clients.clear()
-        self.pipelines.clear()
-        self.events.clear(self._host.clock.now_ms())
-        self._producer_ids.clear()
-        self._waits.release_all()
+    def _lost(self, shard: Shard[TransactionShard]) -> None:
+        self._markers.forget(shard)
+        self._runner.forget(shard)
+        for key in shard.machine.transactions:
+            self.clients.forget(key)
+        self.pipelines.forget(shard.owns)
+        self.events.forget(shard.owns, self._host.clock.now_ms())
+        self._waits.release_lost(shard.owns)
+
+    def gain(self, index: int) -> None:
+        """Coordinate the ids of a partition whose log has come here; see ``CoordinatorLog``."""
+        self.events.begin_anew(self._host.clock.now_ms())
+        self.log.gain(index)
+
+    def lose(self, index: int) -> None:
+        """Forget the ids of a partition that is led elsewhere from now on, or by nobody."""
+        self.log.lose(index)
 
     def close(self) -> None:
         """Let no timer run any more: the broker ends."""
@@ -129,8 +140,12 @@ class Transactions:
 
     @property
     def coordinator_epoch(self) -> int:
-        """Greater at every start, and than any in a marker of the logs that were found (D6)."""
-        return self._logs.leader_epoch
+        """The latest that a coordinator has here: the leader epoch of its partition's log (R6).
+
+        Greater at every start, and than any in a marker of the logs that were found (D6).
+        """
+        latest = self.log.highest_epoch
+        return self._logs.leader_epoch if latest == NO_LEADER_EPOCH else latest
 
     async def ensure(self) -> None:
         """Make ``__transaction_state`` unless it is there; raises KafkaError."""
@@ -139,8 +154,9 @@ class Transactions:
     # ------------------------------------------------------------------------------------- reading
 
     def transaction(self, transactional_id: str) -> Transaction | None:
-        """What is known of a transactional id; ask ``refusal`` first."""
-        return self.log.shard_of(transactional_id).machine.transactions.get(transactional_id)
+        """What is known of a transactional id here; ask ``refusal`` first."""
+        shard = self.log.shard_here(transactional_id)
+        return None if shard is None else shard.machine.transactions.get(transactional_id)
 
     def transaction_of_producer(self, producer_id: int) -> Transaction | None:
         """What is known of the transactional id whose producer has this producer id."""
@@ -158,12 +174,12 @@ class Transactions:
 
     @property
     def all(self) -> list[Transaction]:
-        """Every transactional id there is."""
+        """Every transactional id that is served here."""
         return [each for machine in self.machines for each in machine.transactions.values()]
 
     @property
     def machines(self) -> list[TransactionShard]:
-        """All machines, to read from."""
+        """All machines that are here, to read from."""
         return self.log.machines
 
     def when_durable(self, then: Callable[[], None]) -> None:
@@ -183,12 +199,12 @@ class Transactions:
     # ------------------------------------------------------------------------------------ commands
 
     def is_coordinator(self) -> bool:
-        """Whether transactional ids are served here."""
+        """Whether ``__transaction_state`` is there, some of whose ids may be served here."""
         return self.log.is_coordinator()
 
     @property
     def is_loading(self) -> bool:
-        """Whether some of the transactional ids are not known yet."""
+        """Whether some of the transactional ids that are served here are not known yet."""
         return self.log.is_loading
 
     def refusal(self, key: str) -> ErrorCode:
@@ -244,8 +260,8 @@ class Transactions:
         respond(outcome)
 
     def used(self, key: str, context: RequestContext) -> None:
-        """Remember who used a transactional id last; it exists, for the request succeeded."""
-        if self.log.shards:
+        """Remember who used a transactional id last, as long as it is served here."""
+        if self.transaction(key) is not None:
             self.clients.used(key, context)
 
     def _submit(

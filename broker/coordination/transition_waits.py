@@ -65,18 +65,14 @@ class TransitionWaits:
             waiting.timer.cancel()
             waiting.then()
 
-    def release_all(self) -> None:
-        """Let all go on: the topic is gone."""
-        for waiting in self._taken():
-            waiting.timer.cancel()
-            waiting.then()
+    def release_lost(self, is_lost: Callable[[str], bool]) -> None:
+        """Let those go on who wait for transactional ids that are here no more."""
+        for key in [key for key in self._waiting if is_lost(key)]:
+            self.release(key)
 
     def close(self) -> None:
         """Let nothing go on any more: the broker ends."""
-        for waiting in self._taken():
-            waiting.timer.cancel()
-
-    def _taken(self) -> list[_Waiting]:
-        taken = [waiting for queue in self._waiting.values() for waiting in queue]
+        for queue in self._waiting.values():
+            for waiting in queue:
+                waiting.timer.cancel()
         self._waiting.clear()
-        return taken

@@ -54,6 +54,9 @@ class GroupShard(GroupTable):
         """Go on without an unreadable record: not here, it may be any part of a group."""
         return False
 
+    def forget(self) -> None:
+        """Take back what was noted elsewhere: nothing is."""
+
     def begin(self, now: Now) -> tuple[Effect, ...]:
         """What is due after a start: the timers of members that were there before."""
         return tuple(

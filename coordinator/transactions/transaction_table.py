@@ -86,6 +86,11 @@ class TransactionTable:
             if after.next_producer_id != NO_PRODUCER_ID:
                 self._producer_ids[after.next_producer_id] = after.transactional_id
 
+    def forget(self) -> None:
+        """Take back which producer ids belong to whom here: the table is given up."""
+        for transaction in self.transactions.values():
+            self._note_producer_ids(transaction, None)
+
     def set_aside(self, record_key: bytes) -> bool:
         """Refuse one id whose latest record cannot be read, and serve the others."""
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -53,7 +54,8 @@ def test_the_state_moves_before_the_disk_has_anything(opened):
     assert opened.run(lambda toy, now: put("k", toy.numbers["k"] + 1)(toy, now)) == "done"
     assert (opened.toy.numbers, opened.toy.offsets) == ({"k": 2}, [0, 1])
     assert opened.toy.changes == ["changed"]
-    assert opened.restarted().toy.numbers == {}, "nothing is on the disk"
+    (shard,) = opened.log.shards
+    assert shard.log.high_watermark == 0, "nothing is on the disk"
     opened.sync()
     assert opened.restarted().toy.numbers == {"k": 2}
 
@@ -121,3 +123,16 @@ def test_no_timer_comes_when_the_topic_is_gone_or_the_broker_ends(opened):
     opened.run(set_it)
     opened.clock.advance(hours=1)
     assert (opened.toy.numbers, opened.flushed) == ({}, 0)
+
+
+def test_what_is_lost_decides_nothing_and_its_timers_do_not_come(opened):
+    opened.run(say(response="set", effects=(Schedule(TIMER, opened.now_ms() + 500),)))
+    assert opened.run(put("k", 1)) == "done"
+    opened.log.lose(0)
+    assert len(opened.runner._timers) == 0
+    assert opened.code_of(put("k", 2)) == ErrorCode.NOT_COORDINATOR
+    opened.sync()
+    opened.log.gain(0)
+    asyncio.run(opened.spawned.pop())
+    opened.clock.advance(hours=1)
+    assert opened.run(get("k")) == 1

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
+from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.lanes import Submission
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.decision import (
@@ -19,6 +24,8 @@ from barnabas.protocol.records import control_batch, encode_batch
 from tests.broker.harness import Administration
 from tests.broker.toy_coordinator import (
     Coordinator,
+    Do,
+    Toy,
     get,
     put,
     record_of,
@@ -184,9 +191,9 @@ def test_a_topic_that_is_deleted_takes_everything_with_it(opened):
     opened.submit(get("k"))
     opened.delete_topic()
     assert opened.log.refusal("k") == gone
-    assert opened.answers == ["ok", gone, gone], "parked, and waiting in the lane"
+    assert opened.answers == ["ok", gone, gone, gone], "under way, parked, waiting in the lane"
     opened.sync()
-    assert opened.answers == ["ok", gone, gone, gone]
+    assert len(opened.answers) == 4
     opened.clock.advance(hours=1)
     assert (opened.flushed, opened.fatal) == (0, [])
 
@@ -212,3 +219,331 @@ def test_an_append_to_a_deleted_topic_is_no_longer_coordinated_here(opened):
     assert opened.answers == ["ok", ErrorCode.NOT_COORDINATOR]
     opened.clock.advance(hours=1)
     assert opened.flushed == 1, "a timer of what is gone does not come again"
+
+
+# ------------------------------------------------------------------- partitions are gained and lost
+
+PARTITIONS = 4
+KEYS = {java_hash(key) % PARTITIONS: key for key in ("a", "b", "c", "d")}
+"""One key of each partition."""
+GONE, LOADING, NONE = (
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NONE,
+)
+
+
+def load(coordinator: Coordinator) -> None:
+    """Run what loads in the background to its end."""
+    while coordinator.spawned:
+        asyncio.run(coordinator.spawned.pop(0))
+
+
+def go_on_to_the_end(loading: Coroutine[Any, Any, None]) -> None:
+    """Let one task load what is left, a turn of the loop after the other."""
+    with suppress(StopIteration):
+        while True:
+            loading.send(None)
+
+
+@pytest.fixture
+def four() -> Coordinator:
+    """Four partitions with a number in each: that of the partition."""
+    coordinator = Coordinator(PARTITIONS)
+    coordinator.log.open()
+    for index, key in KEYS.items():
+        coordinator.submit(put(key, index), key)
+    coordinator.sync()
+    coordinator.answers.clear()
+    return coordinator
+
+
+def refusals(coordinator: Coordinator) -> list[ErrorCode]:
+    return [coordinator.log.refusal(KEYS[index]) for index in range(PARTITIONS)]
+
+
+def scans(coordinator: Coordinator) -> list[int]:
+    topic = coordinator.administration.catalogue.topic(GROUP_OFFSETS)
+    return [each.log.cleaning.scans for each in topic.partitions]
+
+
+def test_what_is_lost_is_not_coordinated_here_and_the_rest_goes_on(four):
+    shard = four.log.shard_at(2)
+    four.log.lose(2)
+    assert refusals(four) == [NONE, NONE, GONE, NONE]
+    assert shard.is_gone
+    assert shard.machine.is_forgotten
+    assert four.flushed == 1
+    assert [each.index for each in four.log.shards] == [0, 1, 3]
+    assert four.log.is_coordinator()
+    assert not four.log.is_loading
+    assert {four.log.partition_of(key) for key in KEYS.values()} == set(range(PARTITIONS))
+    assert four.log.shard_here(KEYS[2]) is four.log.shard_at(2) is None
+    assert four.log.shard_at(-1) is four.log.shard_at(PARTITIONS) is None
+    for key in KEYS.values():
+        four.submit(get(key), key)
+    assert sorted(four.answers) == sorted([0, 1, GONE, 3])
+    with pytest.raises(AssertionError, match="not led here"):
+        four.log.shard_of(KEYS[2])
+
+
+def test_what_is_gained_is_read_anew_and_its_timers_begin(four):
+    four.submit(put(KEYS[2], 99), KEYS[2])
+    four.sync()
+    former = four.log.shard_at(2)
+    four.log.lose(2)
+    four.log.gain(2)
+    assert refusals(four) == [NONE, NONE, LOADING, NONE]
+    assert not four.log.replayed.is_set()
+    assert four.log.describe_replay().endswith(": 0 of 1 partitions, 0 records replayed")
+    load(four)
+    assert refusals(four) == [NONE] * PARTITIONS
+    assert four.log.replayed.is_set()
+    assert four.log.describe_replay().endswith(": 1 of 1 partitions, 2 records replayed")
+    again = four.log.shard_at(2)
+    assert again is not former
+    assert again.machine is not former.machine
+    four.clock.advance(milliseconds=1000)
+    four.sync()
+    assert again.machine.numbers == {KEYS[2]: 100}
+    assert former.machine.numbers == {KEYS[2]: 99}
+
+
+def test_who_is_here_cannot_be_gained_and_who_is_not_cannot_be_lost(four):
+    with pytest.raises(AssertionError, match="gained before"):
+        four.log.gain(2)
+    four.log.lose(2)
+    with pytest.raises(AssertionError, match="is not here"):
+        four.log.lose(2)
+    with pytest.raises(AssertionError, match="is not here"):
+        four.log.lose(PARTITIONS)
+    four.log.gain(2)
+    with pytest.raises(AssertionError, match="gained before"):
+        four.log.gain(2)
+    load(four)
+    assert refusals(four) == [NONE] * PARTITIONS
+
+
+def test_a_log_with_appends_under_way_is_not_to_be_read(four):
+    four.submit(put(KEYS[2], 7), KEYS[2])
+    four.log.lose(2)
+    with pytest.raises(AssertionError, match="not in its segments yet"):
+        four.log.gain(2)
+    four.sync()
+    four.log.gain(2)
+    load(four)
+    assert four.log.shard_at(2).machine.numbers == {KEYS[2]: 7}
+
+
+@pytest.mark.parametrize("lost", range(PARTITIONS))
+def test_losing_what_is_being_read_stops_that(four, lost, monkeypatch):
+    monkeypatch.setattr("barnabas.broker.coordination.coordinator_log.LOAD_TURN_MS", -1)
+    for number in range(5):
+        four.submit(put(KEYS[1], number), KEYS[1])
+    four.sync()
+    numbers = [each.machine.numbers for each in four.log.shards]
+    for index in range(PARTITIONS):
+        four.log.lose(index)
+    for index in range(PARTITIONS):
+        four.log.gain(index)
+    (loading,) = four.spawned
+    four.spawned.clear()
+    while not four.log.shard_at(1).machine.numbers:
+        loading.send(None)
+    assert scans(four) == [0, 1, 0, 0]
+    assert refusals(four) == [NONE, LOADING, LOADING, LOADING]
+    four.log.lose(lost)
+    go_on_to_the_end(loading)
+    wanted = [NONE] * PARTITIONS
+    wanted[lost] = GONE
+    assert refusals(four) == wanted
+    assert scans(four) == [0] * PARTITIONS
+    assert four.log.replayed.is_set()
+    total = PARTITIONS - (lost != 0)  # The first one was read already.
+    assert four.log.replay.partitions == four.log.replay.total == total
+    if lost == 1:
+        assert four.log.replay.records < total + 6
+    four.log.gain(lost)
+    load(four)
+    assert refusals(four) == [NONE] * PARTITIONS
+    assert [each.machine.numbers for each in four.log.shards] == numbers
+
+
+def test_what_is_lost_and_gained_while_others_are_read(four, monkeypatch):
+    monkeypatch.setattr("barnabas.broker.coordination.coordinator_log.LOAD_TURN_MS", -1)
+    for index in range(PARTITIONS):
+        four.log.lose(index)
+    four.log.gain(3)
+    (loading,) = four.spawned
+
+    async def run() -> None:
+        task = asyncio.ensure_future(loading)
+        await asyncio.sleep(0)
+        four.log.gain(0)
+        four.log.lose(3)
+        four.log.gain(3)
+        four.log.gain(1)
+        await task
+
+    asyncio.run(run())
+    assert len(four.spawned) == 1, "one reads for all"
+    assert refusals(four) == [NONE, NONE, GONE, NONE]
+    assert [each.machine.numbers for each in four.log.shards] == [
+        {KEYS[index]: index} for index in (0, 1, 3)
+    ]
+
+
+def without_log(coordinator: Coordinator, index: int) -> None:
+    """Have a partition be led elsewhere."""
+    topic = coordinator.administration.catalogue.topic(GROUP_OFFSETS)
+    topic.partitions[index].log = None
+
+
+def test_a_start_gains_all_whose_log_is_here(four):
+    log = four.log.shard_at(1).log
+    without_log(four, 1)
+    again = four.restarted()
+    assert refusals(again) == [NONE, GONE, NONE, NONE]
+    with pytest.raises(AssertionError, match="has no log here"):
+        again.log.gain(1)
+    four.administration.catalogue.topic(GROUP_OFFSETS).partitions[1].log = log
+    again.log.gain(1)
+    load(again)
+    assert refusals(again) == [NONE] * PARTITIONS
+    again.log.open()
+    assert again.spawned == [], "nothing is left to gain"
+
+
+def test_partitions_of_a_topic_that_others_lead_are_known_and_gained_one_by_one(four):
+    logs = [shard.log for shard in four.log.shards]
+    for index in range(PARTITIONS):
+        without_log(four, index)
+    again = Coordinator(administration=four.administration)
+    assert refusals(again) == [GONE] * PARTITIONS
+    assert again.log.is_coordinator()
+    assert again.log.machines == []
+    assert [again.log.partition_of(KEYS[index]) for index in range(PARTITIONS)] == [0, 1, 2, 3]
+    topic = four.administration.catalogue.topic(GROUP_OFFSETS)
+    topic.partitions[3].log = logs[3]
+    again.log.gain(3)
+    load(again)
+    assert refusals(again) == [GONE, GONE, GONE, NONE]
+
+
+def test_a_topic_with_something_in_it_is_served_when_its_partitions_are_gained(four):
+    again = Coordinator(administration=four.administration)
+    assert not again.log.is_coordinator()
+    assert again.log.refusal(KEYS[1]) == GONE
+    again.log.gain(1)
+    load(again)
+    assert refusals(again) == [GONE, NONE, GONE, GONE]
+
+
+def test_a_topic_is_deleted_of_which_only_a_part_was_here(four):
+    four.log.lose(0)
+    four.submit(put(KEYS[1], 5), KEYS[1])
+    shards = four.log.shards
+    four.delete_topic()
+    four.create_topic(2)
+    assert four.log.refusal(KEYS[1]) == NONE
+    assert four.answers == [GONE]
+    assert all(shard.is_gone and shard.machine.is_forgotten for shard in shards)
+    assert [shard.index for shard in four.log.shards] == [0, 1]
+    assert [machine.numbers for machine in four.log.machines] == [{}, {}]
+
+
+def test_nothing_is_served_in_the_middle_of_losing_a_topic_that_was_made_again(four):
+    seen = []
+
+    def ask(_response: object) -> None:
+        seen.append([four.log.refusal(key) for key in KEYS.values()])
+        four.submit(get(KEYS[3]), KEYS[3])
+
+    for key in (KEYS[0], KEYS[3]):
+        command = Do(put(key, 5))
+        four.runner.submit(Submission(key, command, ask, lambda code: code))
+    four.delete_topic()
+    four.create_topic(PARTITIONS)
+    assert refusals(four) == [NONE] * PARTITIONS
+    assert seen == [[GONE] * PARTITIONS] * 2
+    assert four.answers == [GONE] * 2
+    assert [machine.numbers for machine in four.log.machines] == [{}] * PARTITIONS
+
+
+def test_a_partition_that_cannot_be_loaded_is_lost_and_gained_like_others(four):
+    log = four.log.shard_at(1).log
+    log.append_records(memoryview(bytearray(encode_batch([LogRecord(0, 0, None, b"v", ())]))))
+    four.sync()
+    four.log.lose(1)
+    four.log.gain(1)
+    four.log.lose(2)
+    four.log.gain(2)
+    assert four.log.unreadable == [], "it has not been tried"
+    made: list[Toy] = []
+    four.log.replay._make_machine = lambda: made.append(Toy()) or made[-1]
+    unread = four.log.shard_at(1).machine
+    load(four)
+    assert refusals(four) == [NONE, LOADING, NONE, NONE]
+    assert four.log.unreadable == [f"{GROUP_OFFSETS}-1"]
+    assert unread.is_forgotten
+    assert four.log.machines[1:2] == made
+    assert scans(four) == [0] * PARTITIONS
+    four.log.lose(1)
+    assert four.log.unreadable == []
+    assert refusals(four) == [NONE, GONE, NONE, NONE]
+
+
+def test_the_highest_epoch_is_that_of_what_was_gained(four):
+    epochs = {shard.log.leader_epoch for shard in four.log.shards}
+    assert {four.log.highest_epoch} == epochs
+    log = four.log.shard_at(1).log
+    four.log.lose(1)
+    log.leader_epoch += 5
+    four.log.gain(1)
+    assert four.log.highest_epoch == log.leader_epoch
+    four.log.lose(1)
+    assert four.log.highest_epoch == log.leader_epoch, "there was such a coordinator"
+    load(four)
+    assert Coordinator().log.highest_epoch == -1
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_record_in_a_partition_that_its_key_does_not_belong_to_comes_to_nothing(four, gone):
+    """Of a topic that got more partitions while nobody served it."""
+    key, value = record_of(KEYS[3], 99).encode()
+    log = four.log.shard_at(1).log
+    log.append_records(memoryview(bytearray(encode_batch([LogRecord(0, 0, key, value, ())]))))
+    four.sync()
+    for index in (1, 3):
+        four.log.lose(index)
+    four.log.gain(1)
+    if not gone:
+        four.log.gain(3)
+    load(four)
+    assert four.log.shard_at(1).machine.numbers[KEYS[3]] == 99
+    four.clock.advance(hours=1)
+    four.sync()
+    assert four.log.shard_at(1).machine.numbers[KEYS[3]] == 99
+    assert gone or four.log.shard_at(3).machine.numbers == {KEYS[3]: 3}
+
+
+def test_what_follows_from_loading_may_find_the_topic_made_anew(four, monkeypatch):
+    """Then it is in the middle of reading, and the rest is read behind that."""
+
+    def begin(_toy: Toy, _now: object) -> tuple[()]:
+        monkeypatch.undo()
+        four.delete_topic()
+        four.create_topic(2)
+        assert four.log.is_coordinator()
+        assert four.log.is_loading
+        return ()
+
+    monkeypatch.setattr(Toy, "begin", begin)
+    four.log.lose(0)
+    four.log.gain(0)
+    (loading,) = four.spawned
+    four.spawned.clear()
+    go_on_to_the_end(loading)
+    assert four.log.replayed.is_set()
+    assert [shard.index for shard in four.log.shards] == [0, 1]
+    assert {four.log.refusal(key) for key in KEYS.values()} == {NONE}

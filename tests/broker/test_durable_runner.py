@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import pytest
@@ -284,3 +285,118 @@ def test_an_answer_that_fails_holds_nobody_up(opened, caplog):
     assert sorted(map(str, opened.answers)) == ["1", "done"]
     assert opened.fatal == []
     assert "answer failed" in caplog.text
+
+
+# ------------------------------------------------------------------------------- what is lost
+
+
+@pytest.fixture
+def two() -> Coordinator:
+    """Two partitions: of a and of b."""
+    coordinator = Coordinator(2)
+    coordinator.log.open()
+    assert [coordinator.log.partition_of(key) for key in "ba"] == [0, 1]
+    return coordinator
+
+
+def is_empty(coordinator: Coordinator) -> bool:
+    runner = coordinator.runner
+    return not (runner._lanes or runner._timers or runner._parked or runner._in_flight)
+
+
+def regain(coordinator: Coordinator, index: int) -> None:
+    coordinator.log.gain(index)
+    asyncio.run(coordinator.spawned.pop())
+
+
+def test_whoever_waits_for_a_partition_that_is_lost_is_told_so_once(two):
+    ticket = two.runner.new_ticket()
+    two.submit(say(changes=("parked",)), "a", ticket=ticket)
+    two.submit(put("a", 1, effects=(Answer(ticket, "late"), Schedule(Timer("a", "u"), 0))), "a")
+    two.submit(put("a", 2), "a")
+    two.submit(get("a"), "a")
+    two.submit(put("b", 3, "other"), "b")
+    two.log.lose(1)
+    assert two.answers == [ErrorCode.NOT_COORDINATOR] * 4
+    assert not two.runner.must_wait("a", Do(get("a")))
+    assert two.runner.must_wait("b", Do(get("b")))
+    two.submit(get("a"), "a")
+    assert two.answers == [ErrorCode.NOT_COORDINATOR] * 5
+    two.sync()
+    assert two.answers == [ErrorCode.NOT_COORDINATOR] * 5 + ["other"]
+    two.clock.advance(hours=1)
+    assert is_empty(two)
+    assert two.fatal == []
+
+
+def test_a_decision_that_becomes_durable_after_its_partition_was_lost_is_read_when_it_is_back(two):
+    former = two.log.shard_at(1).machine
+    two.submit(put("a", 1), "a")
+    two.log.lose(1)
+    two.sync()
+    assert (former.numbers, former.offsets, former.changes) == ({}, [], [])
+    regain(two, 1)
+    two.submit(get("a"), "a")
+    assert two.answers == [ErrorCode.NOT_COORDINATOR, 1]
+
+
+def test_timers_go_with_their_partition_alone(two):
+    for key in "ab":
+        after = int(two.clock.monotonic() * 1000) + 500
+        two.submit(say(response="set", effects=(Schedule(Timer(key, "t"), after),)), key)
+    assert len(two.runner._timers) == 2
+    two.log.lose(1)
+    assert len(two.runner._timers) == 1
+    regain(two, 1)
+    two.clock.advance(milliseconds=500)
+    two.sync()
+    assert [machine.numbers for machine in two.log.machines] == [{"b": 1}, {}]
+    assert is_empty(two)
+
+
+def test_a_timer_that_waits_for_its_turn_is_lost_with_its_partition(two):
+    after = int(two.clock.monotonic() * 1000) + 500
+    two.submit(say(response="set", effects=(Schedule(Timer("a", "t"), after),)), "a")
+    two.submit(put("a", 1), "a")
+    two.clock.advance(milliseconds=500)
+    assert len(two.runner._timers) == 1, "it has come and waits in the lane"
+    two.log.lose(1)
+    assert is_empty(two)
+    two.sync()
+    two.clock.advance(hours=1)
+    assert two.answers == ["set", ErrorCode.NOT_COORDINATOR]
+
+
+def test_a_timer_whose_answer_loses_its_partition_does_not_come_again(two):
+    # The partition is lost in the middle of what follows from the decision.
+    ticket = two.runner.new_ticket()
+
+    def lose(_response: object) -> None:
+        two.log.lose(1)
+
+    parked = Submission("a", Do(say(changes=("parked",))), lose, lambda code: code, ticket)
+    two.runner.submit(parked)
+    other = two.runner.new_ticket()
+    two.submit(say(changes=("parked",)), "a", ticket=other)
+    soon = Schedule(Timer("a", "t"), 0)
+    effects = (Answer(ticket, "first"), soon, Answer(other, "second"))
+    two.submit(put("a", 1, "last", effects=effects), "a")
+    two.submit(get("a"), "a")
+    two.sync()
+    gone = ErrorCode.NOT_COORDINATOR
+    assert two.answers == [gone, gone, "last"], "what is durable is the truth"
+    assert is_empty(two)
+    assert two.fatal == []
+
+
+def test_a_lane_of_the_partition_when_it_is_back_is_not_that_of_before(two):
+    two.submit(put("a", 1), "a")
+    two.log.lose(1)
+    two.sync()
+    regain(two, 1)
+    two.submit(put("a", 2, "second"), "a")
+    two.submit(get("a"), "a")
+    assert two.answers == [ErrorCode.NOT_COORDINATOR]
+    two.sync()
+    assert two.answers == [ErrorCode.NOT_COORDINATOR, "second", 2]
+    assert is_empty(two)

@@ -198,7 +198,8 @@ async def test_a_long_decision_has_its_key_for_itself(opened):
     assert opened.answers == ["done", "nothing", "long", 4, "last"]
     assert opened.flushed == 1
     assert opened.toy.offsets == [0, 1, 2, 3, 4]
-    assert [*opened.runner._timers._running] == [Timer("k", "long")]
+    (shard,) = opened.log.shards
+    assert [*opened.runner._timers._running[shard]] == [Timer("k", "long")]
     assert len(opened.runner._lanes) == 0
 
 
@@ -269,4 +270,62 @@ async def test_a_long_decision_whose_topic_goes_comes_to_nothing(turns, monkeypa
     first, second = opened.answers
     assert first == ErrorCode.NOT_COORDINATOR
     assert second in {ErrorCode.NOT_COORDINATOR, "nothing"}
+    assert opened.fatal == []
+
+
+# --------------------------------------------------------------------------------- what is lost
+
+
+@pytest.mark.parametrize("turns", range(10))
+async def test_a_long_decision_of_a_partition_that_is_lost_is_answered_at_once(turns, monkeypatch):
+    monkeypatch.setattr("barnabas.broker.coordination.long_decision.RECORDS_PER_SLICE", 1)
+    monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
+    opened = await asyncio.to_thread(Coordinator)
+    opened.log.open()
+    opened.submit(take(1, 2, 3))
+    opened.submit(get("k"))
+    (shard,) = opened.log.shards
+    task = asyncio.ensure_future(opened.spawned.pop())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    assert not task.done()
+    applied = list(shard.machine.offsets)
+    opened.log.lose(0)
+    assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 2
+    while not task.done():
+        await asyncio.sleep(0)
+        opened.sync()
+    await task
+    assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 2
+    assert shard.machine.offsets == applied == []
+    assert not opened.runner._in_flight
+    assert len(opened.runner._lanes) == len(opened.runner._timers) == 0
+    opened.log.gain(0)
+    await opened.spawned.pop()
+    written = opened.administration.catalogue.partition(GROUP_OFFSETS, 0).log.next_offset
+    assert opened.toy.numbers == ({"k": 3} if written else {})
+    assert opened.fatal == []
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_large_marker_of_a_partition_that_is_lost_ends(opened, turns, monkeypatch):
+    monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
+    (shard,) = opened.log.shards
+    opened.submit(take(1, 2))
+    looking = await runs(opened, 1)
+    end_transaction(opened, 5)
+    end_transaction(opened, 0)
+    opened.submit(get("k"))
+    opened.submit(put("other", 1), "other")
+    ending = await runs(opened, turns)
+    opened.log.lose(0)
+    assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 3
+    assert not opened.runner._markers._under_way
+    taken_in = dict(shard.machine.numbers)
+    opened.runner.end_transaction(shard, 7, commit=True)
+    await asyncio.gather(looking, ending)
+    assert opened.spawned == []
+    assert shard.machine.numbers == taken_in
+    assert shard.machine.changes == [(0, True)]
+    assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 3
     assert opened.fatal == []

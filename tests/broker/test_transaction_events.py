@@ -151,6 +151,24 @@ def test_what_is_refused_again_and_again_is_one_event(coordinator):
     assert coordinator.kinds() == [Kind.INITIALIZED, Kind.REFUSED]
 
 
+def test_ids_that_are_here_no_more_are_forgotten_and_what_follows_is_not_known(coordinator):
+    zombie = Client("zombie", "/3")
+    for key in "ab":
+        coordinator.init(key)
+        coordinator.add(key, 0)
+        coordinator.init(key, zombie)
+    events = coordinator.events
+    before = [each for each in events.newest_first() if each.transactional_id == "b"]
+    events.forget(lambda key: key == "a", 50)
+    assert list(events.newest_first()) == before
+    assert {each.kind for each in before} >= {Kind.INITIALIZED, Kind.ABORTED}
+    assert (events.complete_since_ms, events.is_complete) == (50, True)
+    events.refused(coordinator.machine.transactions["a"], zombie, 60)
+    events.begin_anew(70)
+    assert len(events) == len(before) + 1
+    assert events.complete_since_ms == 70
+
+
 @pytest.mark.parametrize("length", [30, 30_000])
 def test_memory_has_a_limit(length):
     coordinator = Coordinator()
@@ -168,7 +186,7 @@ def test_memory_has_a_limit(length):
             coordinator.machine.open.clear()
             coordinator.former.clear()
         before = tracemalloc.get_traced_memory()[0]
-        coordinator.events.clear(0)
+        coordinator.events.forget(lambda _key: True, 0)
         freed = before - tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()

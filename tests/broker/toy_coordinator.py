@@ -14,6 +14,7 @@ from typing import Any, Final
 from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.durable_runner import DurableRunner
 from barnabas.broker.coordination.lanes import Submission
+from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.decision import (
@@ -61,7 +62,7 @@ class Toy:
         self.numbers: dict[str, int] = {}
         self.offsets: list[int] = []
         self.changes: list[object] = []
-        self.timers: tuple[Timer, ...] = ()
+        self.is_forgotten = False
 
     def decide(self, command: Any, now: Now) -> Decision:
         if isinstance(command, Expired):
@@ -107,6 +108,9 @@ class Toy:
 
     def keys(self) -> list[str]:
         return list(self.numbers)
+
+    def forget(self) -> None:
+        self.is_forgotten = True
 
 
 def record_of(key: str, number: int | None) -> Record:
@@ -169,7 +173,7 @@ class Coordinator:
             self.host,
             self.administration.catalogue,
             on_loaded=self._loaded,
-            on_gone=self._gone,
+            on_lost=self._lost,
             latest_only=latest_only,
         )
         self.runner = self.make_runner()
@@ -177,11 +181,11 @@ class Coordinator:
     def make_runner(self) -> Any:
         return DurableRunner(self.log, self.host, Expired)
 
-    def _loaded(self, effects: tuple[Effect, ...]) -> None:
-        self.runner.take_effects(effects)
+    def _loaded(self, shard: Shard[Toy], effects: tuple[Effect, ...]) -> None:
+        self.runner.take_effects(shard, effects)
 
-    def _gone(self) -> None:
-        self.runner.forget()
+    def _lost(self, shard: Shard[Toy]) -> None:
+        self.runner.forget(shard)
 
     def _count_flush(self) -> None:
         self.flushed += 1

@@ -158,15 +158,16 @@ async def first_violation(monkeypatch) -> str:
 
 async def test_completion_before_the_markers_is_found_out(monkeypatch):
     def begin(phase: MarkerPhase, key: str) -> None:
-        machine = phase._log.shard_of(key).machine
+        shard = phase._log.shard_of(key)
+        machine = shard.machine
         transaction, owed = machine.transactions[key], machine.awaiting_markers(key)
         machine.change(MarkersPlaced(key, owed))
-        phase._complete(key, transaction)
+        phase._complete(shard, key, transaction)
         for place in owed:
             marker = TransactionMarker(
                 *transaction.producer,
                 commit=transaction.commits,
-                coordinator_epoch=phase._logs.leader_epoch,
+                coordinator_epoch=shard.log.leader_epoch,
                 transaction_version=transaction.transaction_version,
             )
             phase._markers.write(*place, marker)

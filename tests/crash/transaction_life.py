@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from barnabas.broker import handlers
+from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import ROUTES
 from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
@@ -86,6 +87,7 @@ class Life:
         )
         lock_directory(self.logs)
         view = OneBroker(metastore.identity.node_id, None, lambda: self.logs.leader_epoch)
+        self.brokers = Brokers(view)
         self.catalogue = Catalogue(
             metastore, self.logs, view, CONFIG, on_fatal=self.failures.append
         )
@@ -120,6 +122,7 @@ class Life:
         self.routes.bind(
             defaultdict(
                 lambda: None,
+                brokers=self.brokers,
                 catalogue=self.catalogue,
                 groups=self.groups,
                 host=host,

@@ -129,8 +129,15 @@ def test_rebalances_have_a_limit_and_say_from_when_they_are():
     for number in range(9):
         found.note("x" * 32_000, number, 6000)
     assert len(found) * 32_000 <= rebalances.CHARACTERS_MOST
-    found.clear(9000)
-    assert (len(found), found.complete_since_ms) == (0, 9000)
+    found.note("a", 7, 8000)
+    found.forget(lambda group: group.startswith("x"), 9000)
+    assert (found.of("a"), len(found)) == ([("a", 8000, 7)], 1)
+    assert found.complete_since_ms == 9000
+    for number in range(rebalances.SLOTS - 1):
+        found.note("a", number, 10_000)
+    assert found.complete_since_ms == 9000, "there is room for as many as ever"
+    found.begin_anew(11_000)
+    assert (len(found), found.complete_since_ms) == (rebalances.SLOTS, 11_000)
 
 
 def test_the_lag_of_a_group_is_measured_while_somebody_looks(often):

@@ -56,6 +56,19 @@ def test_everything_has_a_limit():
     assert len(found.all()) == module.PIPELINES_MOST
 
 
+def test_ids_that_are_here_no_more_are_forgotten_and_pipelines_with_them():
+    found = Pipelines()
+    for group, key in (("one", "a"), ("one", "b"), ("two", "c"), ("three", "d"), ("four", "d")):
+        found.reads(group, key)
+    assert [each.group for each in found.all()] == ["one", "two", "three", "four"]
+    found.forget({"a", "c"}.__contains__)
+    assert [(each.group, [*each.ids]) for each in found.all()] == [("one", ["b"]), ("four", ["d"])]
+    assert [found.of_id(key) is None for key in "abcd"] == [True, False, True, False]
+    found.reads("one", "a")
+    found.forget(lambda _key: True)
+    assert found.all() == []
+
+
 def test_rates_are_of_whole_spans():
     found = Pipelines()
     found.reads("g", "id")
