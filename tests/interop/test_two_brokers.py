@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka.admin import AdminClient
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.create_topics import (
@@ -114,3 +117,64 @@ def _refused(broker, topic, version):
     assert all((each.host, each.port) == _address(broker) for each in response.node_endpoints)
     named = None if leader is None else (leader.leader_id >= 0, leader.leader_epoch > 0)
     return partition.error_code, named, len(response.node_endpoints)
+
+
+@pytest.mark.parametrize("first_asked", [0, 1])
+def test_groups_of_both_coordinators(first_asked):
+    """Members, offsets and the list of groups, whichever broker a client asks first."""
+    topics = {TOPIC.name: PARTITIONS, "__consumer_offsets": 4}
+    groups = [f"group-{number}" for number in range(8)]
+    with pair(topics) as brokers:
+        servers = brokers[first_asked].bootstrap_servers
+        for partition in range(PARTITIONS):
+            Confluent().produce(servers, TOPIC.name, [Sent(b"k", b"v")] * 5, "none", partition)
+        for group in groups:
+            assert _read_by(servers, group) == 5 * PARTITIONS
+            assert _read_by(servers, group, more=False) == 0
+        listed = [{each for each in groups if _coordinates(broker, each)} for broker in brokers]
+        assert all(listed)
+        assert listed[0] | listed[1] == set(groups)
+        assert not listed[0] & listed[1]
+        admin = AdminClient({"bootstrap.servers": servers})
+        found = admin.list_consumer_groups().result(30)
+        assert found.errors == []
+        assert {each.group_id for each in found.valid} == set(groups)
+
+
+def _read_by(servers, group, *, more=True):
+    """Read as a member of a group, to the end, and commit; return how many records there were."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
+    consumer.subscribe([TOPIC.name])
+    read, ended, deadline = 0, set(), time.monotonic() + 60
+    try:
+        while len(ended) < PARTITIONS:
+            assert time.monotonic() < deadline, f"{read} read, ended {ended}"
+            message = consumer.poll(1)
+            if message is None:
+                continue
+            if message.error() is None:
+                read += 1
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                ended.add(message.partition())
+        if more:
+            consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+    return read
+
+
+def _coordinates(broker, group):
+    return broker.call(
+        lambda: (
+            not broker.server.groups.refusal(group)
+            and group in broker.server.groups.machine_of(group).groups
+        )
+    )
