@@ -276,7 +276,7 @@ async def test_a_long_decision_whose_topic_goes_comes_to_nothing(turns, monkeypa
 # --------------------------------------------------------------------------------- what is lost
 
 
-@pytest.mark.parametrize("turns", range(10))
+@pytest.mark.parametrize("turns", [*range(10), None])
 async def test_a_long_decision_of_a_partition_that_is_lost_is_answered_at_once(turns, monkeypatch):
     monkeypatch.setattr("barnabas.broker.coordination.long_decision.RECORDS_PER_SLICE", 1)
     monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
@@ -286,10 +286,13 @@ async def test_a_long_decision_of_a_partition_that_is_lost_is_answered_at_once(t
     opened.submit(get("k"))
     (shard,) = opened.log.shards
     task = asyncio.ensure_future(opened.spawned.pop())
-    for _ in range(turns):
-        await asyncio.sleep(0)
+    if turns is None:
+        while not shard.log.next_offset:  # noqa: ASYNC110  Then it is on its way to the disk.
+            await asyncio.sleep(0)
+    else:
+        for _ in range(turns):
+            await asyncio.sleep(0)
     assert not task.done()
-    applied = list(shard.machine.offsets)
     opened.log.lose(0)
     assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 2
     while not task.done():
@@ -297,7 +300,7 @@ async def test_a_long_decision_of_a_partition_that_is_lost_is_answered_at_once(t
         opened.sync()
     await task
     assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 2
-    assert shard.machine.offsets == applied == []
+    assert shard.machine.offsets == []
     assert not opened.runner._in_flight
     assert len(opened.runner._lanes) == len(opened.runner._timers) == 0
     opened.log.gain(0)
