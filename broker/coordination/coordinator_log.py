@@ -26,8 +26,8 @@ from barnabas.broker.coordination.shard import MachineT, Shard
 from barnabas.broker.runtime import failpoints
 from barnabas.coordinator.decision import Decision, Effect, Now
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.storage.appended import Appended
 from barnabas.storage.errors import Rejected
-from barnabas.storage.partition_log import Appended
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig

@@ -10,6 +10,7 @@ from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog, 
 from barnabas.broker.coordination.durable_runner import DurableRunner
 from barnabas.broker.coordination.lanes import Command, Refuse, Respond, Submission
 from barnabas.broker.coordination.rebalances import Rebalances
+from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.security.access import OPEN, Access, Generation
 from barnabas.broker.security.operations import ResourceType
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.storage.refusal import Refusal
     from barnabas.storage.transaction_marker import TransactionMarker
 
 GROUP_ID_MAX_BYTES: Final = 32_767
@@ -180,14 +182,11 @@ class Groups:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         shard = self.log.shards[partition]
         durable = shard.log.append_marker(marker).durable
-
-        def apply() -> None:
-            self._runner.end_transaction(shard, marker.producer_id, commit=marker.commit)
-
+        placed = _PlacedMarker(self._runner, shard, marker)
         if durable is None:
-            apply()
+            placed.durable()
         else:
-            durable.add_waiter(apply)
+            durable.add_waiter(placed)
 
     # ------------------------------------------------------------------------------------- upkeep
 
@@ -263,6 +262,30 @@ class Groups:
         assert isinstance(heartbeat_ms, int)
         assert isinstance(assignment_ms, int)
         return ConsumerTimes(session_ms, heartbeat_ms, assignment_ms)
+
+
+class _PlacedMarker:
+    """A marker on its way to the disk, which ends a transaction's offsets when it is there."""
+
+    __slots__ = ("_marker", "_runner", "_shard")
+
+    def __init__(
+        self,
+        runner: DurableRunner[GroupShard],
+        shard: Shard[GroupShard],
+        marker: TransactionMarker,
+    ) -> None:
+        self._runner = runner
+        self._shard = shard
+        self._marker = marker
+
+    def durable(self) -> None:
+        """Show the offsets, or drop them."""
+        marker = self._marker
+        self._runner.end_transaction(self._shard, marker.producer_id, commit=marker.commit)
+
+    def refused(self, _refusal: Refusal) -> None:
+        """Leave it: the shard goes with its log, and who sent the marker is told by that wait."""
 
 
 def _topic_settings(config: BrokerConfig) -> TopicSettings:

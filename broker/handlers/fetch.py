@@ -344,11 +344,11 @@ class _Reader:
         if partition is None:
             return _failed(asked.request, error)
         log = partition.log
-        if asked.request.last_fetched_epoch >= 0:
-            divergence = _divergence(log, asked.request)
-            if divergence is not None:
-                return divergence
         try:
+            if asked.request.last_fetched_epoch >= 0:
+                divergence = _divergence(log, asked.request)
+                if divergence is not None:
+                    return divergence
             return self._read_log(log, asked, result)
         except Rejected as refused:
             log.counts.failed_reads += 1
