@@ -45,6 +45,8 @@ kinds = st.sampled_from(
         "commit",
         "abort",
         "delete_records",
+        "delete_records",
+        "delete_records",
     )
 )
 settled = [(step, 1000) for step in ("turn", "flush", "hear", "write")]
