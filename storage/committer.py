@@ -24,7 +24,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol, TypeVar
@@ -69,6 +69,17 @@ class Listener(Protocol):
 
     def disk_full(self, *, full: bool) -> None:
         """The disk refused a write for want of room, or has room again; each True has its False."""
+
+    def refused(self, groups: int, partition_ids: Collection[int]) -> None:
+        """The oldest ``groups`` groups submitted are not durable and never will be.
+
+        Somebody else leads these partitions, of which there are entries in them. What was placed
+        behind may build on what was refused, so no more groups of that run are committed, whenever
+        they are submitted, nor is anything told of them. A journal in files refuses nothing.
+        """
+
+    def lost(self) -> None:
+        """Somebody else leads everything: as ``refused``, of all groups and all partitions."""
 
     def failed(self, error: BaseException) -> None:
         """Storage cannot go on; the process must stop."""

@@ -59,7 +59,7 @@ class OffsetOffline(Rejected):
 
 
 class LogClosed(Rejected):
-    """The partition was deleted or the store is shutting down."""
+    """The partition was deleted, is led elsewhere by now, or the store is shutting down."""
 
 
 class Corrupt(StorageError):

@@ -13,6 +13,9 @@ Rules of this file:
 4. A group's ``operations`` change the partition directories and segment files. They run on the
    segment thread, in order, after the group is durable; no other thread changes those files
    meanwhile.
+5. In a cluster groups may be refused. Then every group that is not durable is dropped,
+   the open one too, for each may build on what was refused, and a new run of groups begins.
+   Whoever waits for a group is told one of two, once: it is durable, or it never will be.
 """
 
 from collections import deque
@@ -22,6 +25,7 @@ from typing import Final, Protocol
 
 from barnabas.storage.file_system import Buffer
 from barnabas.storage.journal_format import ENTRY
+from barnabas.storage.refusal import Refusal
 
 STABLE_BATCH_BYTES: Final = 64 * 1024
 """From this size on a batch whose memory is its own is kept by reference instead of copied."""
@@ -41,8 +45,47 @@ is answered together asks again together: one sync for all of them costs less th
 half, and no request waits for the other half's."""
 _ENTRY_PACK: Final = ENTRY.pack
 
-Waiter = Callable[[], None]
 Operation = Callable[[], None]
+
+
+class Answer(Protocol):
+    """What leaves the process when a group is durable, or the error that leaves instead."""
+
+    def prepare(self) -> None:
+        """Make ready what leaves once the group is durable.
+
+        It may run before that is so: it must do nothing that is seen outside of the process.
+        """
+
+    def refused(self, refusal: Refusal) -> None:
+        """Answer that the group was refused; ``prepare`` was not called and will not be."""
+
+
+class Waiter(Protocol):
+    """Who has to know whether a group is durable; told on the loop, once, one of two."""
+
+    def durable(self) -> None:
+        """The group survives a power loss now."""
+
+    def refused(self, refusal: Refusal) -> None:
+        """The group was refused: nothing of it is durable, nor ever will be."""
+
+
+class WhenDurable:
+    """A waiter of the log itself: a log of which something was refused is closed anyway."""
+
+    __slots__ = ("_then",)
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        """Call ``then`` when the group is durable."""
+        self._then = then
+
+    def durable(self) -> None:
+        """See ``Waiter``."""
+        self._then()
+
+    def refused(self, refusal: Refusal) -> None:
+        """See ``Waiter``: nothing is left to be done."""
 
 
 class Submit(Protocol):
@@ -113,13 +156,15 @@ class CommitGroup:
         "entry_count",
         "growing",
         "operations",
+        "run",
         "sequence",
         "table",
         "waiters",
     )
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, run: int = 0) -> None:
+        """Start empty; ``run`` counts the refusals before it."""
+        self.run = run
         self.table = bytearray()
         self.entry_count = 0
         self.batches = 0
@@ -128,7 +173,7 @@ class CommitGroup:
         self.body_bytes = 0
         self.operations: list[StoredBatches | Operation] = []
         self.ends: dict[GroupMember, tuple[int, int]] = {}
-        self.answers: list[Waiter] = []
+        self.answers: list[Answer] = []
         self.waiters: list[Waiter] = []
         self.awaited = False
         """Whether a caller waits for its operations, not only for the disk."""
@@ -141,21 +186,30 @@ class CommitGroup:
         return len(self.table) + self.body_bytes
 
     def add_waiter(self, waiter: Waiter) -> None:
-        """Call ``waiter`` on the loop once this group is durable (at once if it already is)."""
+        """Tell ``waiter`` on the loop once this group is durable (at once if it already is).
+
+        Call it in the turn that placed what is waited for: a group may be refused in the next one.
+        """
         if self.durable:
-            waiter()
+            waiter.durable()
         else:
             self.waiters.append(waiter)
 
-    def add_answer(self, answer: Waiter) -> None:
-        """Call ``answer`` on the loop so that it makes ready what leaves once this is durable.
-
-        It may run before that is so: it must do nothing that is seen outside of the process.
-        """
+    def add_answer(self, answer: Answer) -> None:
+        """Have ``answer`` made ready on the loop, to leave once this is durable; as add_waiter."""
         if self.durable:
-            answer()
+            answer.prepare()
         else:
             self.answers.append(answer)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Tell everyone who waits that nothing of this group is durable, nor ever will be."""
+        answers, self.answers = self.answers, []
+        for answer in answers:
+            answer.refused(refusal)
+        waiters, self.waiters = self.waiters, []
+        for waiter in waiters:
+            waiter.refused(refusal)
 
     def add_entry(
         self,
@@ -278,7 +332,7 @@ class Journal:
         self._looks = self._entries_seen = 0
         if not (group.entry_count or group.operations or group.waiters or group.answers):
             return
-        self._open = CommitGroup()
+        self._open = CommitGroup(group.run)
         self.backlog_bytes += group.body_bytes
         self.batches += group.batches
         if not self._backlogged and self.backlog_bytes > self._backlog_max_bytes:
@@ -301,7 +355,7 @@ class Journal:
         for group in islice(self._in_flight, count):
             answers, group.answers = group.answers, []
             for answer in answers:
-                answer()
+                answer.prepare()
 
     def groups_became_durable(self, count: int) -> None:
         """The oldest ``count`` groups in flight survive a power loss now; tell who waited.
@@ -314,7 +368,23 @@ class Journal:
         for group in done:
             waiters, group.waiters = group.waiters, []
             for waiter in waiters:
-                waiter()
+                waiter.durable()
+
+    def drop(self) -> list[CommitGroup]:
+        """Begin a new run of groups; returns those that are not durable, the open one last.
+
+        Nothing of them was shown. What they were to do to files is the caller's to sort out, and
+        who waits for them its to tell.
+        """
+        dropped = [*self._in_flight, self._open]
+        for group in self._in_flight:
+            self._unwritten.pop()
+            self.backlog_bytes -= group.body_bytes
+        self._in_flight.clear()
+        self._open = CommitGroup(self._open.run + 1)
+        self._looks = self._entries_seen = 0
+        self._look_at_backlog()
+        return dropped
 
     def groups_were_written(self, count: int) -> None:
         """The oldest ``count`` groups can be read from the segment files now; memory lets go."""
@@ -323,6 +393,10 @@ class Journal:
             self.backlog_bytes -= group.body_bytes
         for member, end in _newest_ends(done).items():
             member.written_up_to(end)
+        self._look_at_backlog()
+
+    def _look_at_backlog(self) -> None:
+        """Let appenders go on once little enough waits."""
         if self._backlogged and self.backlog_bytes <= self._backlog_max_bytes:
             self._backlogged = False
             self._on_backlogged(False)

@@ -7,10 +7,13 @@ Rules of this file:
 2. A checkpoint says: up to here the segment files alone are the truth, from this journal sequence
    on the journal is. It is written only after everything that it vouches for was synced; only then
    are older journal files recycled.
-3. Whatever goes wrong in a thread is final (D9): ``on_fatal`` is called once, nothing is answered.
+3. In a cluster a flush may be refused, or the session lost. Every log of which something was
+   placed and is not durable is forgotten as a whole, and its files with it; it comes back by
+   ``load``, here or elsewhere. There are no checkpoints then.
+4. Whatever goes wrong in a thread is final (D9): ``on_fatal`` is called once, nothing is answered.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
@@ -27,11 +30,13 @@ from barnabas.storage.committer import Committer, Listener, until_there_is_room
 from barnabas.storage.config import LogConfig
 from barnabas.storage.counts import Histogram
 from barnabas.storage.file_system import Device, FileSystem, Lock
-from barnabas.storage.journal import CommitGroup, Journal, Operation
+from barnabas.storage.journal import CommitGroup, Journal, Operation, StoredBatches
 from barnabas.storage.journal_files import JournalFiles
+from barnabas.storage.loading import DurableLog, fill
 from barnabas.storage.log_directory import LogDirectory
 from barnabas.storage.open_files import OpenFiles
 from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.refusal import Refusal
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_swap import PendingSwap
 
@@ -78,6 +83,8 @@ class PartitionSpec:
     partition: int
     topic_id: bytes
     config: LogConfig
+    leader_epoch: int | None = None
+    """Of its leader now; None: that of this broker's boot."""
 
     @property
     def directory_name(self) -> str:
@@ -102,10 +109,13 @@ class Engine(Protocol):
 
 
 class Runner(Protocol):
-    """A running committer."""
+    """What makes groups durable, in order: a running committer, or what stands for one.
+
+    It tells of refusals (``Listener.refused``) in turns of their own, never while it is called.
+    """
 
     def submit(self, group: CommitGroup) -> None:
-        """Queue a group."""
+        """Queue a group; forget it if one of its ``run`` was refused."""
 
     def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """Make ``group`` durable at once, if that is quick; no other is on its way.
@@ -130,6 +140,11 @@ class StoreCallbacks:
         default=lambda _log, _base_offset, _error: None
     )
     """A read failed in the segment of a log at a base offset."""
+    on_forgotten: Callable[[list[PartitionLog], frozenset[int]], None] = field(
+        default=lambda _logs, _moved: None
+    )
+    """These logs are closed, and the store knows them no longer; who waited for them was told.
+    Partitions with one of these ids are led elsewhere, the others have to be loaded again."""
     on_fatal: Callable[[BaseException], None] = field(default=lambda _error: None)
 
 
@@ -250,6 +265,11 @@ class LogStore:
         self.callbacks.on_shown()
         self.journal.prepare_answers(groups)
 
+    def start_on(self, runner: Runner) -> None:
+        """Begin to commit by a runner that keeps nothing in this directory: logs are loaded."""
+        self._has_checkpoint = True  # There is nothing that one would have to speak of.
+        self._runner = runner
+
     def start(self, files: JournalFiles) -> None:
         """Begin to commit. Recovery has run; ``files`` is at the start of a new run of groups."""
         self.files = files
@@ -271,22 +291,51 @@ class LogStore:
             topic=spec.topic,
             partition=spec.partition,
             config=spec.config,
-            leader_epoch=self.leader_epoch,
+            leader_epoch=self.epoch_of(spec),
         )
 
+    def epoch_of(self, spec: PartitionSpec) -> int:
+        """The epoch in which a partition is led here."""
+        return self.leader_epoch if spec.leader_epoch is None else spec.leader_epoch
+
     def create(
-        self, partition_id: int, topic: str, partition: int, topic_id: bytes, config: LogConfig
+        self,
+        partition_id: int,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: LogConfig,
+        leader_epoch: int | None = None,
     ) -> PartitionLog:
-        """Add an empty partition; its directory comes with its first record."""
+        """Add an empty partition; its directory comes with its first record.
+
+        ``leader_epoch`` None: that of this boot.
+        """
         assert partition_id not in self.logs
-        log = self.new_log(PartitionSpec(partition_id, topic, partition, topic_id, config))
+        spec = PartitionSpec(partition_id, topic, partition, topic_id, config, leader_epoch)
+        log = self.new_log(spec)
         self.logs[partition_id] = log
+        return log
+
+    def load(self, spec: PartitionSpec, durable: DurableLog) -> PartitionLog:
+        """Open a partition that the store does not have, from what is durable of it elsewhere.
+
+        Its files are written behind the removal of those that a forgotten log had. Where a group is
+        refused before that is done, this log is forgotten too.
+        """
+        assert spec.partition_id not in self.logs
+        log = self.new_log(spec)
+        fill(log, durable, self.journal.group_for(0))
+        self.logs[spec.partition_id] = log
         return log
 
     def delete(self, partition_id: int) -> None:
         """Forget a partition; its directory goes on the segment thread, after what it still has."""
         log = self.logs.pop(partition_id)
         log.close()
+        self._remove_files(log)
+
+    def _remove_files(self, log: PartitionLog) -> None:
         self.journal.add_operation(log.directory.remove)
         for segment in (*log.segments, *log.dropped_segments):
             # The disk gets room when no reader holds the file.
@@ -305,6 +354,15 @@ class LogStore:
     def written(self, groups: int) -> None:
         """See ``Listener``: forwarded to the loop."""
         self.engine.call(lambda: self.journal.groups_were_written(groups))
+
+    def refused(self, groups: int, partition_ids: Collection[int]) -> None:
+        """See ``Listener``: forwarded to the loop."""
+        moved = frozenset(partition_ids)
+        self.engine.call(lambda: self._drop(groups, moved))
+
+    def lost(self) -> None:
+        """See ``Listener``: forwarded to the loop."""
+        self.engine.call(lambda: self._drop(None, frozenset()))
 
     def disk_full(self, *, full: bool) -> None:
         """See ``Listener``: appends are refused while the disk is full, reads go on (D10)."""
@@ -325,6 +383,58 @@ class LogStore:
     def _tell_durable(self, groups: int) -> None:
         self.journal.groups_became_durable(groups)
         self._look_at_journal()
+
+    def _drop(self, groups: int | None, moved: frozenset[int]) -> None:
+        """Forget all groups that are not durable, of which the oldest ``groups`` were refused.
+
+        None: the session was lost, and with it every log.
+        """
+        try:
+            assert self.files is None, "a journal in files refuses nothing"
+            dropped = self.journal.drop()
+            logs = self._logs_in(dropped)
+            if groups is None:
+                moved = frozenset(self.logs)
+                logs.update(dict.fromkeys(self.logs.values()))
+            else:
+                assert 0 < groups < len(dropped), "refused what was not submitted"
+            forgotten = self._forget(logs, dropped)
+            refusal = Refusal(logs)
+            for group in dropped:
+                group.refuse(refusal)
+            self.callbacks.on_forgotten(forgotten, moved)
+        except BaseException as error:  # noqa: BLE001  What is in memory is right no more (D9).
+            self._fail(error)
+
+    def _logs_in(self, dropped: Iterable[CommitGroup]) -> dict[PartitionLog, None]:
+        """The logs with something in ``dropped``, deleted ones too."""
+        logs = {log: None for log in self.logs.values() if log.awaits_log_start}
+        for group in dropped:
+            for member in group.ends:
+                assert isinstance(member, PartitionLog)
+                logs[member] = None
+        return logs
+
+    def _forget(
+        self, logs: Iterable[PartitionLog], dropped: Iterable[CommitGroup]
+    ) -> list[PartitionLog]:
+        """Forget ``logs``; returns those that were not deleted already.
+
+        What ``dropped`` has to do to the files of others is done all the same. Their own
+        directories are removed before that: it finds them gone.
+        """
+        forgotten = []
+        for log in logs:
+            log.forget()
+            if self.logs.get(log.partition_id) is log:
+                del self.logs[log.partition_id]
+                self._remove_files(log)
+                forgotten.append(log)
+        for group in dropped:
+            for operation in group.operations:
+                if not isinstance(operation, StoredBatches):
+                    self.journal.add_operation(operation)
+        return forgotten
 
     def _look_at_journal(self) -> None:
         if self.files is not None and (

@@ -15,7 +15,7 @@ Rules of this file:
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Final, Protocol
 
 from crc32c import crc32c
@@ -30,6 +30,7 @@ from barnabas.protocol.records import (
     read_marker,
     stamp_log_append_time,
 )
+from barnabas.storage.appended import Appended
 from barnabas.storage.batch_contents import Contents, TooMuchToLookHere
 from barnabas.storage.batch_rules import BatchRules
 from barnabas.storage.checkpoint import encode_leader_epochs
@@ -50,8 +51,16 @@ from barnabas.storage.errors import (
 )
 from barnabas.storage.file_system import Buffer
 from barnabas.storage.index import AbortedTransaction
-from barnabas.storage.journal import CommitGroup, Journal, Operation, SegmentFile, StoredBatches
+from barnabas.storage.journal import (
+    CommitGroup,
+    Journal,
+    Operation,
+    SegmentFile,
+    StoredBatches,
+    WhenDurable,
+)
 from barnabas.storage.journal_format import KIND_BATCHES, KIND_LOG_START
+from barnabas.storage.leader_epochs import end_of_epoch, epoch_at
 from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
 from barnabas.storage.memory_read import NEXT_OFFSET, MemorySlice, read_memory
 from barnabas.storage.producer_snapshot import encode_snapshot
@@ -71,8 +80,8 @@ _PRODUCER_REFUSALS: Final[dict[int, type[Rejected]]] = {
     52: TransactionCoordinatorFenced,
 }
 _base_offset = attrgetter("base_offset")
-_epoch_number = itemgetter(0)
-_epoch_start = itemgetter(1)
+_NOWHERE: Final = -1
+"""Where a forgotten log ends: none of the offsets that a reader may ask for lies before it."""
 
 
 class Environment(Protocol):
@@ -95,24 +104,6 @@ class Environment(Protocol):
 
     def on_suspected(self, log: "PartitionLog", base_offset: int, error: Exception) -> None:
         """Reading the segment at ``base_offset`` failed: the scrubber should look what is wrong."""
-
-
-class Appended:
-    """Where a batch went. ``durable`` None: it is durable already (an old duplicate)."""
-
-    __slots__ = ("base_offset", "durable", "log_append_time_ms", "log_start_offset")
-
-    def __init__(
-        self,
-        base_offset: int,
-        log_append_time_ms: int,
-        log_start_offset: int,
-        durable: CommitGroup | None,
-    ) -> None:
-        self.base_offset = base_offset
-        self.log_append_time_ms = log_append_time_ms
-        self.log_start_offset = log_start_offset
-        self.durable = durable
 
 
 class PartitionLog:
@@ -297,6 +288,7 @@ class PartitionLog:
 
     def append_marker(self, marker: TransactionMarker) -> Appended:
         """Append the control batch that ends a producer's transaction here (M1, M3, M6)."""
+        self._refuse_when_closed()
         error = self.producers.check_marker(
             marker.producer_id,
             marker.producer_epoch,
@@ -305,7 +297,6 @@ class PartitionLog:
         )
         if error:
             raise _PRODUCER_REFUSALS[error](f"marker of producer {marker.producer_id}")
-        self._refuse_when_closed()
         if self._environment.exhausted:
             raise StorageFull("the disk is full")
         now_ms = self._now_ms()
@@ -620,9 +611,10 @@ class PartitionLog:
         """Where the batches from ``offset`` on are; None when nothing is visible there yet.
 
         Raises OffsetOutOfRange below the log start or above the log end, OffsetOffline in a damaged
-        range. No plan reaches into one.
+        range, LogClosed when the log is forgotten. No plan reaches into a damaged range.
         """
         if not self.log_start_offset <= offset <= self.next_offset:
+            self._refuse_when_forgotten()
             raise OffsetOutOfRange(
                 f"offset {offset} is outside {self.log_start_offset}..{self.next_offset}"
             )
@@ -715,24 +707,18 @@ class PartitionLog:
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """The largest epoch up to ``epoch`` and where it ends; (-1, -1) if it has not begun yet.
 
-        KIP-320: the end is the start of the next epoch, or the log end for this one. An epoch
-        before all that are known (its records are deleted) ends where the first known one starts:
-        with (-1, -1) a client would take its own position for lost and reset it.
+        KIP-320: see ``leader_epochs``. Raises LogClosed when the log is forgotten.
         """
+        self._refuse_when_forgotten()
         if not 0 <= epoch <= self.leader_epoch:
             return -1, -1
         if epoch == self.leader_epoch:
             return epoch, self.next_offset
-        following = bisect_right(self.leader_epochs, epoch, key=_epoch_number)
-        found = self.leader_epochs[following - 1][0] if following else epoch
-        if following == len(self.leader_epochs):
-            return found, self.next_offset
-        return found, self.leader_epochs[following][1]
+        return end_of_epoch(self.leader_epochs, epoch, self.next_offset)
 
     def epoch_at(self, offset: int) -> int:
         """The leader epoch in which ``offset`` was (or will be) written; -1 before the first."""
-        at = bisect_right(self.leader_epochs, offset, key=_epoch_start) - 1
-        return self.leader_epochs[at][0] if at >= 0 else -1
+        return epoch_at(self.leader_epochs, offset)
 
     # Moving the log start
 
@@ -741,6 +727,7 @@ class PartitionLog:
 
         None: it is there already. Raises OffsetOutOfRange above the high watermark.
         """
+        self._refuse_when_forgotten()
         target = self.high_watermark if offset == -1 else offset
         if not 0 <= target <= self.high_watermark:
             raise OffsetOutOfRange(f"cannot delete up to {offset}: visible is {target}")
@@ -750,7 +737,7 @@ class PartitionLog:
         group = self._journal.group_for(0)
         group.add_entry(KIND_LOG_START, self.leader_epoch, self.partition_id, target, target, 0)
         self.journaled_start_offset = max(self.journaled_start_offset, target)
-        group.add_waiter(lambda: self._move_log_start(target))
+        group.add_waiter(WhenDurable(lambda: self._move_log_start(target)))
         return group
 
     def _move_log_start(self, offset: int) -> None:
@@ -790,6 +777,23 @@ class PartitionLog:
             created_ms=self._now_ms(),
         )
 
+    @property
+    def awaits_log_start(self) -> bool:
+        """Whether its start is to move once that is durable."""
+        return self.journaled_start_offset > self.log_start_offset
+
     def close(self) -> None:
         """Refuse appends from now on."""
         self.closed = True
+
+    def forget(self) -> None:
+        """Refuse appends and reads from now on: what is placed and not durable never will be.
+
+        The high watermark says for ever up to where this log was durable and shown.
+        """
+        self.close()
+        self.next_offset = _NOWHERE
+
+    def _refuse_when_forgotten(self) -> None:
+        if self.next_offset == _NOWHERE:
+            raise LogClosed(f"{self.topic}-{self.partition} is led elsewhere, or loaded again")

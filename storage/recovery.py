@@ -173,8 +173,8 @@ def open_store(
     for log in store.logs.values():
         _finish(log)
     store.leader_epoch = max(leader_epoch, 1 + _highest_epoch(store))
-    for log in store.logs.values():
-        log.leader_epoch = store.leader_epoch
+    for spec in wanted.values():
+        store.logs[spec.partition_id].leader_epoch = store.epoch_of(spec)
     files.start(files.next_sequence)
     store.start(files)
     return RecoveryReport(

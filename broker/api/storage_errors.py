@@ -17,7 +17,7 @@ _CODES: dict[type[errors.Rejected], ErrorCode] = {
     errors.TransactionCoordinatorFenced: ErrorCode.TRANSACTION_COORDINATOR_FENCED,
     errors.StorageFull: ErrorCode.KAFKA_STORAGE_ERROR,
     errors.OffsetOffline: ErrorCode.KAFKA_STORAGE_ERROR,
-    # The partition is being deleted, or the broker stops: clients ask Metadata again (retriable).
+    # It is being deleted or led elsewhere, or the broker stops: clients ask Metadata again.
     errors.LogClosed: ErrorCode.NOT_LEADER_OR_FOLLOWER,
 }
 

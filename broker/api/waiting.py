@@ -1,8 +1,9 @@
 """Answers that wait: fetches for bytes, produces for the disk.
 
-Both are completed by callback, without a Task or a Future. A fetch that has become due is answered
-behind all the logs that a journal group moves, and not inside ``advanced``: it should see all of
-them.
+Both are completed by callback, without a Task or a Future. A produce is told that its journal group
+is durable, or that it was refused, as ``storage/journal.py`` has it. A fetch that has become due is
+answered behind all the logs that a journal group moves, and not inside ``advanced``: it should see
+all of them.
 """
 
 from __future__ import annotations
@@ -13,26 +14,86 @@ from typing import Any, TypeVar
 
 from barnabas.broker.api.dispatch import Deferred, Parked
 from barnabas.broker.runtime.clock import Clock, Timer
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
+from barnabas.storage.refusal import Refusal
 
 Response = TypeVar("Response")
 
 
-class PendingProduce(Deferred[Response]):
+class PendingProduce(Deferred[ProduceResponse]):
     """A produce whose batches have their offsets and wait to be durable.
 
-    ``prepare`` goes to the journal group that holds the last of them: groups become durable in
-    order, so what the other partitions of the request wrote is durable before it.
+    It waits for the journal group that holds the last of them: groups become durable in order, so
+    what the other partitions of the request wrote is durable before it.
     """
 
     __slots__ = ("_answer",)
 
-    def __init__(self, answer: Response) -> None:
+    def __init__(self, answer: ProduceResponse) -> None:
         super().__init__()
         self._answer = answer
 
     def prepare(self) -> None:
         """Make the answer ready, which leaves when what it promises is on disk."""
         self.complete(self._answer)
+
+    def refused(self, refusal: Refusal) -> None:
+        """Answer with an error for what is not durable."""
+        self.complete(without_refused(self._answer, refusal))
+
+
+class ParkedProduce:
+    """As ``PendingProduce``, where the connection waits already: completes its answer."""
+
+    __slots__ = ("_answer", "_parked")
+
+    def __init__(self, parked: Parked[ProduceResponse], answer: ProduceResponse) -> None:
+        self._parked = parked
+        self._answer = answer
+
+    def prepare(self) -> None:
+        """Make the answer ready, which leaves when what it promises is on disk."""
+        self._parked.complete(self._answer)
+
+    def refused(self, refusal: Refusal) -> None:
+        """Answer with an error for what is not durable."""
+        self._parked.complete(without_refused(self._answer, refusal))
+
+
+def without_refused(response: ProduceResponse, refusal: Refusal) -> ProduceResponse:
+    """Promise nothing of batches that were refused; what was durable before that is (P7)."""
+    for topic in response.responses:
+        results = topic.partition_responses
+        for at, result in enumerate(results):
+            if not result.error_code and refusal.takes_back(
+                topic.name or topic.topic_id, result.index, result.base_offset
+            ):
+                results[at] = PartitionProduceResponse(
+                    result.index, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
+                )
+    return response
+
+
+class Durability:
+    """A future's result: None once a journal group is durable; KafkaError if it never will be."""
+
+    __slots__ = ("_code", "_future")
+
+    def __init__(self, future: asyncio.Future[None], code: ErrorCode) -> None:
+        """``code`` is that of the error."""
+        self._future = future
+        self._code = code
+
+    def durable(self) -> None:
+        """End the wait, unless it was given up."""
+        if not self._future.done():
+            self._future.set_result(None)
+
+    def refused(self, _refusal: Refusal) -> None:
+        """End the wait with the error, unless it was given up."""
+        if not self._future.done():
+            self._future.set_exception(KafkaError(self._code))
 
 
 class FetchWaits:

@@ -32,8 +32,8 @@ from barnabas.broker.runtime import failpoints
 from barnabas.coordinator.decision import Decision, Effect, Now
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records import NO_LEADER_EPOCH
+from barnabas.storage.appended import Appended
 from barnabas.storage.errors import Rejected
-from barnabas.storage.partition_log import Appended
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig

@@ -5,8 +5,9 @@ Rules of this file:
 * Nothing of a decision shows before its records are durable. Commands for the same key wait in its
   lane meanwhile, in order; decisions for different keys share one group of the journal.
 * What does not become durable leaves no trace: an append is refused before the state has changed,
-  and a disk that fails stops the process (D9). So does a mistake in taking in what is durable, for
-  the state is not what the log says then; one in deciding only fails its command.
+  and so is a flush in a cluster; a disk that fails stops the process (D9). So does a mistake in
+  taking in what is durable, for the state is not what the log says then; one in deciding only fails
+  its command.
 * A partition that is lost answers everybody who waits at once: also those whose records are on
   their way to the disk, and may become durable. Nobody applies them here any more.
 * A decision that takes long (``Decision.steps``) has its lane for itself from its first step until
@@ -36,6 +37,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from barnabas.broker.coordination.coordinator_log import CoordinatorLog
     from barnabas.broker.runtime.host import Host
+    from barnabas.storage.refusal import Refusal
 
 
 class DurableRunner(Generic[MachineT]):
@@ -110,7 +112,7 @@ class DurableRunner(Generic[MachineT]):
             self._in_flight.add(submission)
             assert appended.durable is not None
             appended.durable.add_waiter(
-                partial(self._durable, shard, lane, submission, decision, appended.base_offset)
+                _InFlight(self, shard, lane, submission, decision, appended.base_offset)
             )
         elif decision.steps is None:
             self._finish(shard, decision, 0, submission)
@@ -120,7 +122,7 @@ class DurableRunner(Generic[MachineT]):
             running = self._run_long(shard, lane, decision.steps, submission)
             self._host.spawn(running, f"decide {self._log.topic_name}")
 
-    def _durable(
+    def became_durable(
         self,
         shard: Shard[MachineT],
         lane: Lane,
@@ -128,11 +130,23 @@ class DurableRunner(Generic[MachineT]):
         decision: Decision,
         base_offset: int,
     ) -> None:
+        """Take in and answer what was decided, and let those go on who wait behind it."""
         if shard.is_gone:
             return  # It was answered.
         self._in_flight.discard(submission)
         if self._finish(shard, decision, base_offset, submission):
             self._leave(shard, lane, submission.key)
+
+    def was_refused(self, lane: Lane, submission: Submission) -> None:
+        """Answer what came to nothing, and all that waits behind it: the log is closed."""
+        if submission not in self._in_flight:
+            return  # The partition was lost before that, and it was answered.
+        self._in_flight.discard(submission)
+        waiting: Submission | None = submission
+        lane.in_flight -= 1
+        while waiting is not None:
+            self._refuse(waiting, ErrorCode.NOT_COORDINATOR)
+            waiting = self._lanes.next(submission.key, lane)
 
     def _finish(
         self, shard: Shard[MachineT], decision: Decision, base_offset: int, submission: Submission
@@ -246,6 +260,38 @@ class DurableRunner(Generic[MachineT]):
     def close(self) -> None:
         """Let no timer run any more: the broker ends."""
         self._timers.close()
+
+
+class _InFlight(Generic[MachineT]):
+    """A decision whose records are on their way to the disk."""
+
+    __slots__ = ("_base_offset", "_decision", "_lane", "_runner", "_shard", "_submission")
+
+    def __init__(
+        self,
+        runner: DurableRunner[MachineT],
+        shard: Shard[MachineT],
+        lane: Lane,
+        submission: Submission,
+        decision: Decision,
+        base_offset: int,
+    ) -> None:
+        self._runner = runner
+        self._shard = shard
+        self._lane = lane
+        self._submission = submission
+        self._decision = decision
+        self._base_offset = base_offset
+
+    def durable(self) -> None:
+        """Have it taken in."""
+        self._runner.became_durable(
+            self._shard, self._lane, self._submission, self._decision, self._base_offset
+        )
+
+    def refused(self, _refusal: Refusal) -> None:
+        """Have it answered: who the coordinator is has to be asked again."""
+        self._runner.was_refused(self._lane, self._submission)
 
 
 def _ignore(_response: object) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.storage.refusal import Refusal
     from barnabas.storage.transaction_marker import TransactionMarker
 
 GROUP_ID_MAX_BYTES: Final = 32_767
@@ -191,14 +192,11 @@ class Groups:
         if shard is None or not shard.is_loaded:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         durable = shard.log.append_marker(marker).durable
-
-        def apply() -> None:
-            self._runner.end_transaction(shard, marker.producer_id, commit=marker.commit)
-
+        placed = _PlacedMarker(self._runner, shard, marker)
         if durable is None:
-            apply()
+            placed.durable()
         else:
-            durable.add_waiter(apply)
+            durable.add_waiter(placed)
 
     # ------------------------------------------------------------------------------------- upkeep
 
@@ -274,6 +272,30 @@ class Groups:
         assert isinstance(heartbeat_ms, int)
         assert isinstance(assignment_ms, int)
         return ConsumerTimes(session_ms, heartbeat_ms, assignment_ms)
+
+
+class _PlacedMarker:
+    """A marker on its way to the disk, which ends a transaction's offsets when it is there."""
+
+    __slots__ = ("_marker", "_runner", "_shard")
+
+    def __init__(
+        self,
+        runner: DurableRunner[GroupShard],
+        shard: Shard[GroupShard],
+        marker: TransactionMarker,
+    ) -> None:
+        self._runner = runner
+        self._shard = shard
+        self._marker = marker
+
+    def durable(self) -> None:
+        """Show the offsets, or drop them."""
+        marker = self._marker
+        self._runner.end_transaction(self._shard, marker.producer_id, commit=marker.commit)
+
+    def refused(self, _refusal: Refusal) -> None:
+        """Leave it: the shard goes with its log, and who sent the marker is told by that wait."""
 
 
 def _topic_settings(config: BrokerConfig) -> TopicSettings:

@@ -10,13 +10,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any, Final
 
+from barnabas.broker.api.waiting import Durability
 from barnabas.broker.coordination.decision_batch import encoded_record, sealed_batch
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.coordination.shard import Shard
     from barnabas.coordinator.decision import LongDecision
-    from barnabas.storage.partition_log import Appended
+    from barnabas.storage.appended import Appended
 
 Pause = Callable[[], Awaitable[None]]
 
@@ -78,15 +79,10 @@ async def apply_in_slices(
 
 
 async def until_durable(appended: Appended, shard: Shard[Any]) -> None:
-    """Wait for the disk; raises KafkaError where the partition was lost meanwhile."""
+    """Wait for the disk; raises KafkaError where that comes to nothing or the partition is lost."""
     assert appended.durable is not None
     durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def wake() -> None:
-        if not durable.done():  # Cancelled: the broker stops.
-            durable.set_result(None)
-
-    appended.durable.add_waiter(wake)
+    appended.durable.add_waiter(Durability(durable, ErrorCode.NOT_COORDINATOR))
     await durable
     if shard.is_gone:
         raise KafkaError(ErrorCode.NOT_COORDINATOR)

@@ -20,13 +20,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from barnabas.broker.api.waiting import Durability
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.appended_runner import AppendedRunner
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.broker.coordination.marker_phase import MarkerPhase
 from barnabas.broker.coordination.pipelines import Pipelines
-from barnabas.broker.coordination.responding import respond_to
+from barnabas.broker.coordination.responding import PendingResponse
 from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.coordination.transaction_clients import Client, TransactionClients
 from barnabas.broker.coordination.transaction_counts import TransactionCounts
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.coordinator.decision import Decision
     from barnabas.coordinator.transactions.transaction_table import TransactionTable
+    from barnabas.storage.journal import Waiter
     from barnabas.storage.log_store import LogStore
 
 Make: TypeAlias = Callable[[], Command | Outcome]
@@ -64,6 +66,7 @@ Make: TypeAlias = Callable[[], Command | Outcome]
 
 IDS_PER_TURN: Final = 256
 """Transactional ids looked through for what has expired before the loop gets a turn."""
+_NOT_COORDINATOR: Final = Outcome(ErrorCode.NOT_COORDINATOR)
 TRANSACTIONAL_ID_MAX_BYTES: Final = 32_767
 """What the records of ``__transaction_state`` can hold."""
 
@@ -182,18 +185,21 @@ class Transactions:
         """All machines that are here, to read from."""
         return self.log.machines
 
-    def when_durable(self, then: Callable[[], None]) -> None:
-        """Call ``then`` when everything that was appended so far is durable (C14)."""
+    def when_durable(self, waiter: Waiter) -> None:
+        """Tell ``waiter`` when everything that was appended so far is durable (C14)."""
         group = self._logs.journal.newest_group()
         if group is None:
-            then()
+            waiter.durable()
         else:
-            group.add_waiter(then)
+            group.add_waiter(waiter)
 
     async def durable(self) -> None:
-        """Wait until everything that was appended so far is durable (C14)."""
+        """Wait until everything that was appended so far is durable (C14).
+
+        Raises KafkaError where that comes to nothing.
+        """
         durable: asyncio.Future[None] = self._host.loop.create_future()
-        self.when_durable(lambda: None if durable.done() else durable.set_result(None))
+        self.when_durable(Durability(durable, ErrorCode.NOT_COORDINATOR))
         await durable
 
     # ------------------------------------------------------------------------------------ commands
@@ -286,7 +292,7 @@ class Transactions:
                 again = partial(self._submit, key, make, respond, context, deadline_ms)
                 self.when_decided(key, again)
                 return
-        self.when_durable(partial(respond_to, respond, outcome, self.log.topic_name))
+        self.when_durable(PendingResponse(respond, outcome, _NOT_COORDINATOR, self.log.topic_name))
 
     def _decide(self, key: str, made: Command | Outcome, context: RequestContext | None) -> Outcome:
         if isinstance(made, Outcome):

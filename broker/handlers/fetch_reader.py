@@ -196,11 +196,11 @@ class Reader:
         log, error = self._log(asked)
         if log is None:
             return self._refused(asked, error)
-        if asked.request.last_fetched_epoch >= 0:
-            divergence = _divergence(log, asked.request)
-            if divergence is not None:
-                return divergence
         try:
+            if asked.request.last_fetched_epoch >= 0:
+                divergence = _divergence(log, asked.request)
+                if divergence is not None:
+                    return divergence
             return self._read_log(log, asked, result)
         except Rejected as refused:
             log.counts.failed_reads += 1

@@ -20,9 +20,10 @@ from barnabas.broker.api.checks import (
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.api.storage_errors import error_code_of
+from barnabas.broker.api.waiting import Durability
 from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,
     DeleteRecordsPartition,
@@ -74,7 +75,10 @@ def _epoch_end(catalogue: Catalogue, topic: str, asked: OffsetForLeaderPartition
     error = partition.leader_epoch_error(asked.current_leader_epoch)
     if error or partition.log is None:
         return EpochEndOffset(error, asked.partition)
-    epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+    try:
+        epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+    except Rejected as refused:
+        return EpochEndOffset(error_code_of(refused), asked.partition)
     return EpochEndOffset(ErrorCode.NONE, asked.partition, epoch, end_offset)
 
 
@@ -87,9 +91,8 @@ async def delete_records(
 ) -> DeleteRecordsResponse:
     """Move log starts forward; answered when the new starts are durable (D1)."""
     response = DeleteRecordsResponse()
-    waiting: list[asyncio.Future[None]] = []
     # Everything is begun before anything is awaited: one group of the journal serves all.
-    begun: list[tuple[DeleteRecordsPartitionResult, PartitionLog]] = []
+    begun: list[tuple[DeleteRecordsPartitionResult, PartitionLog, asyncio.Future[None]]] = []
     for topic in request.topics:
         results = []
         is_allowed = context.access.may(DELETE, TOPIC, topic.name)
@@ -100,16 +103,18 @@ async def delete_records(
             )
             if log is not None:
                 try:
-                    _begin_deletion(log, asked.offset, waiting)
-                    begun.append((result, log))
+                    begun.append((result, log, _begin_deletion(log, asked.offset)))
                 except Rejected as error:
                     result.error_code = error_code_of(error)
             results.append(result)
         response.topics.append(DeleteRecordsTopicResult(topic.name, results))
-    if waiting:
-        await asyncio.gather(*waiting)
-    for result, log in begun:
-        result.low_watermark = log.log_start_offset
+    await asyncio.gather(*[durable for _, _, durable in begun], return_exceptions=True)
+    for result, begun_log, durable in begun:
+        refused = durable.exception()
+        if isinstance(refused, KafkaError):
+            result.error_code = refused.code
+        else:
+            result.low_watermark = begun_log.log_start_offset
     return response
 
 
@@ -130,15 +135,13 @@ def _deletable(
     return partition.log, ErrorCode.NONE
 
 
-def _begin_deletion(log: PartitionLog, offset: int, waiting: list[asyncio.Future[None]]) -> None:
-    """Ask for a new log start, adding what has to be waited for; raises Rejected."""
+def _begin_deletion(log: PartitionLog, offset: int) -> asyncio.Future[None]:
+    """Ask for a new log start; returns what has to be waited for. Raises Rejected."""
     group = log.delete_records(offset)
-    if group is not None:
-        durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        group.add_waiter(lambda: _resolve(durable))
-        waiting.append(durable)
-
-
-def _resolve(future: asyncio.Future[None]) -> None:
-    if not future.done():  # The broker may have given up on the request meanwhile.
-        future.set_result(None)
+    durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    waiter = Durability(durable, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if group is None:
+        waiter.durable()
+    else:
+        group.add_waiter(waiter)
+    return durable

@@ -28,7 +28,7 @@ from barnabas.broker.api.checks import TOPIC, TRANSACTIONAL_ID, WRITE
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext, serves
 from barnabas.broker.api.inspector import Inspected, Inspector
 from barnabas.broker.api.storage_errors import error_code_of
-from barnabas.broker.api.waiting import PendingProduce
+from barnabas.broker.api.waiting import ParkedProduce, PendingProduce
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.coordination.verification import (
     ADDS_SINCE,
@@ -65,11 +65,12 @@ from barnabas.protocol.records import (
     HEADER_BYTES,
     read_producer,
 )
+from barnabas.storage.appended import Appended
 from barnabas.storage.batch_contents import HERE_BYTES, Contents, TooMuchToLookHere
 from barnabas.storage.errors import InvalidRecord, Rejected
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.log_store import LogStore
-from barnabas.storage.partition_log import Appended, PartitionLog
+from barnabas.storage.partition_log import PartitionLog
 
 Known: TypeAlias = dict[int, Contents]
 """What is in the batches of a request, by the id of their PartitionProduceData."""
@@ -148,7 +149,7 @@ class ProduceHandler:
         if newest is None:
             return response
         pending = PendingProduce(response)
-        newest.add_answer(pending.prepare)
+        newest.add_answer(pending)
         return pending
 
     def _look_into(
@@ -501,7 +502,7 @@ class _WaitingProduce(Parked[ProduceResponse]):
         elif newest is None:
             self.complete(response)
         else:
-            newest.add_answer(lambda: self.complete(response))
+            newest.add_answer(ParkedProduce(self, response))
 
     def abandoned(self) -> None:
         """Append nothing: the client has gone, and does not know that it was received."""

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.broker.api.checks import TOPIC, TRANSACTIONAL_ID, WRITE
 from barnabas.broker.api.dispatch import RequestContext, ShortAnswers
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceResponse,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from barnabas.protocol.frame import FrameBuffer
     from barnabas.storage.journal import CommitGroup
     from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.refusal import Refusal
 
 FIRST_VERSION: Final = 7
 FLEXIBLE_SINCE: Final = 9
@@ -76,26 +78,41 @@ _integer: Final = Struct(">i").unpack_from
 _producer: Final = Struct(">qh").unpack_from
 _index_and_size: Final = Struct(">ii").unpack_from
 _pack_correlation_id: Final = Struct(">i").pack_into
+_result: Final = Struct(">ihq").unpack_from
 _pack_result: Final = Struct(">ihqqq").pack_into
 
 
 class ShortProduce(ShortAnswers):
     """The answers to some requests in a row, encoded already; they wait to be true."""
 
-    __slots__ = ("_answers",)
+    __slots__ = ("_answers", "_log", "_result_position")
 
-    def __init__(self, answers: bytearray, requests: int) -> None:
+    def __init__(
+        self, answers: bytearray, requests: int, log: PartitionLog, result_position: int
+    ) -> None:
+        """``answers`` are of one length, with the result for ``log`` at one position of each."""
         # Not super().__init__(): nothing else of it is looked at, and this is a hot object.
         self.chunks = None
         self.connection = None
         self.requests = requests
         self._answers = answers
+        self._log = log
+        self._result_position = result_position
 
     def prepare(self) -> None:
         """Have the answers leave when what they promise is on disk."""
         if self.connection is not None:
             self.chunks = [self._answers]
             self.sink.answer_is_ready()
+
+    def refused(self, _refusal: Refusal) -> None:
+        """Answer with an error for what lies behind all that the log ever showed."""
+        answers = self._answers
+        for at in range(self._result_position, len(answers), len(answers) // self.requests):
+            index, _, base_offset = _result(answers, at)
+            if base_offset >= self._log.high_watermark:
+                _pack_result(answers, at, index, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, -1, -1)
+        self.prepare()
 
 
 class CommonRequest:
@@ -356,7 +373,7 @@ class ProduceShortcut:
             result = at + self._result_position
             _pack_result(answers, result, partition, 0, base_offset, -1, log_start_offset)
             at += len(answer)
-        return self._promise(answers, len(offsets), group)
+        return self._promise(answers, len(offsets), log, group)
 
     def _append(
         self,
@@ -390,11 +407,13 @@ class ProduceShortcut:
             appended.log_append_time_ms,
             appended.log_start_offset,
         )
-        return self._promise(answer, 1, appended.durable)
+        return self._promise(answer, 1, log, appended.durable)
 
-    def _promise(self, answers: bytearray, requests: int, group: CommitGroup) -> ShortProduce:
-        pending = ShortProduce(answers, requests)
-        group.add_answer(pending.prepare)
+    def _promise(
+        self, answers: bytearray, requests: int, log: PartitionLog, group: CommitGroup
+    ) -> ShortProduce:
+        pending = ShortProduce(answers, requests, log, self._result_position)
+        group.add_answer(pending)
         return pending
 
     def _is_admitted(self, log: PartitionLog, records: memoryview) -> bool:

@@ -49,6 +49,7 @@ from barnabas.protocol.messages.list_transactions import (
 if TYPE_CHECKING:
     from barnabas.broker.coordination.transactions import Transactions
     from barnabas.broker.security.access import Access
+    from barnabas.storage.refusal import Refusal
 
 IDS_PER_TURN: Final = 2_000
 """Transactional ids looked at before the loop gets a turn."""
@@ -158,8 +159,33 @@ def describe_transactions(
         listed += sum(len(topic.partitions) for topic in described.topics)
         response.transaction_states.append(described)
     pending: Deferred[DescribeTransactionsResponse] = Deferred()
-    transactions.when_durable(lambda: pending.complete(response))
+    transactions.when_durable(_Description(pending, request, response))
     return pending
+
+
+class _Description:
+    """What is true once everything that it tells of is durable (C14)."""
+
+    __slots__ = ("_answer", "_pending", "_request")
+
+    def __init__(
+        self,
+        pending: Deferred[DescribeTransactionsResponse],
+        request: DescribeTransactionsRequest,
+        answer: DescribeTransactionsResponse,
+    ) -> None:
+        self._pending = pending
+        self._request = request
+        self._answer = answer
+
+    def durable(self) -> None:
+        """Answer with it."""
+        self._pending.complete(self._answer)
+
+    def refused(self, _refusal: Refusal) -> None:
+        """Answer that another broker may know better."""
+        refused = refuse_describe(self._request, ErrorCode.NOT_COORDINATOR, None)
+        self._pending.complete(refused)
 
 
 def _described(transactions: Transactions, access: Access, key: str) -> DescribedTransaction:

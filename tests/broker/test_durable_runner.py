@@ -17,6 +17,7 @@ from barnabas.coordinator.decision import (
     Timer,
 )
 from barnabas.protocol.errors import ErrorCode
+from barnabas.storage.refusal import Refusal
 from tests.broker.toy_coordinator import (
     Coordinator,
     Do,
@@ -285,6 +286,19 @@ def test_an_answer_that_fails_holds_nobody_up(opened, caplog):
     assert sorted(map(str, opened.answers)) == ["1", "done"]
     assert opened.fatal == []
     assert "answer failed" in caplog.text
+
+
+def test_what_was_refused_and_waits_behind_it_leaves_no_trace(opened):
+    opened.submit(put("k", 1))
+    opened.submit(get("k"))
+    opened.submit(put("k", 2))
+    opened.submit(put("other", 3), key="other")
+    for group in opened.administration.logs.journal.drop():
+        group.refuse(Refusal([]))
+    assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 4
+    assert opened.toy.numbers == {}
+    opened.submit(get("k"))
+    assert opened.answers[4:] == ["nothing"], "nobody is in the way"
 
 
 # ------------------------------------------------------------------------------- what is lost

@@ -475,6 +475,6 @@ def fetched_whole(
 
 
 def test_an_answer_whose_client_has_gone_is_dropped():
-    pending = ShortProduce(bytearray(b"answer"), 1)
+    pending = ShortProduce(bytearray(b"answer"), 1, None, 0)
     pending.prepare()
     assert pending.chunks is None

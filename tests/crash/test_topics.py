@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
 import pytest
 
 from barnabas.protocol.records import Record, encode_batch, iterate_batches
+from barnabas.storage.journal import WhenDurable
 from barnabas.storage.memory_read import MemorySlice
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.simulated import SimulatedCrash, SimulatedFileSystem
@@ -101,7 +103,7 @@ async def workload(administration: Administration, promises: Promises) -> None:
             batch = encode_batch([Record(0, 1_700_000_000_000, b"k", value, ())])
             appended = partition.log.append(memoryview(bytearray(batch)))
             assert appended.durable is not None
-            appended.durable.add_waiter(lambda value=value: written.append(value))
+            appended.durable.add_waiter(WhenDurable(partial(written.append, value)))
             administration.step()
 
     await changing("a", catalogue.create_topic("a", 2, {}))

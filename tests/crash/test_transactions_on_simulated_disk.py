@@ -243,12 +243,12 @@ async def test_a_partition_without_its_marker_is_found_out(monkeypatch):
 
 
 async def test_an_acknowledgement_of_a_batch_before_the_sync_is_found_out(monkeypatch):
-    monkeypatch.setattr(CommitGroup, "add_answer", lambda _group, answer: answer())
+    monkeypatch.setattr(CommitGroup, "add_answer", lambda _group, answer: answer.prepare())
     assert "(D1)" in await first_violation(monkeypatch)
 
 
 async def test_answers_before_the_sync_are_found_out(monkeypatch):
-    monkeypatch.setattr(Transactions, "when_durable", lambda _transactions, then: then())
+    monkeypatch.setattr(Transactions, "when_durable", lambda _all, waiter: waiter.durable())
     assert await first_violation(monkeypatch)
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.config import LOG_APPEND_TIME, LogConfig
-from barnabas.storage.journal import CommitGroup
+from barnabas.storage.journal import CommitGroup, WhenDurable
 from barnabas.storage.journal_format import ENTRY, ENTRY_BYTES
 from barnabas.storage.log_store import LogStore, PartitionSpec, StoreSettings
 from barnabas.storage.partition_log import PartitionLog
@@ -225,7 +225,7 @@ class Workload:
         if durable is None:
             self.model.promise(number)
         else:
-            durable.add_waiter(lambda: self.model.promise(number))
+            durable.add_waiter(WhenDurable(lambda: self.model.promise(number)))
 
     def duplicate(self) -> None:
         """Send one of a producer's last five batches again."""

@@ -27,6 +27,23 @@ class Heard:
         raise error
 
 
+class Waiting:
+    """An answer and a waiter that writes down that it was told, and the word if that was good."""
+
+    def __init__(self, heard, word):
+        self.heard = heard
+        self.word = word
+
+    def prepare(self):
+        self.heard.append(self.word)
+
+    def durable(self):
+        self.heard.append(self.word)
+
+    def refused(self, refusal):
+        self.heard.append(("refused", self.word, refusal))
+
+
 def started(disk, sequence=1):
     files = JournalFiles(disk, "/data", FILE_BYTES)
     files.start(sequence)

@@ -8,7 +8,7 @@ from barnabas.storage.journal import CommitGroup, Journal
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import KIND_BATCHES, KIND_LOG_START, padded
 from barnabas.storage.simulated import SimulatedFile
-from tests.storage.journals import FILE_BYTES, Heard, group_of, replayed, started
+from tests.storage.journals import FILE_BYTES, Heard, Waiting, group_of, replayed, started
 from tests.storage.stores import batch
 
 
@@ -261,14 +261,14 @@ def test_who_waits_is_called_in_order_and_at_once_when_it_is_late():
     loop = Loop()
     heard = []
     first = loop.append(1)
-    first.add_waiter(lambda: heard.append(1))
+    first.add_waiter(Waiting(heard, 1))
     loop.settle()
     second = loop.append(1)
-    second.add_waiter(lambda: heard.append(2))
+    second.add_waiter(Waiting(heard, 2))
     assert loop.journal.newest_group() is second
     loop.turn()
     loop.journal.groups_became_durable(2)
-    first.add_waiter(lambda: heard.append(3))
+    first.add_waiter(Waiting(heard, 3))
     assert heard == [1, 2, 3]
     assert loop.journal.newest_group() is None
     assert loop.journal.backlog_bytes > 0
@@ -284,7 +284,7 @@ def test_a_group_that_stayed_empty_goes_if_somebody_waits_for_it(call):
     loop.settle()
     loop.journal.group_for(100)
     group = loop.journal.newest_group()
-    getattr(group, call)(lambda: None)
+    getattr(group, call)(Waiting([], "durable"))
     loop.settle()
     assert loop.submitted[1:] == [group]
     loop.journal.group_for(100)
@@ -296,17 +296,17 @@ def test_answers_are_made_when_groups_are_shown_and_at_once_when_they_are_late()
     loop = Loop()
     heard = []
     group = loop.append(1)
-    group.add_answer(lambda: heard.append("answer"))
-    group.add_waiter(lambda: heard.append("durable"))
+    group.add_answer(Waiting(heard, "answer"))
+    group.add_waiter(Waiting(heard, "durable"))
     loop.settle()
-    loop.append(1).add_answer(lambda: heard.append("of another group"))
+    loop.append(1).add_answer(Waiting(heard, "of another group"))
     loop.turn()
     loop.journal.show(1)
     loop.journal.prepare_answers(1)
     assert heard == ["answer"]
     loop.journal.groups_became_durable(1)
     assert heard == ["answer", "durable"]
-    group.add_answer(lambda: heard.append("late"))
+    group.add_answer(Waiting(heard, "late"))
     assert heard == ["answer", "durable", "late"]
 
 
@@ -331,3 +331,36 @@ def test_a_copied_batch_is_not_the_callers_memory_and_a_stable_one_is(size):
         before = read_header(chunk, start)
         view[0] ^= 1
         assert (read_header(chunk, start) == before) is not (stable and size > 65536)
+
+
+def test_what_is_dropped_makes_room_and_begins_a_new_run():
+    loop = Loop(backlog_max_bytes=100)
+    written = loop.append(60)
+    loop.settle()
+    loop.journal.groups_became_durable(1)
+    heard = []
+    first = loop.append(60)
+    loop.settle()
+    second = loop.append(10)
+    loop.settle()
+    still_open = loop.append(20)
+    still_open.add_waiter(Waiting(heard, "open"))
+    first.add_answer(Waiting(heard, "first"))
+    assert loop.backlogged == [True]
+    assert loop.journal.drop() == [first, second, still_open]
+    assert loop.backlogged == [True, False]
+    assert loop.journal.backlog_bytes == written.body_bytes
+    for group in (first, second, still_open):
+        group.refuse("why")
+    assert heard == [("refused", "first", "why"), ("refused", "open", "why")]
+    following = loop.append(5)
+    loop.settle()
+    last = loop.append(5)
+    loop.settle()
+    runs = [group.run for group in (written, first, second, still_open, following, last)]
+    assert runs == [0, 0, 0, 0, 1, 1]
+    assert loop.submitted == [written, first, second, following, last]
+    loop.journal.groups_became_durable(2)
+    loop.journal.groups_were_written(3)
+    assert loop.journal.backlog_bytes == 0
+    assert loop.journal.newest_group() is None

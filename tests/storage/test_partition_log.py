@@ -20,6 +20,7 @@ from barnabas.storage.errors import (
     RecordTooLarge,
     TransactionCoordinatorFenced,
 )
+from barnabas.storage.journal import WhenDurable
 from barnabas.storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.retention import apply_retention
 from barnabas.storage.segment_read import FileSpan, read_waiting
@@ -135,7 +136,7 @@ def test_a_duplicate_waits_for_its_original_while_that_is_on_its_way():
     assert again.base_offset == first.base_offset == 0
     assert again.durable is not None
     answers = []
-    again.durable.add_waiter(lambda: answers.append(log.high_watermark))
+    again.durable.add_waiter(WhenDurable(lambda: answers.append(log.high_watermark)))
     assert answers == []
     host.step()
     assert answers == [1]

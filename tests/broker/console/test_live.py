@@ -229,7 +229,7 @@ async def test_a_broker_that_stops_ends_its_streams():
 async def test_a_disk_that_does_not_answer(monkeypatch):
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.05)
     async with Broker(config=HTTP) as broker:
-        monkeypatch.setattr(broker.server.transactions, "when_durable", lambda then: None)
+        monkeypatch.setattr(broker.server.transactions, "when_durable", lambda waiter: None)
         async with Events(broker.server.http.address, "overview") as events:
             found = await events.state("refused")
             assert found["error"]["error"] == "REQUEST_TIMED_OUT"

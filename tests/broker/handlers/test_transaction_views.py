@@ -238,8 +238,8 @@ def test_an_answer_waits_for_the_disk_c14(broker, filled, api):
     filled.send(api, request, 0)
     assert not select.select([filled._socket], [], [], 0.2)[0]
     broker.call(lambda: setattr(transactions, "when_durable", when_durable))
-    (then,) = waiting
-    broker.call(lambda: (then(), broker.server.flush_answers()))
+    (waiter,) = waiting
+    broker.call(lambda: (waiter.durable(), broker.server.flush_answers()))
     assert len(filled.receive().transaction_states) == (4 if api is LIST_TRANSACTIONS else 1)
 
 

@@ -1,0 +1,31 @@
+"""Where the epochs of a log's leaders begin and end (KIP-101, KIP-320).
+
+They are a list of (epoch, offset of its first batch), the oldest first.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import TypeAlias
+
+LeaderEpochs: TypeAlias = Sequence[tuple[int, int]]
+
+_epoch = itemgetter(0)
+_start = itemgetter(1)
+
+
+def end_of_epoch(epochs: LeaderEpochs, epoch: int, log_end: int) -> tuple[int, int]:
+    """The largest epoch up to ``epoch``, and where it ends: at the next one, or at ``log_end``.
+
+    An epoch before all that are known (its records are deleted) ends where the first known one
+    starts: told that nothing is known, a client would take its own position for lost and reset it.
+    """
+    following = bisect_right(epochs, epoch, key=_epoch)
+    found = epochs[following - 1][0] if following else epoch
+    return found, log_end if following == len(epochs) else epochs[following][1]
+
+
+def epoch_at(epochs: LeaderEpochs, offset: int) -> int:
+    """The epoch in which ``offset`` was (or will be) written; -1 before the first."""
+    at = bisect_right(epochs, offset, key=_start) - 1
+    return epochs[at][0] if at >= 0 else -1

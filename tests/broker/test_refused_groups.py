@@ -1,0 +1,239 @@
+"""Clients whose batches, commits and transactions were refused when they should become durable.
+
+The broker is a whole one; only what makes its groups durable is replaced for a while, by what
+refuses the next group as a cluster would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+
+import pytest
+
+from barnabas.broker.api.waiting import Durability
+from barnabas.broker.handlers.produce_shortcut import ShortProduce
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.delete_records import (
+    DELETE_RECORDS,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from barnabas.protocol.messages.describe_transactions import (
+    DESCRIBE_TRANSACTIONS,
+    DescribeTransactionsRequest,
+)
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
+from barnabas.protocol.messages.offset_commit import (
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.storage.refusal import Refusal
+from barnabas.testing import Broker
+from tests.broker.data_plane import Named, Wire, batch, produce_request
+from tests.waiting import wait_until
+
+NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
+VERSIONS = (7, 8, 9, 12, 13)
+
+
+class Refuses:
+    """A runner that has every group refused with something in it that has to be durable."""
+
+    def __init__(self, logs):
+        self.logs = logs
+        self.is_slow = False
+        self.held = []
+        """Groups that wait to be refused, where that is slow."""
+
+    @property
+    def waiting(self):
+        """How many wait for what is held."""
+        return sum(len(group.answers) + len(group.waiters) for group in self.held)
+
+    def refuse_held(self):
+        count = len(self.held)
+        self.held.clear()
+        self.logs.refused(count, set())
+
+    def submit(self, group):
+        if self.is_slow:
+            self.held.append(group)
+            return
+        if group.entry_count:
+            self.logs.refused(1, set())
+            return
+        for operation in group.operations:
+            operation()
+        self.logs.durable(1)
+        self.logs.written(1)
+
+    def commit_here(self, group, meanwhile):
+        del group, meanwhile
+        return False
+
+
+@contextmanager
+def refusing(broker):
+    """What the broker places in the journal meanwhile is refused."""
+    logs = broker.server.logs
+    wait_until(lambda: broker.call(logs.journal.newest_group) is None)
+    genuine = logs._runner, logs.files
+
+    def replace(runner, files):
+        logs._runner, logs.files = runner, files
+
+    runner = Refuses(logs)
+    broker.call(lambda: replace(runner, None))
+    try:
+        yield runner
+    finally:
+        wait_until(lambda: broker.call(logs.journal.newest_group) is None)
+        broker.call(lambda: replace(*genuine))
+
+
+@pytest.fixture
+def broker():
+    with Broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def topic(broker):
+    broker.create_topic("t", 3)
+    return Named("t", broker.server.catalogue.topics["t"].topic_id)
+
+
+@pytest.fixture
+def wire(broker):
+    with Wire(broker.address) as wire:
+        yield wire
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_produce_is_refused_for_exactly_the_partitions_concerned(broker, topic, wire, version):
+    """P7: what was durable before is said to be."""
+    known = {"producer_id": 1 << 62, "producer_epoch": 0, "base_sequence": 0}
+    again = batch(b"old", **known)
+    assert wire.produce(topic, again, version=version).error_code == 0
+    request = produce_request(version, topic, (0, again), (1, batch(b"new")), (2, batch(b"new")))
+    with refusing(broker):
+        (answer,) = wire.ask(PRODUCE, request, version).responses
+        results = answer.partition_responses
+        assert [(each.index, each.error_code, each.base_offset) for each in results] == [
+            (0, 0, 0),
+            (1, NOT_LEADER, -1),
+            (2, NOT_LEADER, -1),
+        ]
+        assert wire.produce(topic, again, version=version).error_code == 0
+        assert wire.produce(topic, batch(b"v"), 1, version=version).error_code == NOT_LEADER
+        assert wire.fetch_one(topic, 0).high_watermark == 1
+        assert wire.fetch_one(topic, 0, 1).error_code == NOT_LEADER
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_common_produce_is_refused_as_the_ordinary_one_is(
+    broker, topic, wire, version, monkeypatch
+):
+    taken_back = []
+    refused = ShortProduce.refused
+    monkeypatch.setattr(
+        ShortProduce,
+        "refused",
+        lambda pending, refusal: (taken_back.append(pending.requests), refused(pending, refusal)),
+    )
+    for offset in range(3):
+        assert wire.produce(topic, batch(b"v"), 2, version=version).base_offset == offset
+    request = produce_request(version, topic, (2, batch(b"v")))
+    frames = b"".join(wire.encode(PRODUCE, request, version, answered=True) for _ in range(3))
+    with refusing(broker):
+        wire.socket.sendall(frames)
+        for _ in range(3):
+            (answer,) = wire.receive().responses
+            (result,) = answer.partition_responses
+            assert (result.index, result.error_code, result.base_offset) == (2, NOT_LEADER, -1)
+            assert (result.log_append_time_ms, result.log_start_offset) == (-1, -1)
+    assert sum(taken_back) >= 1
+
+
+def test_deleted_records_are_there_if_that_was_refused(broker, topic, wire):
+    assert wire.produce(topic, batch(b"v")).error_code == 0
+    request = DeleteRecordsRequest(
+        [DeleteRecordsTopic("t", [DeleteRecordsPartition(0, 1), DeleteRecordsPartition(1, 0)])],
+        30_000,
+    )
+    with refusing(broker):
+        (answer,) = wire.ask(DELETE_RECORDS, request, 2).topics
+    found = [(each.error_code, each.low_watermark) for each in answer.partitions]
+    assert found == [(NOT_LEADER, -1), (0, 0)]
+
+
+def test_a_commit_that_was_refused_is_not_shown(broker, topic, wire):
+    topics = [OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 5)])]
+    request = OffsetCommitRequest("g", topics=topics)
+
+    def commit():
+        (answer,) = wire.ask(OFFSET_COMMIT, request, 8).topics
+        return answer.partitions[0].error_code
+
+    assert wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("g", 0), 3).error_code == 0
+    wait_until(lambda: commit() == 0)
+    with refusing(broker):
+        assert commit() == ErrorCode.NOT_COORDINATOR
+        assert commit() == ErrorCode.NOT_COORDINATOR, "the log is closed"
+
+
+def test_a_transaction_that_was_refused_is_not_answered_for(broker, topic, wire):
+    request = InitProducerIdRequest("id", 60_000)
+    assert wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("id", 1), 3).error_code == 0
+    wait_until(lambda: wire.ask(INIT_PRODUCER_ID, request, 4).error_code == 0)
+    with refusing(broker):
+        answer = wire.ask(INIT_PRODUCER_ID, request, 4)
+        assert answer.error_code == ErrorCode.NOT_COORDINATOR
+
+
+def test_what_is_told_of_transactions_waits_for_what_is_placed(broker, topic, wire):
+    """C14: where that is refused, another broker may know better."""
+    request = InitProducerIdRequest("id", 60_000)
+    assert wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("id", 1), 3).error_code == 0
+    wait_until(lambda: wire.ask(INIT_PRODUCER_ID, request, 4).error_code == 0)
+    frames = b"".join(
+        wire.encode(*asked)
+        for asked in (
+            (PRODUCE, produce_request(9, topic, (0, batch(b"v"))), 9),
+            (DESCRIBE_TRANSACTIONS, DescribeTransactionsRequest(["id"]), 0),
+            (LIST_TRANSACTIONS, ListTransactionsRequest(), 0),
+        )
+    )
+    with refusing(broker) as runner:
+        runner.is_slow = True
+        wire.socket.sendall(frames)
+        wait_until(lambda: broker.call(lambda: runner.waiting) == 3)
+        runner.is_slow = False
+        broker.call(runner.refuse_held)
+        (produced,) = wire.receive().responses
+        assert produced.partition_responses[0].error_code == NOT_LEADER
+        (described,) = wire.receive().transaction_states
+        assert described.error_code == ErrorCode.NOT_COORDINATOR
+        assert wire.receive().error_code == ErrorCode.NOT_COORDINATOR
+
+
+async def test_who_awaits_a_group_is_told_once():
+    loop = asyncio.get_running_loop()
+    durable, refused, given_up = (loop.create_future() for _ in range(3))
+    Durability(durable, ErrorCode.NOT_COORDINATOR).durable()
+    assert await durable is None
+    Durability(refused, ErrorCode.NOT_COORDINATOR).refused(Refusal([]))
+    with pytest.raises(KafkaError) as raised:
+        await refused
+    assert raised.value.code == ErrorCode.NOT_COORDINATOR
+    given_up.cancel()
+    Durability(given_up, ErrorCode.NOT_COORDINATOR).refused(Refusal([]))
+    Durability(given_up, ErrorCode.NOT_COORDINATOR).durable()
+    assert given_up.cancelled()
