@@ -12,18 +12,17 @@ failed, memory and disk disagree) nothing more is answered and the process ends 
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-import os
-import signal
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 import barnabas.broker.handlers  # noqa: F401  registers every handler
+from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import ROUTES, Routes
 from barnabas.broker.api.fetch_sessions import FetchSessions
 from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.waiting import FetchWaits
+from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.coordination.groups import Groups
@@ -34,7 +33,7 @@ from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.http.guard import HostCheck
 from barnabas.broker.http.login import HttpLogin, is_loopback
 from barnabas.broker.http.pages import pages
-from barnabas.broker.http.server import HttpServer, console_lines
+from barnabas.broker.http.server import HttpServer
 from barnabas.broker.http.site import ConsolePage, Doors, Site
 from barnabas.broker.metrics.collectors import (
     register_coordinators,
@@ -83,10 +82,6 @@ logger = logging.getLogger("barnabas.broker.server")
 PROGRESS_LOGGED_EVERY_S: Final = 5
 """How often the log says how far a recovery has come."""
 
-COLLECT_EVERY: Final = 10_000
-"""So many objects must be alive that the collector has not seen before it looks for cycles. At its
-default, 700, it went through the batches of every other transaction on their way to the disk."""
-
 
 class RecoveryGivenUp(Exception):
     """The broker was told to stop before it had started."""
@@ -96,7 +91,7 @@ class BrokerServer:
     """One broker: build it, ``start`` it, ``stop`` it. All on one event loop.
 
     ``file_system`` and ``metastore`` are for tests that keep data in memory; the caller
-    closes the metastore that it passes.
+    closes the metastore that it passes. ``view``: of the cluster; None: this broker is alone.
     """
 
     def __init__(
@@ -106,6 +101,7 @@ class BrokerServer:
         clock: Clock | None = None,
         file_system: FileSystem | None = None,
         metastore: MetaStore | None = None,
+        view: ClusterView | None = None,
         routes: Routes | None = None,
     ) -> None:
         self.config = config
@@ -114,6 +110,9 @@ class BrokerServer:
         self.routes = (routes or ROUTES).copy()
         limit_init_producer_id(self.routes, config)
         self.node_id = config.node_id
+        self.view: ClusterView = view or OneBroker(
+            config.node_id, config.broker_rack, lambda: self.logs.leader_epoch
+        )
         self.cluster_id = ""
         self.loop: asyncio.AbstractEventLoop
         self.metastore: MetaStore
@@ -491,6 +490,7 @@ class BrokerServer:
         """Return what handlers may ask for, by the names that they ask with."""
         return {
             "access_rules": AccessRules(self.authorizer, self.metastore, self.catalogue.changes),
+            "brokers": Brokers(self.view),
             "catalogue": self.catalogue,
             "configs": self.catalogue.configs,
             "fetch_sessions": self.fetch_sessions,
@@ -558,6 +558,7 @@ class BrokerServer:
         self.catalogue = Catalogue(
             self.metastore,
             self.logs,
+            self.view,
             config,
             on_log_removed=self._log_removed,
             on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
@@ -699,91 +700,6 @@ class BrokerServer:
             self.groups.configure(config)
 
 
-def run(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
-    """Run a broker until SIGTERM or SIGINT; return the exit code of the process.
-
-    ``on_ready`` gets a line for each listener, then the ready line. Raises what
-    ``BrokerServer.start`` raises. A second signal ends the process without waiting; so does a
-    failure after which nothing can be promised.
-    """
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(_serve(config, on_ready))
-
-
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Return what makes the event loop: uvloop's where it is installed."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop
-    return uvloop.new_event_loop
-
-
-async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
-    server = BrokerServer(config)
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def ask(number: int) -> None:
-        if asked.is_set():
-            logger.warning("second signal, ending at once signal=%s", signal.Signals(number).name)
-            end_process(128 + number)
-        asked.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ask, number)
-    if any(each.has_tls for each in config.endpoints):
-        loop.add_signal_handler(signal.SIGHUP, server.reload_certificates)
-    # What a start makes stays: the collector need not look at it, now or later.
-    gc.collect()
-    gc.disable()
-    if not await _started(server, asked):
-        return 0
-    console = console_lines(server.http, server.config.console_access)
-    for line in (*server.listening_lines(), *console, server.ready_line):
-        on_ready(line)
-    collecting = loop.create_task(_collect_once_loaded(server))
-    failure = loop.create_task(server.wait_for_failure())
-    stopping = loop.create_task(asked.wait())
-    await asyncio.wait({failure, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    collecting.cancel()
-    if not failure.done():
-        logger.info("broker stops")
-        gc.freeze()  # There is nothing left to gain from looking at what there is.
-        if not await server.stop() and server.failure is None:
-            end_process(0)
-    if server.failure is not None:
-        end_process(1)
-    failure.cancel()
-    return 0
-
-
-async def _collect_once_loaded(server: BrokerServer) -> None:
-    """Let the collector work on what comes after the start, of which the coordinators are part."""
-    await server.coordinators_loaded()
-    gc.freeze()
-    gc.set_threshold(COLLECT_EVERY)
-    gc.enable()
-
-
-async def _started(server: BrokerServer, asked: asyncio.Event) -> bool:
-    """Start a broker; False when it was asked to stop before that was done."""
-    loop = asyncio.get_running_loop()
-    starting = loop.create_task(server.start())
-    stopping = loop.create_task(asked.wait())
-    await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if not starting.done():
-        starting.cancel()
-        await asyncio.wait({starting})
-    if starting.cancelled():
-        logger.info("broker stops before it has started")
-        return False
-    await starting
-    return True
-
-
 def fetch_sessions_of(config: BrokerConfig) -> FetchSessions:
     """Return an empty cache of fetch sessions with the limits of a configuration."""
     return FetchSessions(
@@ -791,9 +707,3 @@ def fetch_sessions_of(config: BrokerConfig) -> FetchSessions:
         partitions_max=config.fetch_session_partitions_max,
         session_max=config.request_undivided_elements_max,
     )
-
-
-def end_process(code: int) -> None:
-    """End without running anything more: threads may be stuck in a disk that does not answer."""
-    logging.shutdown()
-    os._exit(code)

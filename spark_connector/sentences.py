@@ -16,7 +16,9 @@ _JAVA_CAUSE: Final = re.compile(r"^\s*Caused by: ([\w.$]+)(?:: (.*))?$", re.MULT
 _JAVA_RAISED: Final = re.compile(r"^: ([\w.$]+)(?:: (.*))?$", re.MULTILINE)
 """As Py4J reports what a call has raised."""
 _LOST_TASK: Final = re.compile(
-    r"most recent failure: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^)]*\): ([\w.$]+): (.*)"
+    r"most recent failure: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^)]*\): "
+    r"([\w.$]+)(?:: (.*))?$",
+    re.MULTILINE,
 )
 _JAVA_PACKAGE: Final = re.compile(r"(org|com|java|javax|scala|py4j|sun|jdk)\.")
 _JAVA_WRAPPERS: Final = ("Py4J", "SparkException", "StreamingQueryException", "ExecutionException")
@@ -90,10 +92,11 @@ _KNOWN: Final = (
         _BROKER_IS_SILENT,
     ),
     (
-        # The second: before it has said its first word.
+        # The second: before it has said its first word, or while it is told what to do.
         (
             r"Python worker exited unexpectedly|"
-            r"EOFException\n[^\n]+\n\s+at org\.apache\.spark\.api\.python\.PythonWorkerFactory"
+            r"(?:EOFException|ClosedChannelException|: Broken pipe|: Connection reset)[^\n]*\n"
+            r"(?:\s+at (?:java|jdk|sun|scala)[^\n]*\n)*\s+at org\.apache\.spark\.api\.python\."
         ),
         (
             "a Python worker process died in the middle of a batch: it was killed, as the kernel"

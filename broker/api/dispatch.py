@@ -240,6 +240,10 @@ class Peer(Protocol):
         """Return the host and port a client of this connection must receive for this broker."""
 
     @property
+    def listener_name(self) -> str:
+        """Return the name of the listener that the client has come by."""
+
+    @property
     def peer_host(self) -> str:
         """Return the client's address."""
 

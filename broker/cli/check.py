@@ -23,6 +23,7 @@ from barnabas.broker.cli.offsets import TopicPartition, partition_text
 from barnabas.broker.cli.output import Progress, count_text, print_json, print_table, time_text
 from barnabas.broker.cli.repair import Cut, Repair, confirm, consequences, lost_of, repair
 from barnabas.broker.cli.scratch import CHANGES, DATA, ScratchFileSystem, link_tree
+from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.topics.adoption import adopt_if_foreign
@@ -270,7 +271,8 @@ def _check(directory: str, scratch: str, config: BrokerConfig, *, lines: bool = 
     try:
         is_kafkas = is_foreign(files, root)
         adopt_if_foreign(files, root, metastore, config)
-        catalogue = Catalogue(metastore, store, config)
+        view = OneBroker(metastore.identity.node_id, None, lambda: store.leader_epoch)
+        catalogue = Catalogue(metastore, store, view, config)
         found = open_store(
             store,
             catalogue.load(metastore.load()),

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.output import count_text
+from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.runtime.engine import LoopEngine
@@ -195,7 +196,8 @@ async def _cut(
     agreed: Repair,
     failed: asyncio.Future[None],
 ) -> list[str]:
-    catalogue = Catalogue(metastore, store, config)
+    view = OneBroker(metastore.identity.node_id, None, lambda: store.leader_epoch)
+    catalogue = Catalogue(metastore, store, view, config)
     salvage = Salvage()
     open_store(
         store,

@@ -50,7 +50,7 @@ def report_keys(loaded: LoadedConfig) -> None:
 
 def serve(config: BrokerConfig) -> int:
     """Run a broker and turn what can stop it from starting into one line; raises CommandError."""
-    from barnabas.broker import server
+    from barnabas.broker import daemon
     from barnabas.broker.network.socket_server import ListenError
     from barnabas.protocol.errors import KafkaError
     from barnabas.storage.errors import StorageError
@@ -58,7 +58,7 @@ def serve(config: BrokerConfig) -> int:
     from barnabas.storage.metastore.interface import MetaStoreError
 
     try:
-        return server.run(config, announce)
+        return daemon.run(config, announce)
     except AlreadyLocked:
         directory = config.data_directory
         raise CommandError(f"{directory}: another broker is using this data directory") from None

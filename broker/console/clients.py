@@ -209,7 +209,7 @@ class _Reading(NamedTuple):
     @property
     def end(self) -> int:
         """Where it stops now."""
-        log = self.partition.log
+        log = self.partition.log_here()
         is_committed = self.connection.seen.isolation == READ_COMMITTED
         return log.last_stable_offset if is_committed else log.high_watermark
 
@@ -222,7 +222,7 @@ class _Reading(NamedTuple):
     def lag_held_back(self) -> int:
         """What it cannot."""
         position = self.asked.request.fetch_offset
-        return max(self.partition.log.high_watermark - max(self.end, position), 0)
+        return max(self.partition.log_here().high_watermark - max(self.end, position), 0)
 
 
 async def list_readers(question: Question) -> ReaderPage:
@@ -258,16 +258,17 @@ async def list_readers(question: Question) -> ReaderPage:
 
 
 def _partition(question: Question, asked: Asked) -> Partition | None:
-    """Return what a fetch has asked for, if it is there and may be seen."""
+    """Return what a fetch has asked for, if it is led here and may be seen."""
     catalogue = question.broker.catalogue
     topic = catalogue.topic(asked.topic) or catalogue.topic_by_id(asked.topic_id)
     if topic is None or not question.access.may_see(TOPIC, topic.name):
         return None
-    return catalogue.partition(topic.name, asked.request.partition)
+    partition = catalogue.partition(topic.name, asked.request.partition)
+    return None if partition is None or partition.log is None else partition
 
 
 def _reader_row(reading: _Reading, members: frozenset[Client]) -> ReaderRow:
-    connection, log = reading.connection, reading.partition.log
+    connection, log = reading.connection, reading.partition.log_here()
     return ReaderRow(
         reading.partition.topic.name,
         reading.partition.index,

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from barnabas.broker.console.paging import Selection
     from barnabas.broker.console.questions import ConsoleRequest, Question
     from barnabas.broker.coordination.groups import Groups
-    from barnabas.broker.topics.topic import Partition
     from barnabas.coordinator.groups.consumer.member import Partitions
     from barnabas.coordinator.groups.group import Group
     from barnabas.coordinator.groups.offset_table import CommittedOffset
     from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.storage.partition_log import PartitionLog
 
 STATES: Final = (
     "Assigning",
@@ -153,7 +153,7 @@ async def row_of(question: Question, machine: GroupShard, group_id: str) -> Grou
 
 
 async def lag_of(question: Question, machine: GroupShard, group_id: str) -> Lag:
-    """Return the lag of a group over all partitions that are there and may be seen."""
+    """Return the lag of a group over all partitions that are led here and may be seen."""
     total = Lag()
     for name in list(machine.offsets.of_group(group_id)):
         total = total.plus(await lag_on(question, machine, group_id, name))
@@ -161,7 +161,7 @@ async def lag_of(question: Question, machine: GroupShard, group_id: str) -> Lag:
 
 
 async def lag_on(question: Question, machine: GroupShard, group_id: str, name: str) -> Lag:
-    """Return the lag of a group on one topic, as far as that is there and may be seen."""
+    """Return the lag of a group on one topic, as far as that is led here and may be seen."""
     total = Lag()
     topic = question.broker.catalogue.topic(name)
     if topic is None or not question.access.may_see(TOPIC, name):
@@ -170,7 +170,8 @@ async def lag_on(question: Question, machine: GroupShard, group_id: str, name: s
     for index, committed in list(partitions.items()):
         await question.pace.spend(PARTITION_UNITS)
         if index < len(topic.partitions) and committed.is_of(topic.topic_id):
-            total = total.plus(_lag(committed, topic.partitions[index]))
+            log = topic.partitions[index].log
+            total = total if log is None else total.plus(_lag(committed, log))
     return total
 
 
@@ -182,8 +183,7 @@ def summary_of(machine: GroupShard, group_id: str) -> Summary:
     return Summary(group.state_name, group.type_name, group.protocol_type, len(group.members))
 
 
-def _lag(committed: CommittedOffset, partition: Partition) -> Lag:
-    log = partition.log
+def _lag(committed: CommittedOffset, log: PartitionLog) -> Lag:
     end = log.high_watermark
     held_back = max(end - max(log.last_stable_offset, committed.offset), 0)
     return Lag(max(end - committed.offset, 0), held_back, 1, committed.commit_ms)
@@ -361,16 +361,18 @@ class _GroupView:
     def _lag_at(self, topic: str, index: int) -> Lag | None:
         committed = self._committed_at(topic, index)
         partition = self._question.broker.catalogue.partition(topic, index)
-        return None if committed is None or partition is None else _lag(committed, partition)
+        log = None if partition is None else partition.log
+        return None if committed is None or log is None else _lag(committed, log)
 
     def _row(self, topic: str, index: int) -> GroupPartition:
         question = self._question
         committed, lag = self._committed_at(topic, index), self._lag_at(topic, index)
         partition = question.broker.catalogue.partition(topic, index)
         holder = None
-        if partition is not None and question.access.may_see(TOPIC, topic, READ):
-            holder = next(open_on(question, partition, self._now_ms), None)
         log = None if partition is None else partition.log
+        if log is not None and question.access.may_see(TOPIC, topic, READ):
+            assert partition is not None
+            holder = next(open_on(question, partition, self._now_ms), None)
         return GroupPartition(
             topic,
             index,

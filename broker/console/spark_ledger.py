@@ -93,7 +93,7 @@ class SparkLedger:
 
     async def read(self, topic: Topic) -> LedgerState:
         """Read on to the end, or as far as one look may; raises KafkaError."""
-        log = topic.partitions[PARTITION].log
+        log = topic.partitions[PARTITION].log_here()
         async with self._reading:
             if self._topic_id != topic.topic_id:
                 self._topic_id, self._state = topic.topic_id, LedgerState()

@@ -65,7 +65,7 @@ async def list_queries(question: Question) -> SparkQueryPage:
     if topic is None or reason is not None:
         return SparkQueryPage(question.now_ms, None, reason, True, ())
     state = await question.places.ledger.read(topic)
-    log = topic.partitions[PARTITION].log
+    log = topic.partitions[PARTITION].log_here()
     is_complete = state.position >= log.high_watermark
     wanted, access = question.text("filter").casefold(), question.access
     selection = question.selection(ORDERS)

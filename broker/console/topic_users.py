@@ -53,9 +53,9 @@ async def list_producers(question: Question) -> ProducerPage:
     only_open, only = bool(question.values["open"]), question.values.get("producer_id")
     selection, found = question.selection(PRODUCER_ORDERS), {}
     by_partition = question.text("sort").removeprefix("-") == "partition"
-    for partition in list(topic.partitions):
-        await spend_on(partition, pace)
-        producers = partition.log.producers
+    for partition, log in topic.partitions_here():
+        await spend_on(log, pace)
+        producers = log.producers
         for entry in list(producers.open_transactions() if only_open else producers.entries()):
             await pace.spend()
             if only is not None and entry.producer_id != only:

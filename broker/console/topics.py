@@ -23,7 +23,8 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from barnabas.broker.console.pacing import Pace
     from barnabas.broker.console.questions import ConsoleRequest, Question
-    from barnabas.broker.topics.topic import Partition, Topic
+    from barnabas.broker.topics.topic import Topic
+    from barnabas.storage.partition_log import PartitionLog
 
 REPLICAS: Final = 1
 TOPIC_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
@@ -101,23 +102,24 @@ async def describe_one(question: Question) -> TopicDescription:
 
 
 async def list_partitions(question: Question) -> PartitionPage:
-    """List the partitions of a topic."""
+    """List the partitions of a topic that this broker leads."""
     topic = topic_of(question)
     pace = question.pace
     selection = question.selection(PARTITION_ORDERS)
     sort = question.text("sort").removeprefix("-")
-    for partition in list(topic.partitions):
-        await spend_on(partition, pace)
+    logs = {partition.index: log for partition, log in topic.partitions_here()}
+    for index, log in logs.items():
+        await spend_on(log, pace)
         if sort == "partition":
-            selection.offer(partition.index)
+            selection.offer(index)
         else:
-            selection.offer(_figure(partition, sort), partition.index)
+            selection.offer(_figure(log, sort), index)
     page, following = selection.page()
     rows = []
     for place in page:
-        partition = topic.partitions[int(place[-1])]
-        await spend_on(partition, pace, ROW_UNITS)
-        rows.append(_partition_row(question, partition))
+        index = int(place[-1])
+        await spend_on(logs[index], pace, ROW_UNITS)
+        rows.append(_partition_row(question.broker.node_id, index, logs[index]))
     return PartitionPage(question.now_ms, following, topic.name, tuple(rows))
 
 
@@ -129,25 +131,23 @@ def topic_of(request: ConsoleRequest) -> Topic:
     return topic
 
 
-async def spend_on(partition: Partition, pace: Pace, more: int = 0) -> None:
+async def spend_on(log: PartitionLog, pace: Pace, more: int = 0) -> None:
     """Take note that a partition is looked at: its segments, too, for their sizes."""
-    await pace.spend(PARTITION_UNITS + len(partition.log.segments) + more)
+    await pace.spend(PARTITION_UNITS + len(log.segments) + more)
 
 
 async def add_up(topic: Topic, pace: Pace) -> Figures:
-    """Return what the partitions of a topic add up to."""
+    """Return what the partitions of a topic add up to that this broker leads."""
     records_max = size_bytes = held_back = 0
-    for partition in list(topic.partitions):
-        await spend_on(partition, pace)
-        log = partition.log
+    for _, log in topic.partitions_here():
+        await spend_on(log, pace)
         records_max += log.high_watermark - log.log_start_offset
         size_bytes += log.size_bytes
         held_back += log.high_watermark - log.last_stable_offset
     return Figures(records_max, size_bytes, held_back)
 
 
-def _figure(partition: Partition, name: str) -> int:
-    log = partition.log
+def _figure(log: PartitionLog, name: str) -> int:
     match name:
         case "end_offset":
             return log.high_watermark
@@ -173,10 +173,9 @@ async def _row(question: Question, topic: Topic) -> TopicRow:
     )
 
 
-def _partition_row(question: Question, partition: Partition) -> PartitionRow:
-    log, node_id = partition.log, question.broker.node_id
+def _partition_row(node_id: int, index: int, log: PartitionLog) -> PartitionRow:
     return PartitionRow(
-        partition.index,
+        index,
         node_id,
         log.leader_epoch,
         (node_id,),

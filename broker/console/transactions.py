@@ -186,9 +186,8 @@ async def list_holders(question: Question) -> HolderPage:
         await pace.spend()
         if wanted not in topic.name.casefold() or not access.may_see(TOPIC, topic.name, READ):
             continue
-        for partition in list(topic.partitions):
+        for partition, log in topic.partitions_here():
             await pace.spend(PARTITION_UNITS)
-            log = partition.log
             held_back = log.high_watermark - log.last_stable_offset
             if held_back and by_held_back:
                 selection.offer(held_back, topic.name, partition.index)
@@ -221,7 +220,7 @@ def owner_of(
 def open_on(question: Question, partition: Partition, now_ms: int) -> Iterator[OpenTransaction]:
     """Yield what is open on a partition, in the order in which it began; raises KafkaError."""
     access, transactions = question.access, loaded(question)
-    for entry in partition.log.producers.open_transactions():
+    for entry in partition.log_here().producers.open_transactions():
         owner = owner_of(transactions, partition, entry)
         is_seen = owner is not None and access.may_see(TRANSACTIONAL_ID, owner.transactional_id)
         yield OpenTransaction(
@@ -235,7 +234,7 @@ def open_on(question: Question, partition: Partition, now_ms: int) -> Iterator[O
 
 
 def _held(question: Question, partition: Partition, now_ms: int) -> HeldPartition:
-    log = partition.log
+    log = partition.log_here()
     return HeldPartition(
         partition.topic.name,
         partition.index,

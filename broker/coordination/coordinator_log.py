@@ -98,7 +98,7 @@ class CoordinatorLog(Generic[MachineT]):
             self.replayed.set()
             return
         self._topic = topic
-        self.shards = [Shard(partition.log, self._make_machine()) for partition in topic.partitions]
+        self.shards = [Shard(each.log_here(), self._make_machine()) for each in topic.partitions]
         self.replayed.clear()
         self.replay = self._replay_of(self.shards)
         steps = self.replay.run()
@@ -172,7 +172,7 @@ class CoordinatorLog(Generic[MachineT]):
         topic = self._catalogue.topic(self.topic_name)
         if topic is not self._topic:
             self._forget()
-            if topic is not None and not any(each.log.next_offset for each in topic.partitions):
+            if topic is not None and not any(log.next_offset for _, log in topic.partitions_here()):
                 self.open()  # Made just now.
         return self._topic is not None
 
@@ -191,6 +191,11 @@ class CoordinatorLog(Generic[MachineT]):
         if not self.shards[self.partition_of(key)].is_loaded:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return ErrorCode.NONE
+
+    def partition_id_of(self, key: str) -> int:
+        """The id of the partition that ``key`` falls to, whoever leads it; ``ensure`` first."""
+        topic = self._catalogue.topics[self.topic_name]
+        return topic.partitions[java_hash(key) % len(topic.partitions)].partition_id
 
     def partition_of(self, key: str) -> int:
         """The partition whose machine knows ``key``; ask ``refusal`` first."""

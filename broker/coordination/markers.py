@@ -38,7 +38,7 @@ class MarkerWriter:
             if topic == GROUP_OFFSETS:
                 self._groups.write_marker(index, marker)
             else:
-                partition.log.append_marker(marker)
+                partition.log_here().append_marker(marker)
         except Rejected as refused:
             return error_code_of(refused)
         except KafkaError as error:
@@ -50,4 +50,5 @@ class MarkerWriter:
     def has_open_transaction(self, topic: str, index: int, producer_id: int) -> bool:
         """Whether a producer has a transaction open on a partition."""
         partition = self._catalogue.partition(topic, index)
-        return partition is not None and partition.log.producers.has_open_transaction(producer_id)
+        log = None if partition is None else partition.log
+        return log is not None and log.producers.has_open_transaction(producer_id)

@@ -1,4 +1,4 @@
-"""DescribeCluster 0-2: the brokers and the controller, which is the same one node here.
+"""DescribeCluster 0-2: the brokers in service, and the one that clients send changes to.
 
 Version notes: v1 asks for brokers or for controllers (there is no controller endpoint, error 114);
 v2 adds fenced brokers, of which there are none.
@@ -6,9 +6,9 @@ v2 adds fenced brokers, of which there are none.
 
 from __future__ import annotations
 
+from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.security.operations import CLUSTER_NAME, NOT_ASKED, ResourceType
-from barnabas.broker.topics.configs import DynamicConfigs
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,
@@ -32,12 +32,12 @@ def refuse_describe_cluster(
 
 @serves(DESCRIBE_CLUSTER, versions=(0, 2), refuse=refuse_describe_cluster)
 def describe_cluster(
-    configs: DynamicConfigs,
+    brokers: Brokers,
     identity: Identity,
     context: RequestContext,
     request: DescribeClusterRequest,
 ) -> DescribeClusterResponse:
-    """Describe this broker as its client sees it."""
+    """Describe the brokers that the client can reach."""
     if request.endpoint_type == CONTROLLERS:
         raise KafkaError(
             ErrorCode.MISMATCHED_ENDPOINT_TYPE,
@@ -49,19 +49,14 @@ def describe_cluster(
             ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
             f"Unsupported endpoint type {request.endpoint_type}",
         )
-    host, port = context.endpoint
     asked = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         endpoint_type=BROKERS,
         cluster_id=identity.cluster_id,
-        controller_id=identity.node_id,
+        controller_id=brokers.view.controller_id,
         brokers=[
-            DescribeClusterBroker(
-                broker_id=identity.node_id,
-                host=host,
-                port=port,
-                rack=configs.broker_config.broker_rack,
-            )
+            DescribeClusterBroker(each.node_id, each.host, each.port, each.rack)
+            for each in brokers.reachable(context).values()
         ],
         cluster_authorized_operations=operations_on_cluster(context, asked=asked),
     )

@@ -1,4 +1,6 @@
-"""FindCoordinator 0-6: who decides for a group or a transactional id. One node: always this one.
+"""FindCoordinator 0-6: who decides for a group or a transactional id.
+
+It is the leader of the internal topic's partition that Kafka's hash of the key names.
 
 Version notes: v1 brought the key type, v4 several keys at once, v6 share groups' keys.
 Knowingly absent: share groups, refused with UNSUPPORTED_VERSION: this broker has no coordinator for
@@ -7,6 +9,7 @@ them.
 
 from __future__ import annotations
 
+from barnabas.broker.api.brokers import Broker, Brokers
 from barnabas.broker.api.checks import (
     CLUSTER,
     CLUSTER_ACTION,
@@ -31,7 +34,6 @@ from barnabas.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from barnabas.storage.metastore.interface import Identity
 
 GROUP = 0
 TRANSACTION = 1
@@ -55,11 +57,11 @@ def refuse_find_coordinator(
 async def find_coordinator(
     groups: Groups,
     transactions: Transactions,
-    identity: Identity,
+    brokers: Brokers,
     context: RequestContext,
     request: FindCoordinatorRequest,
 ) -> FindCoordinatorResponse:
-    """Name this broker for every key it can coordinate, the internal topic being there then."""
+    """Name the coordinator of every key, the internal topic being there then."""
     batched = context.api_version >= BATCHED_SINCE
     keys = request.coordinator_keys if batched else [request.key]
     denials = {key: _denial(context.access, request.key_type, key) for key in keys}
@@ -72,7 +74,8 @@ async def find_coordinator(
                 await transactions.ensure()
         except KafkaError as error:
             code, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)
-    host, port = context.endpoint
+    coordinator = groups if request.key_type == GROUP else transactions
+    reachable = brokers.reachable(context)
     found = []
     for key in keys:
         denial = denials[key]
@@ -81,7 +84,8 @@ async def find_coordinator(
         elif code:
             found.append(_refused(key, code, message))
         else:
-            found.append(Coordinator(key, identity.node_id, host, port))
+            leader = brokers.view.leader_of(coordinator.log.partition_id_of(key))
+            found.append(_found(key, reachable.get(leader.node_id)))
     return _response(found)
 
 
@@ -102,6 +106,12 @@ def _refusal(key_type: int, version: int) -> ErrorCode:
     if key_type == SHARE and version >= SHARE_SINCE:
         return ErrorCode.UNSUPPORTED_VERSION
     return ErrorCode.INVALID_REQUEST
+
+
+def _found(key: str, broker: Broker | None) -> Coordinator:
+    if broker is None:
+        return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
+    return Coordinator(key, broker.node_id, broker.host, broker.port)
 
 
 def _refused(key: str, code: ErrorCode, message: str | None) -> Coordinator:

@@ -103,10 +103,11 @@ def list_offsets(
             key = topic.name, asked.partition_index
             partition = catalogue.partition(*key)
             result.error_code = _error(context.api_version, asked, partition, twice=key in twice)
-            if partition is not None and not result.error_code:
-                search = _look_up(partition.log, asked.timestamp, isolation, result)
+            log = None if partition is None or result.error_code else partition.log
+            if log is not None:
+                search = _look_up(log, asked.timestamp, isolation, result)
                 if search is not None:
-                    searches.append(_Sought(topic.name, partition.log, search, result))
+                    searches.append(_Sought(topic.name, log, search, result))
         response.topics.append(ListOffsetsTopicResponse(topic.name, results))
     return _Searching(readers, host, access, response, searches) if searches else response
 

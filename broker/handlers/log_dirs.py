@@ -59,5 +59,6 @@ def _topic(name: str, partitions: Iterable[Partition]) -> DescribeLogDirsTopic:
         [
             DescribeLogDirsPartition(partition.index, partition.log.size_bytes, NO_LAG)
             for partition in partitions
+            if partition.log is not None
         ],
     )

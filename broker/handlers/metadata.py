@@ -15,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.checks import DESCRIBE, TOPIC, TOPIC_DENIED, may_create
 from barnabas.broker.api.dispatch import Parked, RequestContext, serves
 from barnabas.broker.handlers.cluster import operations_on_cluster
+from barnabas.broker.handlers.leaders import Leaders
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.access import Access
@@ -40,11 +42,9 @@ from barnabas.protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
-    MetadataResponsePartition,
     MetadataResponseTopic,
 )
 from barnabas.protocol.wire import ZERO_UUID
-from barnabas.storage.metastore.interface import Identity
 
 TOPICS_AT_ONCE = 1000
 """More are described in slices."""
@@ -68,36 +68,35 @@ def refuse_metadata(
 @serves(METADATA, versions=(0, 13), refuse=refuse_metadata, sliced=True)
 def metadata(
     catalogue: Catalogue,
-    identity: Identity,
+    brokers: Brokers,
     host: Host,
     context: RequestContext,
     request: MetadataRequest,
 ) -> MetadataResponse | Parked[MetadataResponse]:
     """Describe the cluster and the topics asked for, creating missing ones if that is wanted."""
     asked = request.topics
+    leaders = Leaders(brokers, context)
     answer: Parked[MetadataResponse] = Parked()
     if asked is None or (not asked and context.api_version == 0):
         every = list(catalogue.topics.values())
         if len(every) > (TOPICS_AT_ONCE if context.access.is_open else TOPICS_PER_SLICE):
-            host.spawn(
-                _answer_all(catalogue, identity, context, request, every, answer), "metadata"
-            )
+            host.spawn(_answer_all(catalogue, leaders, context, request, every, answer), "metadata")
             return answer
-        found = _found_of(identity, context.access, request, every)
-        return _metadata_response(catalogue, identity, context, request, found)
+        found = _found_of(leaders, context.access, request, every)
+        return _metadata_response(catalogue, leaders, context, request, found)
     _check_topics_asked(asked, context.api_version)
     to_create = _topics_to_create(catalogue, request, asked)
     if len(asked) > TOPICS_AT_ONCE or any(
         context.access.may_see(TOPIC, name) for name in to_create
     ):
         host.spawn(
-            _create_then_answer(catalogue, identity, context, request, to_create, answer),
+            _create_then_answer(catalogue, leaders, context, request, to_create, answer),
             "metadata",
         )
         return answer
-    described = _Described(catalogue, identity, context.access, request)
+    described = _Described(catalogue, leaders, context.access, request)
     described.add(asked)
-    return _metadata_response(catalogue, identity, context, request, described.topics)
+    return _metadata_response(catalogue, leaders, context, request, described.topics)
 
 
 def _check_topics_asked(asked: list[MetadataRequestTopic], version: int) -> None:
@@ -111,7 +110,7 @@ def _check_topics_asked(asked: list[MetadataRequestTopic], version: int) -> None
 
 async def _create_then_answer(
     catalogue: Catalogue,
-    identity: Identity,
+    leaders: Leaders,
     context: RequestContext,
     request: MetadataRequest,
     names: Iterable[str],
@@ -131,16 +130,16 @@ async def _create_then_answer(
         except KafkaError as error:
             failed[name] = error.code
     asked = request.topics or []
-    described = _Described(catalogue, identity, context.access, request, failed)
+    described = _Described(catalogue, leaders, context.access, request, failed)
     for start in range(0, len(asked), TOPICS_PER_SLICE):
         described.add(asked[start : start + TOPICS_PER_SLICE])
         await next_turn()
-    answer.complete(_metadata_response(catalogue, identity, context, request, described.topics))
+    answer.complete(_metadata_response(catalogue, leaders, context, request, described.topics))
 
 
 async def _answer_all(
     catalogue: Catalogue,
-    identity: Identity,
+    leaders: Leaders,
     context: RequestContext,
     request: MetadataRequest,
     every: list[Topic],
@@ -150,9 +149,9 @@ async def _answer_all(
     topics: list[MetadataResponseTopic] = []
     for start in range(0, len(every), TOPICS_PER_SLICE):
         some = every[start : start + TOPICS_PER_SLICE]
-        topics += _found_of(identity, context.access, request, some)
+        topics += _found_of(leaders, context.access, request, some)
         await next_turn()
-    answer.complete(_metadata_response(catalogue, identity, context, request, topics))
+    answer.complete(_metadata_response(catalogue, leaders, context, request, topics))
 
 
 def _topics_to_create(
@@ -187,13 +186,13 @@ class _Described:
     def __init__(
         self,
         catalogue: Catalogue,
-        identity: Identity,
+        leaders: Leaders,
         access: Access,
         request: MetadataRequest,
         failed: Mapping[str, ErrorCode] = MappingProxyType({}),
     ) -> None:
         self._catalogue = catalogue
-        self._identity = identity
+        self._leaders = leaders
         self._access = access
         self._request = request
         self._failed = failed
@@ -239,7 +238,7 @@ class _Described:
 
     def _add_found(self, topic: Topic) -> None:
         if topic.name not in self._topics:
-            described = _topic_found(self._identity, self._access, self._request, topic)
+            described = _topic_found(self._leaders, self._access, self._request, topic)
             self._topics[topic.name] = described
 
     def _missing_error(self, name: str) -> ErrorCode:
@@ -264,68 +263,40 @@ def _operations_on_topic(access: Access, request: MetadataRequest, name: str) ->
 
 
 def _found_of(
-    identity: Identity, access: Access, request: MetadataRequest, topics: Iterable[Topic]
+    leaders: Leaders, access: Access, request: MetadataRequest, topics: Iterable[Topic]
 ) -> list[MetadataResponseTopic]:
     """Describe those topics of all that the client may describe."""
     return [
-        _topic_found(identity, access, request, topic)
+        _topic_found(leaders, access, request, topic)
         for topic in topics
         if access.may_see(TOPIC, topic.name)
     ]
 
 
 def _topic_found(
-    identity: Identity, access: Access, request: MetadataRequest, topic: Topic
+    leaders: Leaders, access: Access, request: MetadataRequest, topic: Topic
 ) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=_partitions_described(topic, identity.node_id),
+        partitions=leaders.described(topic),
         topic_authorized_operations=_operations_on_topic(access, request, topic.name),
     )
 
 
-def _partitions_described(topic: Topic, node_id: int) -> list[MetadataResponsePartition]:
-    """Return what Metadata says of a topic's partitions, made once: only growth ever changes it.
-
-    The leader is this broker, and its epoch stays until the next start.
-    """
-    node = [node_id]
-    for partition in topic.partitions[len(topic.described) :]:
-        topic.described.append(
-            MetadataResponsePartition(
-                error_code=ErrorCode.NONE,
-                partition_index=partition.index,
-                leader_id=node_id,
-                leader_epoch=partition.log.leader_epoch,
-                replica_nodes=node,
-                isr_nodes=node,
-            )
-        )
-    return list(topic.described)  # The answer may be encoded while this grows.
-
-
 def _metadata_response(
     catalogue: Catalogue,
-    identity: Identity,
+    leaders: Leaders,
     context: RequestContext,
     request: MetadataRequest,
     topics: list[MetadataResponseTopic],
 ) -> MetadataResponse:
-    host, port = context.endpoint
     return MetadataResponse(
-        brokers=[
-            MetadataResponseBroker(
-                node_id=identity.node_id,
-                host=host,
-                port=port,
-                rack=catalogue.configs.broker_config.broker_rack,
-            )
-        ],
-        cluster_id=identity.cluster_id,
-        controller_id=identity.node_id,
+        brokers=[MetadataResponseBroker(*each) for each in leaders.brokers],
+        cluster_id=catalogue.cluster_id,
+        controller_id=leaders.controller_id,
         topics=topics,
         cluster_authorized_operations=operations_on_cluster(
             context, asked=request.include_cluster_authorized_operations
@@ -357,7 +328,7 @@ def refuse_describe_topic_partitions(
 )
 async def describe_topic_partitions(
     catalogue: Catalogue,
-    identity: Identity,
+    brokers: Brokers,
     context: RequestContext,
     request: DescribeTopicPartitionsRequest,
 ) -> DescribeTopicPartitionsResponse:
@@ -369,6 +340,7 @@ async def describe_topic_partitions(
     limit = catalogue.configs.broker_config.max_request_partition_size_limit
     remaining = max(1, min(limit, request.response_partition_limit))
     cursor, access = request.cursor, context.access
+    leaders = Leaders(brokers, context)
     response = DescribeTopicPartitionsResponse()
     denied: list[DescribeTopicPartitionsResponseTopic] = []
     for number, name in enumerate(names, 1):
@@ -388,7 +360,7 @@ async def describe_topic_partitions(
             response.topics.append(_missing_topic(access, name))
             continue
         first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
-        described = _described_topic(identity, access, topic, first, remaining)
+        described = _described_topic(leaders, access, topic, first, remaining)
         response.topics.append(described)
         remaining -= len(described.partitions)
         following = first + len(described.partitions)
@@ -427,9 +399,8 @@ def _missing_topic(access: Access, name: str) -> DescribeTopicPartitionsResponse
 
 
 def _described_topic(
-    identity: Identity, access: Access, topic: Topic, first: int, limit: int
+    leaders: Leaders, access: Access, topic: Topic, first: int, limit: int
 ) -> DescribeTopicPartitionsResponseTopic:
-    node = [identity.node_id]
     return DescribeTopicPartitionsResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
@@ -437,17 +408,17 @@ def _described_topic(
         is_internal=topic.is_internal,
         partitions=[
             DescribeTopicPartitionsResponsePartition(
-                error_code=ErrorCode.NONE,
-                partition_index=partition.index,
-                leader_id=identity.node_id,
-                leader_epoch=partition.log.leader_epoch,
-                replica_nodes=node,
-                isr_nodes=node,
+                error_code=each.error_code,
+                partition_index=each.partition_index,
+                leader_id=each.leader_id,
+                leader_epoch=each.leader_epoch,
+                replica_nodes=each.replica_nodes,
+                isr_nodes=each.isr_nodes,
                 # Empty, never null: Java clients fail on the null that the schema allows.
                 eligible_leader_replicas=[],
                 last_known_elr=[],
             )
-            for partition in topic.partitions[first : first + limit]
+            for each in leaders.described(topic, first, limit)
         ],
         topic_authorized_operations=access.operations_on(TOPIC, topic.name),
     )

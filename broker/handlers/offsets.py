@@ -23,7 +23,6 @@ from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.broker.api.waiting import Durability
 from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.topic import Partition
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,
@@ -74,7 +73,7 @@ def _epoch_end(catalogue: Catalogue, topic: str, asked: OffsetForLeaderPartition
     if partition is None:
         return EpochEndOffset(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, asked.partition)
     error = partition.leader_epoch_error(asked.current_leader_epoch)
-    if error:
+    if error or partition.log is None:
         return EpochEndOffset(error, asked.partition)
     try:
         epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
@@ -99,31 +98,30 @@ async def delete_records(
         is_allowed = context.access.may(DELETE, TOPIC, topic.name)
         for asked in topic.partitions:
             result = DeleteRecordsPartitionResult(asked.partition_index, NO_OFFSET)
-            partition, result.error_code = (
+            log, result.error_code = (
                 _deletable(catalogue, topic.name, asked) if is_allowed else (None, TOPIC_DENIED)
             )
-            if partition is not None:
+            if log is not None:
                 try:
-                    durable = _begin_deletion(partition.log, asked.offset)
-                    begun.append((result, partition.log, durable))
+                    begun.append((result, log, _begin_deletion(log, asked.offset)))
                 except Rejected as error:
                     result.error_code = error_code_of(error)
             results.append(result)
         response.topics.append(DeleteRecordsTopicResult(topic.name, results))
     await asyncio.gather(*[durable for _, _, durable in begun], return_exceptions=True)
-    for result, log, durable in begun:
+    for result, begun_log, durable in begun:
         refused = durable.exception()
         if isinstance(refused, KafkaError):
             result.error_code = refused.code
         else:
-            result.low_watermark = log.log_start_offset
+            result.low_watermark = begun_log.log_start_offset
     return response
 
 
 def _deletable(
     catalogue: Catalogue, topic: str, asked: DeleteRecordsPartition
-) -> tuple[Partition | None, ErrorCode]:
-    """Return the partition if its records may be deleted, else why not."""
+) -> tuple[PartitionLog | None, ErrorCode]:
+    """Return the partition's log if its records may be deleted, else why not."""
     found = catalogue.topic(topic)
     partition = catalogue.partition(topic, asked.partition_index)
     if found is None or partition is None:
@@ -132,7 +130,9 @@ def _deletable(
         return None, ErrorCode.INVALID_TOPIC_EXCEPTION
     if found.log_config.is_compacted and not found.log_config.deletes:
         return None, ErrorCode.POLICY_VIOLATION
-    return partition, ErrorCode.NONE
+    if partition.log is None:
+        return None, ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return partition.log, ErrorCode.NONE
 
 
 def _begin_deletion(log: PartitionLog, offset: int) -> asyncio.Future[None]:

@@ -13,6 +13,7 @@ get their places in request order; the answer leaves when the journal group is d
 loop would be held by looking into the batches, or the transaction before is still ending, the
 request waits, and its connection with it.
 
+Of a partition that another broker leads the answer names that one, from version 10 on.
 What the client may write is asked at the moment of the append, however long the request has waited.
 """
 
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Final, Self, TypeAlias
 
+from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.checks import TOPIC, TRANSACTIONAL_ID, WRITE
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext, serves
 from barnabas.broker.api.inspector import Inspected, Inspector
@@ -48,6 +50,8 @@ from barnabas.protocol.compression import ZSTD
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import (
     PRODUCE,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -80,6 +84,7 @@ SMALL_BYTES: Final = 16 * 1024
 """Uncompressed batches up to this size are left to the logs: to look into one takes 40 us."""
 TOPIC_IDS_SINCE: Final = 13
 ZSTD_SINCE: Final = 7
+NAMES_LEADERS_SINCE: Final = 10
 NO_OFFSET: Final = -1
 
 
@@ -108,6 +113,7 @@ class ProduceHandler:
         transactions: Transactions,
         inspector: Inspector,
         logs: LogStore,
+        brokers: Brokers,
         host: Host,
     ) -> None:
         self.transactions = transactions
@@ -115,6 +121,7 @@ class ProduceHandler:
         self.host = host
         self._catalogue = catalogue
         self._logs = logs
+        self._brokers = brokers
 
     def __call__(
         self, context: RequestContext, request: ProduceRequest
@@ -215,7 +222,8 @@ class ProduceHandler:
                 known = 0 <= data.index < len(topic.partitions)
                 if records is not None and known and is_transactional(records):
                     partition = topic.partitions[data.index]
-                    found.append((partition.topic_partition, partition.log.producers, records))
+                    if partition.log is not None:
+                        found.append((partition.topic_partition, partition.log.producers, records))
         verification = verify(self.transactions, Writer(key, context.api_version), found)
         if verification.has_added and key:
             self.transactions.used(key, context)
@@ -258,7 +266,21 @@ class ProduceHandler:
                 TopicProduceResponse(topic_data.name, topic_data.topic_id, results)
             )
             newest = group or newest
+        if self._brokers.are_several:
+            self._add_endpoints(context, response)
         return response, newest
+
+    def _add_endpoints(self, context: RequestContext, response: ProduceResponse) -> None:
+        """Say where the leaders are that the answer names."""
+        leaders = [
+            result.current_leader.leader_id
+            for topic in response.responses
+            for result in topic.partition_responses
+            if result.current_leader is not None
+        ]
+        if leaders:
+            reachable = self._brokers.reachable_of(context, leaders)
+            response.node_endpoints = [NodeEndpoint(*each) for each in reachable]
 
     def _produce_topic(
         self,
@@ -285,24 +307,28 @@ class ProduceHandler:
             if not 0 <= index < len(partitions):
                 results.append(_refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
                 continue
+            log = partitions[index].log
+            if log is None:
+                results.append(self._led_elsewhere(context, partitions[index]))
+                continue
             if not may_be_zstd and _is_zstd(data.records):
                 results.append(_refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE))
                 continue
             if verification.refused or is_controlled:
                 code = self._producer_error(partitions[index], data.records, verification, context)
                 if code:
-                    partitions[index].log.counts.refused += 1
+                    log.counts.refused += 1
                     results.append(_refused(index, code))
                     continue
             try:
                 appended = _append(
-                    partitions[index], data, transaction_version, known.get(id(data)), stable=stable
+                    log, data, transaction_version, known.get(id(data)), stable=stable
                 )
             except TooMuchToLookHere:  # The topic's rules have changed while the request waited.
                 results.append(_refused(index, ErrorCode.REQUEST_TIMED_OUT))
                 continue
             except Rejected as refused:
-                partitions[index].log.counts.refused += 1
+                log.counts.refused += 1
                 results.append(_refused(index, error_code_of(refused), str(refused)))
                 continue
             if failpoints.ARMED is not None and is_transactional(data.records):
@@ -318,6 +344,15 @@ class ProduceHandler:
             )
             newest = appended.durable or newest
         return results, newest
+
+    def _led_elsewhere(
+        self, context: RequestContext, partition: Partition
+    ) -> PartitionProduceResponse:
+        result = _refused(partition.index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if context.api_version >= NAMES_LEADERS_SINCE:
+            leader = self._brokers.view.leader_of(partition.partition_id)
+            result.current_leader = LeaderIdAndEpoch(leader.node_id, leader.epoch)
+        return result
 
     def _producer_error(
         self,
@@ -565,9 +600,11 @@ class _SlicedProduce(Parked[ProduceResponse]):
             self.complete_unanswered()
             return
         topics: list[TopicProduceResponse] = []
+        endpoints: dict[int, NodeEndpoint] = {}
         for answer in self._answers:
             response = answer.response if isinstance(answer, Deferred) else answer
             assert response is not None
+            endpoints |= {each.node_id: each for each in response.node_endpoints}
             for topic in response.responses:
                 last = topics[-1] if topics else None
                 if last is None or (last.name, last.topic_id) != (topic.name, topic.topic_id):
@@ -575,7 +612,7 @@ class _SlicedProduce(Parked[ProduceResponse]):
                 else:
                     last.partition_responses += topic.partition_responses
         self._answers = []  # They lead back here.
-        self.complete(ProduceResponse(topics))
+        self.complete(ProduceResponse(topics, node_endpoints=list(endpoints.values())))
 
     def abandoned(self) -> None:
         """Append nothing more: the client has gone."""
@@ -640,7 +677,7 @@ def _is_zstd(records: memoryview | None) -> bool:
 
 
 def _append(
-    partition: Partition,
+    log: PartitionLog,
     data: PartitionProduceData,
     transaction_version: int,
     contents: Contents | None,
@@ -650,7 +687,7 @@ def _append(
     records = data.records
     if not records:
         raise InvalidRecord("no records")
-    return partition.log.append(
+    return log.append(
         records, stable=stable, transaction_version=transaction_version, contents=contents
     )
 

@@ -67,5 +67,8 @@ def _described(catalogue: Catalogue, access: Access, topic: str, index: int) -> 
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             "This server does not host this topic-partition.",
         )
+    if partition.log is None:
+        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return PartitionResponse(index, code, code.message)
     rows = partition.log.producers.producers()
     return PartitionResponse(index, active_producers=[ProducerState(*row) for row in rows])

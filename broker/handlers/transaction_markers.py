@@ -111,7 +111,8 @@ class _Work:
         Logs taken over from Kafka may hold a later one that was forced there.
         """
         partition = self._catalogue.partition(topic, index)
-        entry = None if partition is None else partition.log.producers.entry(producer_id)
+        log = None if partition is None else partition.log
+        entry = None if log is None else log.producers.entry(producer_id)
         own = self._transactions.coordinator_epoch
         return own if entry is None else max(own, entry.coordinator_epoch)
 

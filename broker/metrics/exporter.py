@@ -35,9 +35,8 @@ def exporter_partition_families(catalogue: Catalogue, node_id: int) -> Iterator[
 
     def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
         for topic in list(catalogue.topics.values()):
-            for partition in topic.partitions:
-                key = labels(partition=partition.index, topic=topic.name)
-                yield key, look(partition.log)
+            for partition, log in topic.partitions_here():
+                yield labels(partition=partition.index, topic=topic.name), look(log)
 
     looks: tuple[tuple[str, str, Callable[[PartitionLog], int]], ...] = (
         ("current_offset", "Next offset that a reader meets.", lambda log: log.high_watermark),

@@ -1,7 +1,8 @@
 """Consumer groups by the names of kafka_exporter: what they have committed, and how far behind.
 
 Lag is the high watermark minus the committed offset, as kafka_exporter counts it: 0 for a reader of
-committed records only once open transactions are over.
+committed records only once open transactions are over. Of partitions that another broker leads it
+is not known here, and left out.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 SIMPLE_GROUP_STATE = "Empty"
 """What Kafka says of a group that has offsets and nothing else."""
 
-Look = Callable[["CommittedOffset", "PartitionLog"], int]
+Look = Callable[["CommittedOffset", "PartitionLog | None"], "int | None"]
 
 
 def group_families(groups: Groups, catalogue: Catalogue) -> Iterator[Family]:
@@ -61,17 +62,17 @@ def _states(groups: Groups) -> Iterator[Sample]:
         yield labels(state=state), count
 
 
-def _offset(committed: CommittedOffset, _log: PartitionLog) -> int:
+def _offset(committed: CommittedOffset, _log: PartitionLog | None) -> int:
     return committed.offset
 
 
-def _lag(committed: CommittedOffset, log: PartitionLog) -> int:
-    return max(log.high_watermark - committed.offset, 0)
+def _lag(committed: CommittedOffset, log: PartitionLog | None) -> int | None:
+    return None if log is None else max(log.high_watermark - committed.offset, 0)
 
 
 def _topics(
     groups: Groups, catalogue: Catalogue
-) -> Iterator[tuple[str, str, list[tuple[int, CommittedOffset, PartitionLog]]]]:
+) -> Iterator[tuple[str, str, list[tuple[int, CommittedOffset, PartitionLog | None]]]]:
     """Yield group, topic and what was committed for the partitions that are still there."""
     for shard in groups.machines:
         for group_id in list(shard.offsets.group_ids()):
@@ -92,12 +93,15 @@ def _topics(
 
 def _sums(groups: Groups, catalogue: Catalogue, look: Look) -> Iterator[Sample]:
     for group_id, topic, partitions in _topics(groups, catalogue):
-        total = sum(look(committed, log) for _, committed, log in partitions)
-        yield labels(consumergroup=group_id, topic=topic), total
+        each = [look(committed, log) for _, committed, log in partitions]
+        known = [number for number in each if number is not None]
+        if len(known) == len(each):
+            yield labels(consumergroup=group_id, topic=topic), sum(known)
 
 
 def _each(groups: Groups, catalogue: Catalogue, look: Look) -> Iterator[Sample]:
     for group_id, topic, partitions in _topics(groups, catalogue):
         for index, committed, log in partitions:
-            key = labels(consumergroup=group_id, topic=topic, partition=index)
-            yield key, look(committed, log)
+            number = look(committed, log)
+            if number is not None:
+                yield labels(consumergroup=group_id, topic=topic, partition=index), number

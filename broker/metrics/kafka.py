@@ -64,8 +64,8 @@ class TopicTraffic:
             traffic = known.get(topic.topic_id)
             if traffic is None:
                 traffic = Traffic()
-                for partition in topic.partitions:
-                    traffic = traffic.plus(partition.log.traffic())
+                for _, log in topic.partitions_here():
+                    traffic = traffic.plus(log.traffic())
                 known[topic.topic_id] = traffic
             return traffic
 
@@ -218,8 +218,8 @@ def kafka_partition_families(catalogue: Catalogue) -> Iterator[Family]:
 
     def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
         for topic in list(catalogue.topics.values()):
-            for partition in topic.partitions:
-                yield labels(topic=topic.name, partition=partition.index), look(partition.log)
+            for partition, log in topic.partitions_here():
+                yield labels(topic=topic.name, partition=partition.index), look(log)
 
     looks: tuple[tuple[str, str, Callable[[PartitionLog], int]], ...] = (
         ("kafka_log_log_size", "Bytes of all segments.", lambda log: log.size_bytes),

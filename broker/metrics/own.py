@@ -174,7 +174,7 @@ def _duplicates(catalogue: Catalogue, logs: LogStore) -> Family:
 
     def samples() -> Iterator[Sample]:
         for topic in topics:
-            number = sum(partition.log.counts.duplicates for partition in topic.partitions)
+            number = sum(log.counts.duplicates for _, log in topic.partitions_here())
             yield labels(topic=topic.name), number
         yield "", logs.duplicates
 

@@ -123,7 +123,7 @@ def _largest_lags(catalogue: Catalogue) -> Family:
 
     def samples() -> Iterator[Sample]:
         for topic in topics:
-            lags = (_lag(partition.log) for partition in topic.partitions)
+            lags = (_lag(log) for _, log in topic.partitions_here())
             yield labels(topic=topic.name), max(lags, default=0)
 
     return Family(
@@ -143,8 +143,8 @@ def transaction_partition_families(catalogue: Catalogue) -> Iterator[Family]:
 
     def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
         for topic in list(catalogue.topics.values()):
-            for partition in topic.partitions:
-                yield labels(topic=topic.name, partition=partition.index), look(partition.log)
+            for partition, log in topic.partitions_here():
+                yield labels(topic=topic.name, partition=partition.index), look(log)
 
     yield Family(
         "barnabas_stable_offset_lag",

@@ -303,6 +303,11 @@ class Connection(asyncio.BufferedProtocol):
         return self._endpoint
 
     @property
+    def listener_name(self) -> str:
+        """Return the name of the listener that the client has come by."""
+        return self.listener.name
+
+    @property
     def local_address(self) -> tuple[str, int]:
         """Return the host and port that the client dialled."""
         host, port = self._transport.get_extra_info("sockname")[:2]

@@ -31,11 +31,13 @@ from typing import Any, Generic, Self, TypeVar
 
 from barnabas.broker.api.dispatch import ROUTES, RequestContext, Routes
 from barnabas.broker.client.topic_reader import ReceivedRecord, read_topic
+from barnabas.broker.cluster.view import ClusterView
 from barnabas.broker.config.loader import load_config
 from barnabas.broker.config.properties import properties_text
+from barnabas.broker.daemon import loop_factory
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.security.acls import AclFilter
-from barnabas.broker.server import BrokerServer, loop_factory
+from barnabas.broker.server import BrokerServer
 from barnabas.broker.testing.inside import InsideClient, connect_inside
 from barnabas.broker.testing.interception import Fault, Interception
 from barnabas.broker.testing.security import (
@@ -406,16 +408,20 @@ class Broker:
             self._metastore = SqliteMetaStore.open(
                 MEMORY, node_id=self._config.node_id, new_cluster_id=new_cluster_id()
             )
-        server = BrokerServer(
+        server = self._new_server()
+        await server.start()
+        self._server = server
+        self._keep_ports(server)
+
+    def _new_server(self, view: ClusterView | None = None) -> BrokerServer:
+        return BrokerServer(
             self._config,
             clock=self._manual_clock,
             file_system=self._file_system,
             metastore=self._metastore,
+            view=view,
             routes=self._routes,
         )
-        await server.start()
-        self._server = server
-        self._keep_ports(server)
 
     def _keep_ports(self, server: BrokerServer) -> None:
         """Come back on the same ports: clients know them."""

@@ -21,6 +21,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from barnabas.broker.cluster.view import ClusterView
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.topic_values import check_topic_configs, log_config
 from barnabas.broker.topics.changes import Changes
@@ -72,6 +73,7 @@ class Catalogue:
         self,
         metastore: MetaStore,
         logs: LogStore,
+        view: ClusterView,
         config: BrokerConfig,
         *,
         on_log_removed: Callable[[PartitionLog], None] = lambda _log: None,
@@ -83,6 +85,7 @@ class Catalogue:
     ) -> None:
         """Make an empty catalogue; ``load``, then recovery, then ``open`` fill it.
 
+        ``view`` says which partitions have their log here: those that this broker leads.
         ``config`` is the configuration as it was loaded. ``on_event`` is told what has changed:
         a kind, the resource, and words.
         """
@@ -106,6 +109,7 @@ class Catalogue:
         self._image = MetadataImage((), (), {})
         self._metastore = metastore
         self._logs = logs
+        self._view = view
         self._collisions: dict[str, str] = {}
         self._on_log_removed = on_log_removed
         self._on_topic_deleted = on_topic_deleted
@@ -127,6 +131,11 @@ class Catalogue:
         if topic is None or not 0 <= index < len(topic.partitions):
             return None
         return topic.partitions[index]
+
+    @property
+    def cluster_id(self) -> str:
+        """Return the id of the cluster whose topics these are."""
+        return self._metastore.identity.cluster_id
 
     @property
     def journal(self) -> Journal:
@@ -152,6 +161,7 @@ class Catalogue:
             specs += [
                 PartitionSpec(each.partition_id, row.name, each.index, row.topic_id, settings)
                 for each in row.partitions
+                if self._is_led_here(each)
             ]
         return specs
 
@@ -176,7 +186,8 @@ class Catalogue:
         for row in self._image.topics:
             topic = self._topic_of(row)
             for partition in row.partitions:
-                log = self._logs.get(partition.partition_id)
+                is_here = self._is_led_here(partition)
+                log = self._logs.get(partition.partition_id) if is_here else None
                 topic.partitions.append(
                     Partition(topic, partition.index, partition.partition_id, log)
                 )
@@ -262,9 +273,9 @@ class Catalogue:
         self._metastore.delete_topic(topic_id)
         self._remove(topic)
         self._deleted[topic_id] = self._logs.generation
-        for count, partition in enumerate(topic.partitions, start=1):
+        for count, (partition, log) in enumerate(topic.partitions_here(), start=1):
             self._logs.delete(partition.partition_id)
-            self._on_log_removed(partition.log)
+            self._on_log_removed(log)
             if count % LOGS_PER_TURN == 0:
                 await asyncio.sleep(0)
         self._on_topic_deleted(topic)
@@ -319,14 +330,20 @@ class Catalogue:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "The disk is full.")
 
     async def _make_logs(self, topic: Topic, rows: Iterable[PartitionRow]) -> None:
-        """Add new partitions to a topic that is not visible yet."""
+        """Add new partitions to a topic that is not visible yet, with logs where they are led."""
         for count, row in enumerate(rows, start=1):
-            log = self._logs.create(
-                row.partition_id, topic.name, row.index, topic.topic_id, topic.log_config
-            )
+            log = self._make_log(topic, row) if self._is_led_here(row) else None
             topic.partitions.append(Partition(topic, row.index, row.partition_id, log))
             if count % LOGS_PER_TURN == 0:
                 await asyncio.sleep(0)
+
+    def _make_log(self, topic: Topic, row: PartitionRow) -> PartitionLog:
+        return self._logs.create(
+            row.partition_id, topic.name, row.index, topic.topic_id, topic.log_config
+        )
+
+    def _is_led_here(self, row: PartitionRow) -> bool:
+        return self._view.leader_of(row.partition_id).node_id == self._view.node_id
 
     def _add(self, topic: Topic) -> None:
         self.topics[topic.name] = topic

@@ -195,8 +195,8 @@ class DynamicConfigs:
         settings = log_config(topic.configs, self.broker_config)
         if settings != topic.log_config:
             topic.log_config = settings
-            for partition in topic.partitions:
-                partition.log.configure(settings)
+            for _, log in topic.partitions_here():
+                log.configure(settings)
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> str:

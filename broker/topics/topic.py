@@ -7,7 +7,7 @@ from typing import Final
 
 from barnabas.broker.topics.topic_names import INTERNAL
 from barnabas.coordinator.transactions.state import TopicPartition
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.metadata import MetadataResponsePartition
 from barnabas.storage.config import LogConfig
 from barnabas.storage.partition_log import PartitionLog
@@ -19,26 +19,41 @@ NO_EPOCH: Final = -1
 
 
 class Partition:
-    """One partition of a topic, and its log."""
+    """One partition of a topic, and its log, if this broker leads it."""
 
     __slots__ = ("index", "log", "partition_id", "topic", "topic_partition")
 
-    def __init__(self, topic: Topic, index: int, partition_id: int, log: PartitionLog) -> None:
+    def __init__(
+        self, topic: Topic, index: int, partition_id: int, log: PartitionLog | None
+    ) -> None:
         self.topic = topic
         self.index = index
         self.partition_id = partition_id
         self.log = log
+        """None: another broker leads the partition, or none."""
         self.topic_partition = TopicPartition(topic.name, index)
         """What transactions call it."""
 
     def leader_epoch_error(self, current_leader_epoch: int) -> ErrorCode:
-        """Compare the epoch a client believes in with ours; -1 is no belief (KIP-320)."""
+        """Compare the epoch a client believes in with ours; -1 is no belief (KIP-320).
+
+        NOT_LEADER_OR_FOLLOWER, whatever it believes, where another broker leads the partition: what
+        is known here of that one's epoch may be old.
+        """
+        if self.log is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
         ours = self.log.leader_epoch
         if current_leader_epoch in {NO_EPOCH, ours}:
             return ErrorCode.NONE
         if current_leader_epoch < ours:
             return ErrorCode.FENCED_LEADER_EPOCH
         return ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    def log_here(self) -> PartitionLog:
+        """Return the log; raises KafkaError NOT_LEADER_OR_FOLLOWER if this broker has none."""
+        if self.log is None:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return self.log
 
 
 class Topic:
@@ -47,6 +62,7 @@ class Topic:
     __slots__ = (
         "configs",
         "described",
+        "described_version",
         "is_internal",
         "log_config",
         "name",
@@ -63,3 +79,9 @@ class Topic:
         self.partitions: list[Partition] = []
         self.described: list[MetadataResponsePartition] = []
         """What Metadata says of the partitions: kept, because topics can have thousands."""
+        self.described_version = 0
+        """Of the cluster's view when that was made."""
+
+    def partitions_here(self) -> list[tuple[Partition, PartitionLog]]:
+        """Return the partitions that this broker leads, and their logs."""
+        return [(each, each.log) for each in self.partitions if each.log is not None]

@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 
-from barnabas.broker.handlers import fetch
-from barnabas.broker.server import COLLECT_EVERY
+from barnabas.broker.daemon import COLLECT_EVERY
+from barnabas.broker.handlers import fetch, fetch_reader
 from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
 from barnabas.protocol.messages.fetch import FETCH, FetchResponse
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
@@ -160,7 +160,7 @@ def _running(broker: Broker) -> list[str]:
 @pytest.mark.parametrize("delay_s", [0, 0.02, 0.5])
 def test_a_topic_that_is_deleted_ends_the_wait(broker, delay_s, monkeypatch):
     monkeypatch.setattr(fetch, "PARTITIONS_AT_ONCE", 0)
-    monkeypatch.setattr(fetch, "PARTITIONS_PER_SLICE", 1)
+    monkeypatch.setattr(fetch_reader, "PARTITIONS_PER_SLICE", 1)
     brief = Named("brief", bytes(16))
     broker.create_topic(brief.name, 10)
     with Wire(broker.address) as wire, Wire(broker.address) as other:

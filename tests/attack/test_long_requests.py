@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from barnabas.broker.client.wire_client import WireClient
-from barnabas.broker.server import COLLECT_EVERY
+from barnabas.broker.daemon import COLLECT_EVERY
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest

@@ -12,8 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from barnabas.broker import handlers
+from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import ROUTES, Deferred
 from barnabas.broker.api.refusals import refusal
+from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.security.access import OPEN, Generation
@@ -29,6 +31,9 @@ from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.recovery import lock_directory, open_store
 from barnabas.storage.simulated import SimulatedFileSystem
 from tests.storage.engines import InlineEngine
+
+LISTENER = "PLAINTEXT"
+"""That the client has come by."""
 
 assert handlers, "importing the package registers the routes"
 
@@ -56,6 +61,7 @@ class Administration:
         metastore: Any = None,
         config: BrokerConfig | None = None,
         engine: InlineEngine | None = None,
+        view: ClusterView | None = None,
     ) -> None:
         self.file_system = file_system or SimulatedFileSystem()
         self.metastore = metastore or SqliteMetaStore.open(
@@ -74,10 +80,13 @@ class Administration:
         self.removed_logs: list[Any] = []
         self.tasks: list[asyncio.Task[Any]] = []
         lock_directory(self.logs)
+        config = config or BrokerConfig(node_id=NODE_ID)
+        view = view or OneBroker(NODE_ID, config.broker_rack, lambda: self.logs.leader_epoch)
         self.catalogue = Catalogue(
             self.metastore,
             self.logs,
-            config or BrokerConfig(node_id=NODE_ID),
+            view,
+            config,
             on_log_removed=self.removed_logs.append,
             on_fatal=self.fatal.append,
         )
@@ -100,6 +109,7 @@ class Administration:
         self.routes.bind(
             defaultdict(
                 lambda: None,
+                brokers=Brokers(view),
                 catalogue=self.catalogue,
                 configs=self.catalogue.configs,
                 producer_ids=self.catalogue.producer_ids,
@@ -134,7 +144,7 @@ class Administration:
             api_key=api.key,
             api_version=version,
             client_id="test",
-            connection=None,
+            connection=SimpleNamespace(listener_name=LISTENER),
             access=OPEN,
             quota=None,
             endpoint=("dialled.example", 4711),

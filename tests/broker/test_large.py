@@ -12,8 +12,8 @@ import pytest
 
 from barnabas.broker.api.dispatch import PRODUCE_KEY, ROUTES
 from barnabas.broker.api.division import count_elements
+from barnabas.broker.daemon import COLLECT_EVERY
 from barnabas.broker.network.large import LARGE_BYTES
-from barnabas.broker.server import COLLECT_EVERY
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ENTRIES

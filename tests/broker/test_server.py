@@ -18,10 +18,11 @@ import pytest
 from barnabas.broker.client.topic_reader import read_topic
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.daemon import loop_factory
 from barnabas.broker.http.pages import readiness
 from barnabas.broker.network.socket_server import ListenError
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.server import BrokerServer, loop_factory
+from barnabas.broker.server import BrokerServer
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.messages.produce import (
     PRODUCE,
@@ -302,7 +303,7 @@ PROGRAM = """
 import errno, sys, time
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.server import run
+from barnabas.broker.daemon import run
 from barnabas.storage.io import LocalFile
 
 directory, fault = sys.argv[1:]

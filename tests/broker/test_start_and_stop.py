@@ -13,7 +13,8 @@ import urllib.request
 import pytest
 
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.server import BrokerServer, _started
+from barnabas.broker.daemon import _started
+from barnabas.broker.server import BrokerServer
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.simulated import SimulatedCrash, SimulatedFileSystem

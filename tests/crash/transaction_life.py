@@ -9,7 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from barnabas.broker import handlers
+from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import ROUTES
+from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.markers import MarkerWriter
@@ -84,7 +86,10 @@ class Life:
             callbacks=StoreCallbacks(on_fatal=self.failures.append),
         )
         lock_directory(self.logs)
-        self.catalogue = Catalogue(metastore, self.logs, CONFIG, on_fatal=self.failures.append)
+        self.view = OneBroker(metastore.identity.node_id, None, lambda: self.logs.leader_epoch)
+        self.catalogue = Catalogue(
+            metastore, self.logs, self.view, CONFIG, on_fatal=self.failures.append
+        )
         specs = self.catalogue.load(metastore.load())
         open_store(self.logs, specs, leader_epoch=metastore.begin_boot())
         metastore.raise_boot_epoch(self.logs.leader_epoch)
@@ -116,6 +121,7 @@ class Life:
         self.routes.bind(
             defaultdict(
                 lambda: None,
+                brokers=Brokers(self.view),
                 catalogue=self.catalogue,
                 groups=self.groups,
                 host=host,

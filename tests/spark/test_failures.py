@@ -162,7 +162,7 @@ def test_the_java_process_is_killed(run):
 @pytest.mark.parametrize("run", KINDS[:1], indirect=True)
 def test_the_python_workers_are_killed(run):
     line = ended_by(run, partial(kill_workers, run))
-    assert line.startswith("a Python worker process died in the middle of a batch")
+    assert line.startswith("a Python worker process died in the middle of a batch"), line
 
 
 @pytest.mark.parametrize("run", KINDS[:1], indirect=True)

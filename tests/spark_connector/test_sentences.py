@@ -67,6 +67,19 @@ java.io.EOFException
 \tat org.apache.spark.api.python.PythonWorkerFactory.createWorker$1(PythonWorkerFactory.scala:188)
 \tat org.apache.spark.SparkEnv.createPythonWorker(SparkEnv.scala:182)
 """
+WORKER_IN_BETWEEN = """Job aborted due to stage failure: Task 1 in stage 2.0 failed 1 times, \
+most recent failure: Lost task 1.0 in stage 2.0 (TID 5) (localhost executor driver): \
+java.nio.channels.ClosedChannelException
+\tat java.base/sun.nio.ch.SocketChannelImpl.ensureOpen(SocketChannelImpl.java:195)
+\tat java.base/sun.nio.ch.SocketChannelImpl.write(SocketChannelImpl.java:519)
+\tat org.apache.spark.api.python.PythonRunner$$anon$1.writeAdditional(PythonRunner.scala:700)
+"""
+CHANNEL_OF_ANOTHER = """Job aborted due to stage failure: Task 1 in stage 2.0 failed 1 times, \
+most recent failure: Lost task 1.0 in stage 2.0 (TID 5) (localhost executor driver): \
+java.nio.channels.ClosedChannelException
+\tat java.base/sun.nio.ch.SocketChannelImpl.ensureOpen(SocketChannelImpl.java:195)
+\tat org.apache.spark.network.TransportClient.send(TransportClient.java:70)
+"""
 WORKER = """Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent \
 failure: Lost task 0.0 (TID 8): org.apache.spark.SparkException: Python worker exited unexpectedly \
 (crashed). Consider setting 'spark.python.worker.faulthandler.enabled'
@@ -166,6 +179,18 @@ def test_what_is_left_of_a_report(text, sentence):
             "the Python of Spark's workers has no package barnabas",
         ),
         (WORKER_AT_ITS_START, "a Python worker process died"),
+        (WORKER_IN_BETWEEN, "a Python worker process died"),
+        (
+            WORKER_IN_BETWEEN.replace("nio.channels.ClosedChannelException", "io.EOFException"),
+            "a Python worker process died",
+        ),
+        (
+            WORKER_IN_BETWEEN.replace(
+                "nio.channels.ClosedChannelException", "io.IOException: Broken pipe"
+            ),
+            "a Python worker process died",
+        ),
+        (CHANNEL_OF_ANOTHER, "ClosedChannelException"),
         ("java.lang.OutOfMemoryError: Java heap space", "spark.driver.memory"),
         ("TimeoutException: Timed out waiting for a node assignment. Call: x", "did not answer"),
     ],

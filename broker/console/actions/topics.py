@@ -188,7 +188,7 @@ async def plan_delete_records(command: Command) -> Plan:
     topic, changes, gone = command.topic(), [], 0
     chosen = _first_kept(command)
     for partition, offset in chosen:
-        log = partition.log
+        log = partition.log_here()
         end = log.high_watermark if offset == _HIGH_WATERMARK else offset
         if end > log.high_watermark:
             words = f"{topic.name}-{partition.index} ends at {log.high_watermark}"
@@ -197,7 +197,7 @@ async def plan_delete_records(command: Command) -> Plan:
         gone += end - log.log_start_offset
         what = f"{topic.name}-{partition.index}"
         changes.append(Change(what, str(log.log_start_offset), str(end), "its first offset"))
-    starts = tuple(partition.log.log_start_offset for partition, _ in chosen)
+    starts = tuple(partition.log_here().log_start_offset for partition, _ in chosen)
     words = f"delete records of {topic.name} for good"
     return Plan(words, {"offsets": gone}, tuple(changes), (topic.topic_id, starts))
 

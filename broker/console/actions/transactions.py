@@ -34,8 +34,9 @@ async def plan_abort(command: Command) -> Plan:
     for topic, index in found.partitions:
         await command.pace.spend()
         partition = command.broker.catalogue.partition(topic, index)
-        if partition is not None and command.may_see(topic):
-            held += partition.log.high_watermark - partition.log.last_stable_offset
+        log = None if partition is None else partition.log
+        if log is not None and command.may_see(topic):
+            held += log.high_watermark - log.last_stable_offset
     age_ms = command.broker.clock.now_ms() - found.start_ms
     changes = tuple(
         Change(f"{topic}-{index}", "open", "aborted", None)
@@ -87,7 +88,7 @@ def _open_transaction(command: Command) -> Transaction:
 async def plan_abort_hanging(command: Command) -> Plan:
     """Say which transaction of a partition would be ended."""
     partition, entry = _hanging(command)
-    log = partition.log
+    log = partition.log_here()
     await command.broker.transactions.durable()
     where = f"{partition.topic.name}-{partition.index}"
     change = Change(where, f"open since offset {entry.transaction_first_offset}", "aborted", None)
@@ -127,7 +128,7 @@ def _hanging(command: Command) -> tuple[Partition, ProducerEntry]:
         raise invalid(f"partition: {topic.name} has {len(topic.partitions)}")
     partition = topic.partitions[index]
     transactions = loaded(command)
-    for entry in partition.log.producers.open_transactions():
+    for entry in partition.log_here().producers.open_transactions():
         if entry.transaction_first_offset != start:
             continue
         owner = owner_of(transactions, partition, entry)

@@ -45,6 +45,7 @@ class _ConsoleAsPeer:
         self.session = Session(ANONYMOUS, access)
         self.login: Login | None = None
         self.endpoint = (_HOST, 0)
+        self.listener_name = ""
         self.peer_host = access.host
         self.frame_is_owned = True
         self.seen = ClientSeen()

@@ -73,7 +73,7 @@ def within(topic: Topic, ranges: list[Range]) -> list[Range]:
     """
     found = []
     for each in ranges:
-        log = topic.partitions[each.partition].log
+        log = topic.partitions[each.partition].log_here()
         low = max(each.low, log.log_start_offset)
         high = min(each.high, log.last_stable_offset)
         if low < high:
@@ -106,7 +106,7 @@ class Selection:
         something cannot be read.
         """
         for partition, start, high in self.ranges:
-            log, low = self.topic.partitions[partition].log, start
+            log, low = self.topic.partitions[partition].log_here(), start
             while low < high:
                 piece = await readers.after(log, low, high, PIECE_BYTES, pace)
                 wanted = self._wanted(partition, low, high, whole=whole)

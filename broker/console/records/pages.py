@@ -111,7 +111,7 @@ async def describe_one(question: Question) -> Answer:
             )
     finally:
         pace.end()
-    log = partition.log
+    log = partition.log_here()
     previous = offset - 1 if offset > log.log_start_offset else None
     following = offset + 1 if offset + 1 < log.high_watermark else None
     head = {
@@ -155,7 +155,7 @@ async def _piece_at(
     partition: Partition, offset: int, readers: RecordReaders, pace: ThreadPace
 ) -> Piece:
     """Read the batch with an offset; raises KafkaError where there is none."""
-    log = partition.log
+    log = partition.log_here()
     if not log.log_start_offset <= offset < log.high_watermark:
         words = f"offset {offset} is outside {log.log_start_offset}..{log.high_watermark}"
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, words)

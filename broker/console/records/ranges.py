@@ -89,7 +89,7 @@ async def ranges_of(
     """Return the ranges of partitions; times are looked up on a thread."""
     found = []
     for partition in partitions:
-        log = partition.log
+        log = partition.log_here()
         low = log.log_start_offset
         if start.kind == "time":
             low = await readers.offset_at(log, start.number)
@@ -124,7 +124,7 @@ def ranges_from(cursor: str, order: str, partitions: Iterable[Partition]) -> lis
     except (binascii.Error, ValueError, RecursionError):
         found = None
     rows = found[1] if isinstance(found, list) and len(found) == 2 and found[0] == order else None
-    logs = {each.index: each.log for each in partitions}
+    logs = {each.index: each.log_here() for each in partitions}
     if not isinstance(rows, list) or not all(_is_range(each) for each in rows):
         raise _refused("after: not the next of an answer in this order")
     ranges = []

@@ -105,7 +105,7 @@ class Scan:
         self._parts: dict[int, _Part] = {}
         for each in ranges:
             found = parts[each.partition]
-            key = -_youngest_ms(found.log) if self._newest_first else -FOR_EVER_MS
+            key = -_youngest_ms(found.log_here()) if self._newest_first else -FOR_EVER_MS
             part = _Part(
                 found,
                 each.low,
@@ -154,7 +154,7 @@ class Scan:
 
     async def _look(self, part: _Part) -> None:
         """Look at the next piece of a partition."""
-        terms, log, pace = self._terms, part.partition.log, self._pace
+        terms, log, pace = self._terms, part.partition.log_here(), self._pace
         size = part.piece_bytes
         part.piece_bytes = min(PIECE_BYTES, 2 * size)
         if self._newest_first:
@@ -215,7 +215,7 @@ class Scan:
         took_ms = int((time.monotonic() - self._begun) * 1000)
         parts = []
         for part in self._parts.values():
-            log = part.partition.log
+            log = part.partition.log_here()
             index, low, high = self._left_of(part)
             looked = (high, part.first_high) if self._newest_first else (part.first_low, low)
             stable, end = log.last_stable_offset, log.high_watermark

@@ -65,7 +65,7 @@ class _Tail(Events):
         self._bytes_left = float(BYTES_PER_SECOND)
 
     def _end(self, partition: Partition) -> int:
-        log = partition.log
+        log = partition.log_here()
         return log.high_watermark if self._all_states else log.last_stable_offset
 
     async def show_all(self) -> None:
@@ -145,7 +145,7 @@ class _Tail(Events):
 
     async def _examined(self, partition: Partition, start: int, end: int) -> Examined:
         readers = self._question.places.readers
-        piece = await readers.after(partition.log, start, end, LOOKED_BYTES // 4, self.pace)
+        piece = await readers.after(partition.log_here(), start, end, LOOKED_BYTES // 4, self.pace)
         wanted = Wanted(
             partition.index,
             start,

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from barnabas.broker.handlers.fetch import COPIED_BYTES_MAX
+from barnabas.broker.handlers.fetch_reader import COPIED_BYTES_MAX
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest

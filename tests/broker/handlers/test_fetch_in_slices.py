@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.handlers import fetch
+from barnabas.broker.handlers import fetch, fetch_reader
 from tests.broker.handlers.test_fetch import *  # noqa: F403
 
 
 @pytest.fixture(autouse=True)
 def slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch, "PARTITIONS_AT_ONCE", 0)
-    monkeypatch.setattr(fetch, "PARTITIONS_PER_SLICE", 1)
+    monkeypatch.setattr(fetch_reader, "PARTITIONS_PER_SLICE", 1)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from barnabas.broker.client.wire_client import WireClient
-from barnabas.broker.server import COLLECT_EVERY
+from barnabas.broker.daemon import COLLECT_EVERY
 from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
     CreatePartitionsRequest,

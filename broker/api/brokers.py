@@ -1,0 +1,61 @@
+"""The brokers of the cluster as one client reaches them.
+
+A client is told of every broker the address that belongs to the listener it has come by; of this
+one the address that it has dialled, unless the configuration says what to advertise. A broker that
+has no listener of that name does not exist for it, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from barnabas.broker.api.dispatch import RequestContext
+from barnabas.broker.cluster.view import ClusterView
+
+
+class Broker(NamedTuple):
+    """One broker, and where the client finds it."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class Brokers:
+    """Tells clients of the brokers in service."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+
+    @property
+    def view(self) -> ClusterView:
+        """Return what is known of them."""
+        return self._view
+
+    @property
+    def are_several(self) -> bool:
+        """Return whether there is another broker than this one."""
+        return len(self._view.nodes) > 1
+
+    def reachable(self, context: RequestContext) -> dict[int, Broker]:
+        """Return the brokers that a client can reach, by id."""
+        found: dict[int, Broker] = {}
+        for node in self._view.nodes:
+            if node.node_id == self._view.node_id:
+                address: tuple[str, int] | None = context.endpoint
+            else:
+                address = node.endpoints.get(context.connection.listener_name)
+            if address is not None:
+                found[node.node_id] = Broker(node.node_id, *address, node.rack)
+        return found
+
+    def reachable_of(self, context: RequestContext, node_ids: Iterable[int]) -> list[Broker]:
+        """Return those of some brokers that a client can reach, by id."""
+        found = self.reachable(context)
+        return [found[node_id] for node_id in sorted(set(node_ids)) if node_id in found]
+
+    def is_in_service(self, node_id: int) -> bool:
+        """Return whether there is such a broker now, whoever can reach it."""
+        return any(node.node_id == node_id for node in self._view.nodes)

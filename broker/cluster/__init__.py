@@ -1,0 +1,1 @@
+"""Which brokers there are, and what each of them leads."""

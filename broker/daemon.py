@@ -1,0 +1,112 @@
+"""The process that a broker is: it runs until a signal or a failure ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+from collections.abc import Callable
+from typing import Final
+
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.http.server import console_lines
+from barnabas.broker.server import BrokerServer
+
+logger = logging.getLogger("barnabas.broker.server")
+
+COLLECT_EVERY: Final = 10_000
+"""So many objects must be alive that the collector has not seen before it looks for cycles. At its
+default, 700, it went through the batches of every other transaction on their way to the disk."""
+
+
+def run(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
+    """Run a broker until SIGTERM or SIGINT; return the exit code of the process.
+
+    ``on_ready`` gets a line for each listener, then the ready line. Raises what
+    ``BrokerServer.start`` raises. A second signal ends the process without waiting; so does a
+    failure after which nothing can be promised.
+    """
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(_serve(config, on_ready))
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """Return what makes the event loop: uvloop's where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
+
+
+async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
+    server = BrokerServer(config)
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def ask(number: int) -> None:
+        if asked.is_set():
+            logger.warning("second signal, ending at once signal=%s", signal.Signals(number).name)
+            end_process(128 + number)
+        asked.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ask, number)
+    if any(each.has_tls for each in config.endpoints):
+        loop.add_signal_handler(signal.SIGHUP, server.reload_certificates)
+    # What a start makes stays: the collector need not look at it, now or later.
+    gc.collect()
+    gc.disable()
+    if not await _started(server, asked):
+        return 0
+    console = console_lines(server.http, server.config.console_access)
+    for line in (*server.listening_lines(), *console, server.ready_line):
+        on_ready(line)
+    collecting = loop.create_task(_collect_once_loaded(server))
+    failure = loop.create_task(server.wait_for_failure())
+    stopping = loop.create_task(asked.wait())
+    await asyncio.wait({failure, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    collecting.cancel()
+    if not failure.done():
+        logger.info("broker stops")
+        gc.freeze()  # There is nothing left to gain from looking at what there is.
+        if not await server.stop() and server.failure is None:
+            end_process(0)
+    if server.failure is not None:
+        end_process(1)
+    failure.cancel()
+    return 0
+
+
+async def _collect_once_loaded(server: BrokerServer) -> None:
+    """Let the collector work on what comes after the start, of which the coordinators are part."""
+    await server.coordinators_loaded()
+    gc.freeze()
+    gc.set_threshold(COLLECT_EVERY)
+    gc.enable()
+
+
+async def _started(server: BrokerServer, asked: asyncio.Event) -> bool:
+    """Start a broker; False when it was asked to stop before that was done."""
+    loop = asyncio.get_running_loop()
+    starting = loop.create_task(server.start())
+    stopping = loop.create_task(asked.wait())
+    await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait({starting})
+    if starting.cancelled():
+        logger.info("broker stops before it has started")
+        return False
+    await starting
+    return True
+
+
+def end_process(code: int) -> None:
+    """End without running anything more: threads may be stuck in a disk that does not answer."""
+    logging.shutdown()
+    os._exit(code)
