@@ -143,11 +143,12 @@ def test_the_common_produce_is_refused_as_the_ordinary_one_is(
 ):
     taken_back = []
     refused = ShortProduce.refused
-    monkeypatch.setattr(
-        ShortProduce,
-        "refused",
-        lambda pending, refusal: (taken_back.append(pending.requests), refused(pending, refusal)),
-    )
+
+    def noted(pending, refusal):
+        taken_back.append(pending.requests)
+        refused(pending, refusal)
+
+    monkeypatch.setattr(ShortProduce, "refused", noted)
     for offset in range(3):
         assert wire.produce(topic, batch(b"v"), 2, version=version).base_offset == offset
     request = produce_request(version, topic, (2, batch(b"v")))

@@ -137,8 +137,8 @@ class Known:
         return self.end > self.durable_end or self.placed_start > self.start
 
     def place(self, sent, base_offset):
-        view = memoryview(bytearray(sent))
-        data = bytes(placed(view, read_header(view), base_offset, self.log.leader_epoch))
+        header = read_header(memoryview(sent))
+        data = bytes(placed(bytes(sent), header, base_offset, self.log.leader_epoch))
         self.batches.append(data)
         return data
 
@@ -391,7 +391,7 @@ class Refusals(RuleBasedStateMachine):
                 if transactional
                 else batch(value=value)
             )
-            data = bytes(placed(sent, read_header(sent), row.end_offset, row.epoch))
+            data = bytes(placed(bytes(sent), read_header(sent), row.end_offset, row.epoch))
             row.batches.append((row.end_offset, row.end_offset + 1, data))
 
     @rule(rarely=st.integers(0, 3))
