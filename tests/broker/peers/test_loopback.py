@@ -291,7 +291,7 @@ WEATHER = {
 
 
 async def repeated_until_answered(two: Two, questions: int) -> None:
-    """Ask one question after the other, each until it is answered, as for markers (R3)."""
+    """Ask one question after the other, each until it is answered, as markers are."""
     attempt = 0
     for number in range(questions):
         while True:
