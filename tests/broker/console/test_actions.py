@@ -383,9 +383,10 @@ def test_a_group_goes_on_from_another_place_and_goes(broker):
 
 def test_a_group_with_members_is_left_alone(broker):
     both(broker, "POST", path("topics"), {"topic": "busy", "partitions": 1})
-    consumer = KafkaConsumer("busy", bootstrap_servers=broker.bootstrap_servers, group_id="busy")
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "busy"})
+    consumer.subscribe(["busy"])
     with contextlib.closing(consumer):
-        wait_until(lambda: consumer.poll(100) is not None and consumer.assignment())
+        wait_until(lambda: consumer.poll(0.1) is None and consumer.assignment())
         for method, where, body in (
             ("POST", path("groups", "busy", "seek"), {"to": "end", "topic": "busy"}),
             ("DELETE", path("groups", "busy"), {}),

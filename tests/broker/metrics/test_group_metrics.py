@@ -76,8 +76,9 @@ def test_a_group_of_a_real_client(broker):
         enable_auto_commit=False,
     )
     received = 0
-    for _ in range(50):
-        received += sum(map(len, consumer.poll(timeout_ms=200).values()))
+    for _ in range(10):
+        # 3.0.12 may never hold a partition whose assignment comes when a poll has just ended.
+        received += sum(map(len, consumer.poll(timeout_ms=5000).values()))
         if received == 4:
             break
     consumer.commit()
