@@ -395,9 +395,10 @@ def export(broker, topic, **query):
         return Export(answer.headers, answer.read())
 
 
-def test_who_reads_is_written_down(broker, caplog):
-    broker.create_topic("audited")
-    with caplog.at_level("INFO"):
+def test_who_reads_is_written_down(caplog):
+    """By a broker of its own: of one client no more than 20 lines a second are written."""
+    with caplog.at_level("INFO"), Broker(config=HTTP) as broker:
+        broker.create_topic("audited")
         records(broker, "audited")
     lines = [each.getMessage() for each in caplog.records]
     (line,) = [json.loads(each) for each in lines if "read records" in each and "audited" in each]
