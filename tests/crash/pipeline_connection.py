@@ -40,6 +40,8 @@ class PipelineConnection:
     """Both ends: what ``send`` sends is handled at once, its response arrives when it leaves."""
 
     endpoint = ("localhost", 9092)
+    listener_name = "PLAINTEXT"
+    link = None
     peer_host = "127.0.0.1"
     frame_is_owned = False
     gate = None
