@@ -55,7 +55,3 @@ class Brokers:
         """Return those of some brokers that a client can reach, by id."""
         found = self.reachable(context)
         return [found[node_id] for node_id in sorted(set(node_ids)) if node_id in found]
-
-    def is_in_service(self, node_id: int) -> bool:
-        """Return whether there is such a broker now, whoever can reach it."""
-        return any(node.node_id == node_id for node in self._view.nodes)

@@ -4,7 +4,7 @@ The leader of a partition of ``__consumer_offsets`` or ``__transaction_state`` i
 the keys that fall to it, and its leader epoch is the coordinator epoch in the markers (D6).
 
 A view may be out of date, and is never what protects data: what a broker that leads a partition no
-more appends is refused by the store (invariant C3), whatever its view says.
+more appends is refused by the store, whatever its view says.
 """
 
 from __future__ import annotations

@@ -63,6 +63,8 @@ class Leaders:
         if topic.described_version != self._view.version:
             topic.described_version = self._view.version
             topic.described = []
+        if len(topic.described) == len(topic.partitions):
+            return
         replicas: dict[int, list[int]] = {}
         in_service = {node.node_id for node in self._view.nodes}
         for partition in topic.partitions[len(topic.described) :]:

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, RequestContext, Routes
+from barnabas.broker.api.peer_without_login import PeerWithoutLogin
 from barnabas.broker.api.refusals import refusal
 from barnabas.broker.peers.client import PeerClient
 from barnabas.broker.peers.connection import Address, Opened, PeerConnection, Refused, introduced
@@ -46,7 +47,6 @@ from barnabas.protocol.header import API_VERSIONS_KEY, decode_request_header, re
 if TYPE_CHECKING:
     from barnabas.broker.peers.sessions import Hello, PeerLink
     from barnabas.broker.runtime.clock import Clock
-    from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
 
 logger = logging.getLogger("barnabas.broker.testing.loopback")
 
@@ -320,12 +320,11 @@ class _Wire(asyncio.Transport):
             self._connection.connection_lost(ConnectionResetError("the link has failed"))
 
 
-class _Line:
+class _Line(PeerWithoutLogin):
     """The peer's end of a connection: a Peer to handlers, and a sink of what they defer."""
 
     def __init__(self, network: LoopbackNetwork, node: _Node, wire: _Wire) -> None:
         self.session = Session(ANONYMOUS, node.access)
-        self.login: Login | None = None
         self.link: PeerLink | None = None
         self.endpoint = (_HOST, 0)
         self.listener_name = _HOST
@@ -452,24 +451,6 @@ class _Line:
             owed = self._owed.popleft()
             if owed.is_wanted:
                 self._wire.answer(owed.encode(owed.response), owed.fate)
-
-    # ------------------------------------------------------------------- what there is not: logins
-
-    def login_again(self) -> Login | None:
-        """Return None: nobody has logged in."""
-        return None
-
-    def logged_in(self, outcome: LoggedIn) -> int:
-        """Never come to pass."""
-        raise AssertionError(outcome)
-
-    def take_token(self, token: bytes) -> Outcome:
-        """Never come to pass either."""
-        raise AssertionError(token)
-
-    def login_failed(self, failed: LoginFailed) -> float:
-        """Never come to pass either."""
-        raise AssertionError(failed)
 
 
 @dataclass(slots=True)

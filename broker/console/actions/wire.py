@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, RequestContext
+from barnabas.broker.api.peer_without_login import PeerWithoutLogin
 from barnabas.broker.security.principals import ANONYMOUS
 from barnabas.broker.security.session import Session
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.peers.sessions import PeerLink
     from barnabas.broker.security.access import Access
-    from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
     from barnabas.broker.security.quotas import ClientQuota, Quotas
     from barnabas.protocol.api import Api
 
@@ -39,34 +39,17 @@ class ServesClients(Protocol):
     quotas: Quotas
 
 
-class _ConsoleAsPeer:
+class _ConsoleAsPeer(PeerWithoutLogin):
     """What handlers may know of the connection that there is not."""
 
     def __init__(self, access: Access) -> None:
         self.session = Session(ANONYMOUS, access)
-        self.login: Login | None = None
         self.endpoint = (_HOST, 0)
         self.listener_name = ""
         self.peer_host = access.host
         self.frame_is_owned = True
         self.seen = ClientSeen()
         self.link: PeerLink | None = None
-
-    def login_again(self) -> Login | None:
-        """Refuse: who asks here has logged in over HTTP."""
-        return None
-
-    def logged_in(self, outcome: LoggedIn) -> int:
-        """Never come to pass: there is no login to end."""
-        raise AssertionError(outcome)
-
-    def take_token(self, token: bytes) -> Outcome:
-        """Never come to pass either."""
-        raise AssertionError(token)
-
-    def login_failed(self, failed: LoginFailed) -> float:
-        """Never come to pass either."""
-        raise AssertionError(failed)
 
     def close(self, reason: str) -> None:
         """Never come to pass either: no other broker asks here."""
