@@ -46,6 +46,7 @@ from barnabas.broker.metrics.history import History
 from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
 from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer, resolve
+from barnabas.broker.peers.interface import Peers
 from barnabas.broker.runtime.audit_file import AuditOutput, audit_output
 from barnabas.broker.runtime.clock import Clock, SystemClock
 from barnabas.broker.runtime.disk_readers import DiskReaders
@@ -92,6 +93,7 @@ class BrokerServer:
 
     ``file_system`` and ``metastore`` are for tests that keep data in memory; the caller
     closes the metastore that it passes. ``view``: of the cluster; None: this broker is alone.
+    ``peers`` makes what it asks the other brokers with, on the loop, before storage is opened.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class BrokerServer:
         file_system: FileSystem | None = None,
         metastore: MetaStore | None = None,
         view: ClusterView | None = None,
+        peers: Callable[[BrokerServer], Peers] | None = None,
         routes: Routes | None = None,
     ) -> None:
         self.config = config
@@ -113,6 +116,9 @@ class BrokerServer:
         self.view: ClusterView = view or OneBroker(
             config.node_id, config.broker_rack, lambda: self.logs.leader_epoch
         )
+        self._new_peers = peers
+        self.peers: Peers | None = None
+        """The other brokers; None: there are none."""
         self.cluster_id = ""
         self.loop: asyncio.AbstractEventLoop
         self.metastore: MetaStore
@@ -195,6 +201,8 @@ class BrokerServer:
         )
         self.certificates = CertificateReload(self.sockets.tls_listeners, self.readers.run)
         register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
+        if self._new_peers is not None:
+            self.peers = self._new_peers(self)
         try:
             self._audit_output = self._opened_audit()
             self.sockets.bind()
@@ -251,6 +259,7 @@ class BrokerServer:
         if self._housekeeping is not None:
             self._housekeeping.stop()
         self._close_coordinators()
+        await self._close_peers()
         await self._cancel_tasks()
         await self.catalogue.changes.close()
         is_complete = await self._last_checkpoint()
@@ -273,6 +282,7 @@ class BrokerServer:
         if self._housekeeping is not None:
             self._housekeeping.stop()
         await self.sockets.abort()
+        await self._close_peers()
         await self._cancel_tasks()
         if self.http is not None:
             await self.http.stop()
@@ -673,6 +683,10 @@ class BrokerServer:
         if hasattr(self, "transactions"):
             self.groups.close()
             self.transactions.close()
+
+    async def _close_peers(self) -> None:
+        if self.peers is not None:
+            await self.peers.close()
 
     def _release(self) -> None:
         if self._audit_output is not None:

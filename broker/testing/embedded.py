@@ -35,6 +35,7 @@ from barnabas.broker.cluster.view import ClusterView
 from barnabas.broker.config.loader import load_config
 from barnabas.broker.config.properties import properties_text
 from barnabas.broker.daemon import loop_factory
+from barnabas.broker.peers.interface import Peers
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.security.acls import AclFilter
 from barnabas.broker.server import BrokerServer
@@ -408,13 +409,18 @@ class Broker:
         self._server = server
         self._keep_ports(server)
 
-    def _new_server(self, view: ClusterView | None = None) -> BrokerServer:
+    def _new_server(
+        self,
+        view: ClusterView | None = None,
+        peers: Callable[[BrokerServer], Peers] | None = None,
+    ) -> BrokerServer:
         return BrokerServer(
             self._config,
             clock=self._manual_clock,
             file_system=self._file_system,
             metastore=self._metastore,
             view=view,
+            peers=peers,
             routes=self._routes,
         )
 

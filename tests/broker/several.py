@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Iterator
 from typing import Any
 
+from barnabas.broker.client.security import security_of
 from barnabas.broker.cluster.view import Leader, Node
+from barnabas.broker.peers.client import PeerClient
+from barnabas.broker.peers.connection import Network
+from barnabas.broker.peers.interface import Limits
 from barnabas.storage.metastore.interface import Identity
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.testing import Broker
@@ -18,6 +23,8 @@ EPOCH = 700
 FIRST_EPOCH = 1
 """Of every leader in ``pair``: these brokers have started once."""
 LISTENER = "PLAINTEXT"
+_SESSIONS = itertools.count(1)
+"""Each life of a broker has one of its own."""
 
 
 class ScriptedView:
@@ -108,10 +115,27 @@ class BrokerWithView(Broker):
         for number, (name, partitions) in enumerate(topics.items(), start=1):
             self._metastore.create_topic(name, topic_id(number), partitions, {})
 
-    def _new_server(self, view=None):
-        server = super()._new_server(view or self.view)
+    def _new_server(self, view=None, peers=None):
+        server = super()._new_server(view or self.view, peers or self._peers_of)
         self.view.own_epoch = lambda: server.logs.leader_epoch
         return server
+
+    def _peers_of(self, server):
+        """Ask the others at the listener that clients find them at."""
+
+        def address_of(node_id: int) -> tuple[str, int] | None:
+            found = {node.node_id: node.endpoints for node in self.view.nodes}
+            return found.get(node_id, {}).get(LISTENER)
+
+        limits = Limits()
+        return PeerClient(
+            node_id=self.view.node_id,
+            session=next(_SESSIONS),
+            address_of=address_of,
+            transport=Network(lambda: security_of({}, {}), limits),
+            clock=server.clock,
+            limits=limits,
+        )
 
     def follow(self) -> None:
         """Show what the MetaStore holds now."""
