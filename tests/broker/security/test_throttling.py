@@ -39,6 +39,7 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, batch, fetch_request
+from tests.waiting import wait_until
 
 LIMIT = 1000.0
 EVERYTHING = MetadataRequest(topics=[])
@@ -185,6 +186,9 @@ def filled(broker, size, count):
     with Client(broker, "other") as other:
         for _ in range(count):
             other.ask(PRODUCE, 9, produce(size))
+    # What is partly in the segment files and partly in memory only may come in two answers.
+    log = broker.server.catalogue.topics["t"].partitions[0].log
+    wait_until(lambda: broker.call(lambda: not log.unflushed))
 
 
 def test_a_reader_gets_nothing_beyond_its_limit_and_all_of_it_later(still):
