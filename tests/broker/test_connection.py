@@ -380,6 +380,7 @@ async def test_ready_answers_behind_an_owed_one_are_limited(running):
     await client.send(request(PRODUCE, b"first", version=3, correlation_id=-1))
     frames = [request(ECHO, b"size 100000", correlation_id=n) for n in range(100)]
     client.writer.write(b"".join(frames))
+    await until(lambda: toy.produces)
     await asyncio.sleep(0.1)
     assert len(toy.handled) <= 13
     toy.produces[0].complete(b"done")

@@ -51,13 +51,13 @@ def accepted(broker):
 
 @pytest.fixture
 def now_s(monkeypatch):
-    """What the client takes for the time; the broker's own clock stays."""
-    ahead = [0.0]
-    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + ahead[0])
+    """What the client takes for the time, which goes on by this alone; the broker has its own."""
+    now = [time.monotonic()]
+    clock = SimpleNamespace(monotonic=lambda: now[0])
     monkeypatch.setattr(client_connection, "time", clock)
 
     def go_on(seconds):
-        ahead[0] += seconds
+        now[0] += seconds
 
     return go_on
 

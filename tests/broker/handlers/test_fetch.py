@@ -489,6 +489,7 @@ class TestIsolation:
             writer.append(1, b"open")
             writer.settle()
         assert wire.silent()
+        settle(broker, topic)
         writer.end(1, commit=True)
         data = wire.receive().responses[0].partitions[0]
         assert values(data.records)[:5] == [b"open"] * 5
