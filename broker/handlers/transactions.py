@@ -6,7 +6,9 @@ its answer carries the epoch of the next transaction. Before v2 a fenced produce
 INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
 
 A request that had to wait for the transaction before is asked again whether it is allowed. Of a
-broker whose newer connection has taken this one's place nothing is decided any more (R10).
+broker whose newer connection has taken this one's place nothing is decided any more (R10). A broker
+that asks never waits for the transaction before, for on its connection the answers to others wait
+behind: it is told, and asks again.
 """
 
 from __future__ import annotations
@@ -168,6 +170,7 @@ def _add(
             verification,
             lambda outcome: respond(_errors(topic_partitions, outcome)),
             key=key,
+            waits=link is None,
         )
         return
 
@@ -177,7 +180,9 @@ def _add(
         errors = _refused(catalogue, context, key, topic_partitions)
         if errors:
             return Outcome(partition_errors=errors)
-        return AddPartitions(key, *producer, topic_partitions, CLASSIC)
+        # A leader adds what is written to it, which only clients of KIP-890 leave to it.
+        version = CLASSIC if link is None else TRANSACTIONS_V2
+        return AddPartitions(key, *producer, topic_partitions, version)
 
     refused = _refused(catalogue, context, key, topic_partitions)
     if refused:
@@ -188,6 +193,7 @@ def _add(
         lambda outcome: respond(_errors(topic_partitions, outcome)),
         key=key,
         context=context if context.api_version < BATCHED_SINCE else None,
+        waits=link is None,
     )
 
 
@@ -200,6 +206,7 @@ def _refused(
     """Why none of these partitions is added: one error, or one for each; nothing if they may be.
 
     Up to v3 a client asks, which has to have the right to; nobody adds an internal topic like this.
+    A broker that asks leads the partitions: those that are not known here are not known yet.
     """
     refused: Errors = {}
     may_write: dict[str, bool] = {}
@@ -216,6 +223,8 @@ def _refused(
             refused[topic_partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if not refused:
         return {}
+    if context.connection.link is not None:
+        return dict.fromkeys(topic_partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return dict.fromkeys(topic_partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
 
 
