@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.coordination.guards import Guards
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.protocol.compression import LZ4
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire
+from tests.broker.held_markers import Markers
 from tests.broker.held_peers import HeldPeers
 from tests.broker.raw_producer import RawProducer
-from tests.broker.several import FIRST_EPOCH, pair, topic_id
+from tests.broker.several import FIRST_EPOCH, LISTENER, node, pair, topic_id
+from tests.waiting import wait_until
 
 TOPIC = Named("t", topic_id(1))
-PARTITIONS = {TOPIC.name: 4, TRANSACTION_STATE: 4, GROUP_OFFSETS: 4}
+MANY = Named("many", topic_id(4))
+PARTITIONS = {TOPIC.name: 4, TRANSACTION_STATE: 4, GROUP_OFFSETS: 4, MANY.name: 600}
 NONE = ErrorCode.NONE
 VERSIONS = [3, 8, 10, 11, 12, 13]
 CLASSIC = [3, 10, 11]
@@ -51,6 +60,17 @@ def id_at(broker, name):
     return next(each for each in found if java_hash(each) % 4 % 2 == broker - 1)
 
 
+def remote(brokers, name, version):
+    """A producer that is connected to both."""
+    data, coordinator = (Wire(each.address) for each in brokers)
+    return Remote(data, coordinator, id_at(2, name), version)
+
+
+def close(producer):
+    producer.data.socket.close()
+    producer.wire.socket.close()
+
+
 @pytest.fixture(scope="module")
 def brokers():
     with pair(PARTITIONS) as (first, second):
@@ -59,8 +79,17 @@ def brokers():
 
 @pytest.fixture
 def producer(brokers, request, version):
-    with Wire(brokers[0].address) as data, Wire(brokers[1].address) as coordinator:
-        yield Remote(data, coordinator, id_at(2, request.node.name), version)
+    made = remote(brokers, request.node.name, version)
+    yield made
+    close(made)
+
+
+@pytest.fixture
+def held(brokers):
+    peers = HeldPeers(brokers[0])
+    yield peers
+    peers.let_go()
+    peers.leave()
 
 
 def transaction(brokers, producer):
@@ -84,15 +113,337 @@ def test_a_first_batch_is_verified_or_added_elsewhere(brokers, producer):
     assert is_open(brokers, producer, 2)
 
 
-# ------------------------------------------------------------- between the answer and the append
+@pytest.mark.parametrize("version", VERSIONS)
+def test_partitions_of_a_request_are_asked_about_together(brokers, producer, held):
+    assert producer.add(TOPIC, 0, 2) == NONE
+    batches = [(at, producer.batch(TOPIC, partition=at)) for at in (0, 2)]
+    assert producer.ask((TOPIC, *batches)) == [NONE, NONE]
+    (request,) = held.asked
+    (asked,) = request.transactions
+    assert asked.verify_only == producer.is_classic
+    assert [(each.name, sorted(each.partitions)) for each in asked.topics] == [(TOPIC.name, [0, 2])]
+    # What is known to be part of the transaction is asked about no more.
+    batches = [(at, producer.batch(TOPIC, partition=at)) for at in (0, 2)]
+    assert producer.ask((TOPIC, *batches)) == [NONE, NONE]
+    assert len(held.asked) == 1
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_a_request_of_very_many_batches_is_asked_about_in_parts(brokers, producer, held):
+    led_here = range(0, 600, 2)
+    assert producer.add(MANY, *led_here) == NONE
+    batches = [(at, producer.batch(MANY, partition=at)) for at in led_here]
+    assert producer.ask((MANY, *batches)) == [NONE] * 300
+    sizes = [
+        len(topic.partitions)
+        for request in held.asked
+        for asked in request.transactions
+        for topic in asked.topics
+    ]
+    assert sizes == [200, 100]
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_a_batch_that_a_thread_looks_into_is_asked_about_behind_that(
+    brokers, producer, held, monkeypatch
+):
+    assert producer.add(TOPIC, 0) == NONE
+    inspector = brokers[0].server.inspector
+    inspect, inspected = inspector.inspect, []
+    noted = lambda work: (inspected.append(len(held.asked)), inspect(work))  # noqa: E731
+    monkeypatch.setattr(inspector, "inspect", noted)
+    large = [b"v" * 100] * 30_000
+    assert producer.send(TOPIC, *large, compression=LZ4).error_code == NONE
+    assert inspected == [0]
+    assert len(held.asked) == 1
+    assert is_open(brokers, producer, 0)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_is_sent_behind_a_batch_that_waits_is_placed_behind_it_s12(brokers, producer, held):
+    assert producer.add(TOPIC, 0) == NONE
+    held.holds = True
+    for _ in range(3):
+        first_batch(producer)
+    producer.data.send(METADATA, MetadataRequest([]), 12)
+    held.wait_for_one()
+    end = brokers[0].call(lambda: brokers[0].log(TOPIC.name, 0).next_offset)
+    held.let_go()
+    answers = [producer.data.receive() for _ in range(4)]
+    results = [answer.responses[0].partition_responses[0] for answer in answers[:3]]
+    assert [(each.error_code, each.base_offset - end) for each in results] == [
+        (NONE, 0),
+        (NONE, 1),
+        (NONE, 2),
+    ]
+    assert answers[3].brokers
+    assert len(held.asked) == 1
+
+
+# ------------------------------------------------------- while the transaction before is ending
+
+
+WAIT_MS = 60_000
 
 
 @pytest.fixture
-def held(brokers):
-    peers = HeldPeers(brokers[0])
-    yield peers
-    peers.let_go()
-    peers.leave()
+def patient():
+    """Two brokers that let the end of a transaction be waited for as long as it takes."""
+    with pair(PARTITIONS, **{"barnabas.transaction.wait.ms": str(WAIT_MS)}) as (first, second):
+        yield first, second
+
+
+def ending(brokers, name, markers, version):
+    """A producer whose transaction, all at the second broker, is decided and owes markers."""
+    producer = remote(brokers, id_at(2, name), version)
+    data, producer.data = producer.data, producer.wire
+    producer.begin(TOPIC, partition=1)
+    producer.data = data
+    markers.stop()
+    producer.end()
+    return producer
+
+
+@pytest.mark.parametrize("version", IMPLICIT)
+def test_it_is_asked_again_until_the_transaction_before_has_ended(patient, monkeypatch, version):
+    markers, held = Markers(monkeypatch), HeldPeers(patient[0])
+    producer = ending(patient, "ending", markers, version)
+    first_batch(producer)
+    wait_until(lambda: len(held.asked) > 2)
+    assert held_bytes(patient[0])
+    markers.go_on()
+    assert produced(producer.data.receive()) == NONE
+    assert held_bytes(patient[0]) == 0
+    assert is_open(patient, producer, 0)
+    close(producer)
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_it_is_not_asked_again_for_ever(patient, monkeypatch, version):
+    markers, held = Markers(monkeypatch), HeldPeers(patient[0])
+    producer = ending(patient, "ending", markers, version)
+    first_batch(producer)
+    wait_until(lambda: held.asked)
+    if version >= 12:
+        wait_until(lambda: len(held.asked) > 1)
+        patient[0].clock.advance(milliseconds=WAIT_MS)
+        expected = {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_ENOUGH_REPLICAS}
+    else:
+        expected = {ErrorCode.NOT_ENOUGH_REPLICAS}
+    assert produced(producer.data.receive()) in expected
+    assert len(patient[0].server.elsewhere) == 0
+    markers.go_on()
+    close(producer)
+
+
+# ------------------------------------------------------------------------ lives of both brokers
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_after_a_restart_it_is_asked_once_more(version):
+    with pair(PARTITIONS) as brokers:
+        first, second = brokers
+        producer = remote(brokers, "restarted", version)
+        producer.begin(TOPIC, b"before")
+        first.crash()
+        first.restart()
+        second.call(lambda: second.view.in_service(*first_nodes(brokers)))
+        first.call(lambda: first.view.in_service(*first_nodes(brokers)))
+        producer.data.socket.close()
+        producer.data = Wire(first.address)
+        held = HeldPeers(first)
+        assert is_open(brokers, producer, 0)
+        for number in range(2):
+            assert producer.send(TOPIC, b"%d" % number).error_code == NONE
+            assert len(held.asked) == 1
+        assert guards_of(first, producer) == 1
+        close(producer)
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_while_the_coordinator_is_away_the_client_asks_again(version):
+    with pair(PARTITIONS) as brokers:
+        second = brokers[1]
+        producer = remote(brokers, "away", version)
+        assert producer.add(TOPIC, 0) == NONE
+        second.crash()
+        assert producer.send(TOPIC, sequence=0).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+        second.restart()
+        wait_until(lambda: producer.send(TOPIC, sequence=0).error_code == NONE)
+        assert transaction(brokers, producer).partitions == {(TOPIC.name, 0)}
+        close(producer)
+
+
+@pytest.mark.parametrize("version", [11])
+def test_what_is_known_of_a_log_goes_with_it(version):
+    """Deleted with its topic here; a refused flush says so by a callback of its own."""
+    with pair(PARTITIONS) as brokers:
+        first = brokers[0]
+        producer = remote(brokers, "deleted", version)
+        producer.begin(TOPIC)
+        producer.begin(MANY)
+        assert guards_of(first, producer) == 2
+        first.do(lambda: first.server.catalogue.delete_topic(TOPIC.id))
+        assert guards_of(first, producer) == 1
+        log = first.log(MANY.name, 0)
+        first.call(lambda: first.server.logs.callbacks.on_forgotten([log], frozenset()))
+        assert guards_of(first, producer) == 0
+        close(producer)
+
+
+def test_a_broker_that_is_alone_asks_nobody():
+    with Broker() as broker:
+        assert broker.server.elsewhere is None
+        assert broker.server.markers._guards is None
+
+
+# --------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize("version", CLASSIC)
+def test_a_partition_that_was_not_added_is_refused(brokers, producer):
+    is_told = producer.version >= 11
+    refused = ErrorCode.TRANSACTION_ABORTABLE if is_told else ErrorCode.INVALID_TXN_STATE
+    assert producer.send(TOPIC, sequence=0).error_code == refused
+    assert producer.add(TOPIC, 2) == NONE
+    batches = [(0, producer.batch(TOPIC, sequence=0)), (2, producer.batch(TOPIC, partition=2))]
+    assert producer.ask((TOPIC, *batches)) == [refused, NONE]
+    assert not is_open(brokers, producer, 0)
+    assert guards_of(brokers[0], producer) == 1
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_nobody_writes_with_what_is_not_his(brokers, producer):
+    producer.begin(TOPIC)
+    other = remote(brokers, producer.name + "-other", producer.version)
+    assert other.add(TOPIC, 0) == NONE
+    claimed = {"producer_id": producer.producer_id, "producer_epoch": producer.epoch}
+    code = other.send(TOPIC, sequence=1, **claimed).error_code
+    assert code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    nobody = producer.request(
+        TOPIC, (0, producer.batch(TOPIC, sequence=1)), transactional_id=id_at(2, "nobody")
+    )
+    answer = producer.data.ask(PRODUCE, nobody, producer.version)
+    assert produced(answer) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    close(other)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_fenced_producer_is_told_47(brokers, producer):
+    successor = remote(brokers, producer.name, producer.version)
+    successor.name = producer.name
+    successor.init()
+    assert successor.epoch > producer.epoch
+    assert producer.send(TOPIC, sequence=0).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+    successor.begin(TOPIC)
+    close(successor)
+
+
+@pytest.fixture
+def unmoved(brokers):
+    """Who leads what, as it was, when the test is over."""
+    view = brokers[0].view
+    leaders, nodes = dict(view.leaders), view.nodes
+    yield view
+    brokers[0].call(lambda: (view.leaders.update(leaders), view.in_service(*nodes)))
+
+
+def state_partition(broker, name):
+    return broker.call(lambda: broker.server.transactions.log.partition_id_of(name))
+
+
+@pytest.mark.parametrize("version", [11, 12])
+@pytest.mark.parametrize("why", ["unknown broker", "nobody leads", "led here without a log", "old"])
+def test_where_the_coordinator_is_not_found_the_client_asks_again(brokers, producer, unmoved, why):
+    first = brokers[0]
+    partition_id = state_partition(first, producer.name)
+    assert producer.add(TOPIC, 0) == NONE
+    if why == "unknown broker":
+        first.call(lambda: unmoved.in_service(unmoved.nodes[0]))
+    elif why == "nobody leads":
+        first.call(lambda: unmoved.led_by(partition_id, NO_NODE))
+    elif why == "led here without a log":
+        first.call(lambda: unmoved.led_by(partition_id, 1))
+    else:  # Broker 3 is another name of this one, which is not the coordinator.
+        nodes = [*unmoved.nodes, node(3, (LISTENER, *first.address))]
+        first.call(lambda: (unmoved.in_service(*nodes), unmoved.led_by(partition_id, 3)))
+    assert producer.send(TOPIC, sequence=0).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    first.call(lambda: (unmoved.led_by(partition_id, 2), unmoved.in_service(*first_nodes(brokers))))
+    assert producer.send(TOPIC).error_code == NONE
+
+
+def first_nodes(brokers):
+    return [node(each.view.node_id, (LISTENER, *each.address)) for each in brokers]
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_a_client_is_not_left_waiting(brokers, producer, held):
+    """For as long as it says, from 1 s to 30 s; then it is told to try again."""
+    assert producer.add(TOPIC, 0) == NONE
+    held.holds = True
+    first_batch(producer)
+    held.wait_for_one()
+    brokers[0].clock.advance(seconds=31)
+    assert produced(producer.data.receive()) == ErrorCode.NOT_ENOUGH_REPLICAS
+    held.let_go()
+    assert not is_open(brokers, producer, 0)
+    assert producer.send(TOPIC, sequence=0).error_code == NONE
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_nothing_is_written_for_a_client_that_has_gone(brokers, producer, held):
+    first = brokers[0]
+    assert producer.add(TOPIC, 0) == NONE
+    held.holds = True
+    before = first.call(lambda: len(first.server.sockets.connections))
+    first_batch(producer)
+    held.wait_for_one()
+    producer.data.socket.close()
+    wait_until(lambda: first.call(lambda: len(first.server.sockets.connections)) < before)
+    assert held_bytes(first) == 0
+    assert len(first.server.elsewhere) == 0
+    held.let_go()
+    assert not is_open(brokers, producer, 0)
+    assert guards_of(first, producer) == 0
+
+
+def held_bytes(broker):
+    return broker.call(lambda: broker.server.transactions.held_bytes)
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_what_waits_has_a_limit(brokers, producer, held, monkeypatch):
+    first = brokers[0]
+    other = remote(brokers, producer.name + "-other", producer.version)
+    for each in (producer, other):
+        assert each.add(TOPIC, 0) == NONE
+    config = replace(first.server.config, queued_max_request_bytes=5_000)
+    monkeypatch.setattr(first.server, "config", config)
+    held.holds = True
+    large = producer.request(TOPIC, (0, producer.batch(TOPIC, b"x" * 10_000)))
+    producer.data.send(PRODUCE, large, producer.version)  # Too large, but alone.
+    held.wait_for_one()
+    assert other.send(TOPIC, sequence=0).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    held.let_go()
+    assert produced(producer.data.receive()) == NONE
+    assert held_bytes(first) == 0
+    assert other.send(TOPIC, sequence=0).error_code == NONE
+    close(other)
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_without_an_answer_its_error_is_a_lost_connection(brokers, producer, held):
+    assert producer.add(TOPIC, 0) == NONE
+    silent = producer.request(TOPIC, (0, producer.batch(TOPIC)), acks=0)
+    producer.data.send(PRODUCE, silent, producer.version, answered=False)
+    assert producer.send(TOPIC).error_code == NONE
+    fenced = producer.request(TOPIC, (2, producer.batch(TOPIC, partition=2, producer_epoch=9)))
+    fenced.acks = 0
+    producer.data.send(PRODUCE, fenced, producer.version, answered=False)
+    assert producer.data.hung_up()
+
+
+# ------------------------------------------------------------- between the answer and the append
 
 
 def a_marker_comes_in_between(brokers, producer, held, topic, partition, send):
