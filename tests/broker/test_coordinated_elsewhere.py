@@ -12,14 +12,16 @@ from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.compression import LZ4
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.transaction_marker import TransactionMarker
 from barnabas.testing import Broker
-from tests.broker.data_plane import Named, Wire
+from tests.broker.data_plane import Named, Wire, batch
 from tests.broker.held_markers import Markers
 from tests.broker.held_peers import HeldPeers
 from tests.broker.raw_producer import RawProducer
+from tests.broker.security.access_users import AUTHORIZER
 from tests.broker.several import FIRST_EPOCH, LISTENER, node, pair, topic_id
 from tests.waiting import wait_until
 
@@ -291,6 +293,56 @@ def test_what_is_known_of_a_log_goes_with_it(version):
         close(producer)
 
 
+def plain(wire, producer_id, sequence=0, *, partition=0, epoch=0):
+    """Write outside of transactions; return the error."""
+    more = {"producer_id": producer_id, "producer_epoch": epoch, "base_sequence": sequence}
+    return wire.produce(TOPIC, batch(b"v", **more), version=9, partition=partition).error_code
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_nobody_takes_the_place_of_a_transactional_producer_that_the_log_knows(version):
+    """Where there is access control; ids of other coordinators are known by what they have sent."""
+    settings = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
+    with pair(PARTITIONS, **settings) as brokers:
+        first = brokers[0]
+        producer, held = remote(brokers, "controlled", version), HeldPeers(first)
+        mapping = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        with Wire(first.address) as other:
+            ids = [other.ask(INIT_PRODUCER_ID, InitProducerIdRequest(None), 4) for _ in range(3)]
+            # These brokers give away the same ids, each of its own.
+            mine = max(each.producer_id for each in ids)
+            assert mine != producer.producer_id
+            assert producer.add(TOPIC, 0) == NONE
+            held.holds = True
+            first_batch(producer)
+            held.wait_for_one()
+            assert plain(other, producer.producer_id) == mapping
+            held.let_go()
+            assert produced(producer.data.receive()) == NONE
+            assert plain(other, producer.producer_id, 1) == mapping
+            end_here(first, producer)
+            assert guards_of(first, producer) == 0
+            for epoch in (producer.epoch, producer.epoch + 1, 32_767):
+                assert plain(other, producer.producer_id, epoch=epoch) == mapping
+            for sequence in range(4):
+                assert plain(other, mine, sequence) == NONE
+                assert plain(other, producer.producer_id) == mapping
+        close(producer)
+
+
+def end_here(broker, producer, topic=TOPIC.name, partition=0):
+    """Place a marker that ends the producer's transaction in a log of the first broker."""
+    marker = TransactionMarker(
+        producer.producer_id,
+        producer.epoch + (not producer.is_classic),
+        commit=False,
+        coordinator_epoch=FIRST_EPOCH,
+        transaction_version=0 if producer.is_classic else 2,
+    )
+    markers = broker.server.markers
+    assert broker.call(lambda: markers.write(topic, partition, marker)) == NONE
+
+
 def test_a_broker_that_is_alone_asks_nobody():
     with Broker() as broker:
         assert broker.server.elsewhere is None
@@ -446,20 +498,12 @@ def test_without_an_answer_its_error_is_a_lost_connection(brokers, producer, hel
 # ------------------------------------------------------------- between the answer and the append
 
 
-def a_marker_comes_in_between(brokers, producer, held, topic, partition, send):
+def a_marker_comes_in_between(brokers, producer, held):
     """Hold the coordinator's answer until a marker is placed; return the client's answer."""
-    first = brokers[0]
     held.holds = True
-    send()
+    first_batch(producer)
     held.wait_for_one()
-    marker = TransactionMarker(
-        producer.producer_id,
-        producer.epoch + (not producer.is_classic),
-        commit=False,
-        coordinator_epoch=FIRST_EPOCH,
-        transaction_version=0 if producer.is_classic else 2,
-    )
-    assert first.call(lambda: first.server.markers.write(topic, partition, marker)) == NONE
+    end_here(brokers[0], producer)
     held.let_go()
     return producer.data.receive()
 
@@ -481,9 +525,7 @@ def test_no_batch_is_appended_behind_a_marker_that_came_after_the_question(broke
     the marker is enough.
     """
     assert producer.add(TOPIC, 0) == NONE
-    answer = a_marker_comes_in_between(
-        brokers, producer, held, TOPIC.name, 0, lambda: first_batch(producer)
-    )
+    answer = a_marker_comes_in_between(brokers, producer, held)
     fenced = ErrorCode.INVALID_PRODUCER_EPOCH
     assert produced(answer) == (ErrorCode.NOT_ENOUGH_REPLICAS if producer.is_classic else fenced)
     assert not is_open(brokers, producer, 0)
@@ -498,9 +540,7 @@ def test_a_broker_without_guards_is_found_out(brokers, producer, held, monkeypat
     else:
         monkeypatch.setattr(Guards, "take", lambda *_given: True)
     assert producer.add(TOPIC, 0) == NONE
-    answer = a_marker_comes_in_between(
-        brokers, producer, held, TOPIC.name, 0, lambda: first_batch(producer)
-    )
+    answer = a_marker_comes_in_between(brokers, producer, held)
     assert produced(answer) == NONE
     assert is_open(brokers, producer, 0)
 
