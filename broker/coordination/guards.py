@@ -14,15 +14,24 @@ nothing, whatever he was told. It is good for one append.
 The id is noted by who has taken a guard and appends: as long as its transaction is open in the log,
 nobody has to be asked for it again. All of it is in memory: after a start, and where a log has come
 from elsewhere, the coordinator is asked once more.
+
+A log takes any first sequence of a producer that it does not know (S9). If the batch that was asked
+about is refused after all, those sent behind it must not be taken in its place: the lowest sequence
+that a question was about is kept for such producers, of so many as have room.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from barnabas.storage.producers import ProducerState
+
+
+BEGINNINGS_MAX: Final = 10_000
+"""Producers in logs of which it is kept with what they wanted to begin."""
 
 
 class Log(Protocol):
@@ -59,6 +68,8 @@ class Guards:
 
     def __init__(self) -> None:
         self._by_log: dict[Log, dict[int, _Known]] = {}
+        self._beginnings: OrderedDict[tuple[Log, int], tuple[int, int]] = OrderedDict()
+        """Epoch and lowest sequence, the last that was noted at the end."""
 
     def __len__(self) -> int:
         """Of how many producers in how many logs something is known."""
@@ -92,6 +103,7 @@ class Guards:
     def note_verified(self, log: Log, producer_id: int, transactional_id: str) -> None:
         """Note whose transaction is opened in a log: call this with a guard taken."""
         self._known(log, producer_id).transactional_id = transactional_id
+        self._beginnings.pop((log, producer_id), None)
 
     def has_verified(self, log: Log, producer_id: int, transactional_id: str) -> bool:
         """Whether the open transaction of a producer is that of a transactional id."""
@@ -102,10 +114,27 @@ class Guards:
         """Whether a producer has asked to write in a transaction, or does."""
         return producer_id in self._by_log.get(log, ())
 
+    # ------------------------------------------------------------------- who is not known to a log
+
+    def note_beginning(self, log: Log, producer_id: int, epoch: int, sequence: int) -> None:
+        """Note what is asked about for a producer that the log does not know."""
+        noted = self._beginnings.pop((log, producer_id), (epoch, sequence))
+        if noted[0] == epoch:
+            sequence = min(sequence, noted[1])
+        self._beginnings[log, producer_id] = (epoch, sequence)
+        if len(self._beginnings) > BEGINNINGS_MAX:
+            self._beginnings.popitem(last=False)
+
+    def is_ahead(self, log: Log, producer_id: int, epoch: int, sequence: int) -> bool:
+        """Whether a lower sequence of a producer that the log does not know has to come first."""
+        noted = self._beginnings.get((log, producer_id))
+        return noted is not None and noted[0] == epoch and noted[1] < sequence
+
     # ----------------------------------------------------------------------------- what happens
 
     def end(self, log: Log, producer_id: int) -> None:
         """Drop everything of a producer of which a marker comes into a log."""
+        self._beginnings.pop((log, producer_id), None)
         producers = self._by_log.get(log)
         if producers is not None and producer_id in producers:
             _drop(producers[producer_id])
@@ -115,6 +144,8 @@ class Guards:
         """Drop everything of a log that is here no more."""
         for known in self._by_log.pop(log, {}).values():
             _drop(known)
+        for key in [key for key in self._beginnings if key[0] is log]:
+            del self._beginnings[key]
 
     def _known(self, log: Log, producer_id: int) -> _Known:
         return self._by_log.setdefault(log, {}).setdefault(producer_id, _Known())

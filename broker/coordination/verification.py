@@ -15,6 +15,7 @@ would be the producer itself, its next sequence used or its epoch outdone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from barnabas.broker.coordination.elsewhere import NO_WORD, Question
@@ -142,6 +143,8 @@ def verify(
         entry = log.producers.entry(producer_id)
         if entry is None or epoch > entry.epoch:
             unverified[topic_partition] = log
+            if entry is None and guards is not None and _is_ahead(guards, log, records):
+                refused[topic_partition] = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         elif epoch < entry.epoch:
             refused[topic_partition] = ErrorCode.INVALID_PRODUCER_EPOCH
         elif not (
@@ -174,11 +177,30 @@ def verify(
         return Verification(refused)
     codes = errors.values()
     if key and guards is not None and ErrorCode.NOT_COORDINATOR in codes:
+        _note_beginnings(guards, batches, unverified)
         question = Question(key, *producer, unverified, adds=version >= ADDS_SINCE)
         return Verification(refused, is_pending=True, question=question)
     is_concurrent = ErrorCode.CONCURRENT_TRANSACTIONS in codes
     has_added = not errors and version >= ADDS_SINCE
     return Verification(refused, is_concurrent, has_added=has_added)
+
+
+def _is_ahead(guards: Guards, log: Log, records: memoryview) -> bool:
+    """Whether a batch was sent behind one with which its producer has yet to begin."""
+    header = read_header(records)
+    claim = header.producer_id, header.producer_epoch
+    return guards.is_ahead(log, *claim, header.base_sequence)
+
+
+def _note_beginnings(
+    guards: Guards, batches: Batches, unverified: Mapping[TopicPartition, Log]
+) -> None:
+    """Keep with which batches producers begin that their logs do not know."""
+    for topic_partition, log, records in batches:
+        header = read_header(records)
+        if topic_partition in unverified and log.producers.entry(header.producer_id) is None:
+            claim = header.producer_id, header.producer_epoch
+            guards.note_beginning(log, *claim, header.base_sequence)
 
 
 def _errors_of(

@@ -8,7 +8,7 @@ INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
 A request that had to wait for the transaction before is asked again whether it is allowed. Of a
 broker whose newer connection has taken this one's place nothing is decided any more (R10). A broker
 that asks never waits for the transaction before, for on its connection the answers to others wait
-behind: it is told, and asks again.
+behind: it is told, and asks again. What it is told is durable (R9).
 """
 
 from __future__ import annotations

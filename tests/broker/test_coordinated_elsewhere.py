@@ -442,6 +442,23 @@ def test_a_client_is_not_left_waiting(brokers, producer, held):
     assert producer.send(TOPIC, sequence=0).error_code == NONE
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_is_sent_behind_a_refused_batch_is_not_taken_in_its_place(brokers, producer, held):
+    """S9: the log does not know the producer yet, so it would take any sequence."""
+    assert producer.add(TOPIC, 0) == NONE
+    held.holds = True
+    first_batch(producer)
+    first_batch(producer)
+    held.wait_for_one()
+    brokers[0].clock.advance(seconds=31)
+    assert produced(producer.data.receive()) == ErrorCode.NOT_ENOUGH_REPLICAS
+    held.let_go()
+    assert produced(producer.data.receive()) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert not is_open(brokers, producer, 0)
+    for sequence in (0, 1):
+        assert producer.send(TOPIC, sequence=sequence).error_code == NONE
+
+
 @pytest.mark.parametrize("version", [11, 12])
 def test_nothing_is_written_for_a_client_that_has_gone(brokers, producer, held):
     first = brokers[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from barnabas.broker.coordination.guards import Guard, Guards
+from barnabas.broker.coordination.guards import BEGINNINGS_MAX, Guard, Guards
 from barnabas.storage.producers import ProducerState
 
 PRODUCER = 7
@@ -156,3 +156,49 @@ def test_a_guard_is_good_for_the_log_that_it_was_made_for():
     table = Table()
     assert not table.guards.take(table.make(), Log())
     assert table.good == 0
+
+
+# ------------------------------------------------------------------- who is not known to the log
+
+
+def test_what_is_sent_behind_a_beginning_waits_for_it():
+    guards, log = Guards(), Log()
+    assert not guards.is_ahead(log, PRODUCER, 0, 9)
+    guards.note_beginning(log, PRODUCER, 0, 5)
+    assert [guards.is_ahead(log, PRODUCER, 0, sequence) for sequence in (4, 5, 6)] == [0, 0, 1]
+    guards.note_beginning(log, PRODUCER, 0, 7)  # The lowest counts.
+    assert guards.is_ahead(log, PRODUCER, 0, 6)
+    assert not guards.is_ahead(log, PRODUCER, 1, 6)
+    guards.note_beginning(log, PRODUCER, 1, 7)  # Of the last epoch.
+    assert not guards.is_ahead(log, PRODUCER, 1, 7)
+    assert guards.is_ahead(log, PRODUCER, 1, 8)
+    assert not guards.is_ahead(log, PRODUCER, 0, 6)
+    assert not guards.is_ahead(Log(), PRODUCER, 1, 8)
+    assert not guards.is_ahead(log, PRODUCER + 1, 1, 8)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        lambda guards, log: guards.note_verified(log, PRODUCER, KEY),
+        lambda guards, log: guards.end(log, PRODUCER),
+        lambda guards, log: guards.lose(log),
+    ],
+    ids=["begun", "marker", "lost"],
+)
+def test_a_beginning_is_over(event):
+    guards, log, other = Guards(), Log(), Log()
+    guards.note_beginning(log, PRODUCER, 0, 0)
+    guards.note_beginning(other, PRODUCER, 0, 0)
+    event(guards, log)
+    assert not guards.is_ahead(log, PRODUCER, 0, 1)
+    assert guards.is_ahead(other, PRODUCER, 0, 1)
+
+
+def test_so_many_beginnings_are_kept():
+    guards, log = Guards(), Log()
+    for producer_id in range(BEGINNINGS_MAX + 1):
+        guards.note_beginning(log, producer_id, 0, 0)
+        guards.note_beginning(log, 0, 0, 0)  # Noted again, so it is not the oldest.
+    assert not guards.is_ahead(log, 1, 0, 1)
+    assert all(guards.is_ahead(log, each, 0, 1) for each in (0, 2, BEGINNINGS_MAX))
