@@ -276,6 +276,44 @@ def test_while_the_coordinator_is_away_the_client_asks_again(version):
         close(producer)
 
 
+@pytest.mark.parametrize("version", [11, 12])
+def test_a_coordinator_that_dies_before_it_answers_has_said_nothing(version):
+    with pair(PARTITIONS) as brokers:
+        second = brokers[1]
+        producer = remote(brokers, "dies", version)
+        assert producer.add(TOPIC, 0) == NONE
+        transactions, waiting = second.server.transactions, []
+        second.call(lambda: setattr(transactions, "when_durable", waiting.append))
+        first_batch(producer)
+        wait_until(lambda: waiting)
+        second.crash()
+        assert produced(producer.data.receive()) == ErrorCode.NOT_ENOUGH_REPLICAS
+        assert not is_open(brokers, producer, 0)
+        second.restart()
+        wait_until(lambda: producer.send(TOPIC, sequence=0).error_code == NONE)
+        close(producer)
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_a_broker_that_stops_does_not_wait_for_an_answer(version):
+    with pair(PARTITIONS) as brokers:
+        first = brokers[0]
+        producer, held = remote(brokers, "stops", version), HeldPeers(first)
+        assert producer.add(TOPIC, 0) == NONE
+        held.holds = True
+        first_batch(producer)
+        held.wait_for_one()
+        elsewhere = first.server.elsewhere
+        first.stop()
+        assert producer.data.hung_up()
+        for answer in held.held:  # Nobody acts on what comes now.
+            answer()
+        assert len(elsewhere) == 0
+        first.restart()
+        assert not is_open(brokers, producer, 0)
+        close(producer)
+
+
 @pytest.mark.parametrize("version", [11])
 def test_what_is_known_of_a_log_goes_with_it(version):
     """Deleted with its topic here; a refused flush says so by a callback of its own."""
