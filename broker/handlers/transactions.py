@@ -5,10 +5,10 @@ a broker asks for several, perhaps only to verify (KIP-890). EndTxn: v5 is the p
 its answer carries the epoch of the next transaction. Before v2 a fenced producer receives
 INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
 
-A request that had to wait for the transaction before is asked again whether it is allowed. Of a
-broker whose newer connection has taken this one's place nothing is decided any more (R10). A broker
-that asks never waits for the transaction before, for on its connection the answers to others wait
-behind: it is told, and asks again. What it is told is durable (R9).
+A request that had to wait for the transaction before is asked again whether it is allowed. A broker
+that asks never waits for it, for on its connection the answers to others wait behind: it is told,
+and asks again. So what it asks is decided as it is handled, and nothing is of a connection that was
+ended since (R10). What it is told is durable (R9).
 """
 
 from __future__ import annotations
@@ -54,9 +54,6 @@ FENCED_SINCE: Final = 2
 BATCHED_SINCE: Final = 4
 EPOCH_EACH_SINCE: Final = 5
 """From this version of EndTxn on each transaction has an epoch of its own (KIP-890)."""
-
-_UNHEARD: Final = Outcome(ErrorCode.NETWORK_EXCEPTION)
-"""Of what a broker has given up: the connection on which it asked is closed."""
 
 Errors = dict[TopicPartition, ErrorCode]
 
@@ -160,14 +157,10 @@ def _add(
     producer = (asked.producer_id, asked.producer_epoch)
     link = context.connection.link
 
-    def verification() -> VerifyPartitions | Outcome:
-        if link is not None and link.is_ended:
-            return _UNHEARD
-        return VerifyPartitions(key, *producer, topic_partitions)
-
     if asked.verify_only:
+        verification = VerifyPartitions(key, *producer, topic_partitions)
         transactions.submit(
-            verification,
+            lambda: verification,
             lambda outcome: respond(_errors(topic_partitions, outcome)),
             key=key,
             waits=link is None,
@@ -175,8 +168,6 @@ def _add(
         return
 
     def command() -> AddPartitions | Outcome:
-        if link is not None and link.is_ended:
-            return _UNHEARD
         errors = _refused(catalogue, context, key, topic_partitions)
         if errors:
             return Outcome(partition_errors=errors)
