@@ -25,7 +25,9 @@ from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
+from barnabas.broker.coordination.elsewhere import Elsewhere
 from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.coordination.guards import Guards
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.producers import limit_init_producer_id
@@ -139,6 +141,7 @@ class BrokerServer:
         self.groups: Groups
         self.markers: MarkerWriter
         self.transactions: Transactions
+        self.elsewhere: Elsewhere | None = None
         self.sockets: SocketServer
         self.metrics = Metrics()
         self.traffic = TopicTraffic()
@@ -505,6 +508,7 @@ class BrokerServer:
             "brokers": Brokers(self.view),
             "catalogue": self.catalogue,
             "configs": self.catalogue.configs,
+            "elsewhere": self.elsewhere,
             "fetch_sessions": self.fetch_sessions,
             "fetch_waits": self.fetch_waits,
             "groups": self.groups,
@@ -552,6 +556,7 @@ class BrokerServer:
                 on_advanced=self.fetch_waits.advanced,
                 on_shown=self.fetch_waits.answer_due,
                 on_backlogged=self.sockets.backlog.set,
+                on_forgotten=self._logs_forgotten,
                 on_fatal=self.fatal,
             ),
         )
@@ -596,10 +601,18 @@ class BrokerServer:
         self.user_credentials = UserCredentials(
             self.logins.scram, self.metastore, changes, self.sockets.close_sessions
         )
-        self.groups = Groups(self, self.catalogue, self.generation)
-        self.markers = MarkerWriter(self.catalogue, self.groups)
-        self.transactions = Transactions(self, self.catalogue, self.logs, self.markers)
+        self._make_coordinators()
         return report
+
+    def _make_coordinators(self) -> None:
+        """Make the coordinators of this broker, and what asks those of others if there are any."""
+        guards = None if self.peers is None else Guards()
+        self.groups = Groups(self, self.catalogue, self.generation)
+        self.markers = MarkerWriter(self.catalogue, self.groups, guards)
+        self.transactions = Transactions(self, self.catalogue, self.logs, self.markers)
+        if self.peers is not None and guards is not None:
+            partition_id_of = self.transactions.log.partition_id_of
+            self.elsewhere = Elsewhere(self, self.view, partition_id_of, self.peers, guards)
 
     def _open_metadata(self) -> MetadataImage:
         """Open the MetaStore, or make it of a Kafka's directory; load what it holds."""
@@ -683,6 +696,8 @@ class BrokerServer:
         if hasattr(self, "transactions"):
             self.groups.close()
             self.transactions.close()
+        if self.elsewhere is not None:
+            self.elsewhere.close()
 
     async def _close_peers(self) -> None:
         if self.peers is not None:
@@ -712,6 +727,13 @@ class BrokerServer:
     def _log_removed(self, log: PartitionLog) -> None:
         self.fetch_waits.wake(log)
         self.traffic.log_removed(log)
+        if self.elsewhere is not None:
+            self.elsewhere.guards.lose(log)
+
+    def _logs_forgotten(self, logs: list[PartitionLog], _moved: frozenset[int]) -> None:
+        if self.elsewhere is not None:
+            for log in logs:
+                self.elsewhere.guards.lose(log)
 
     def _use_config(self, config: BrokerConfig) -> None:
         self.certificates.use(config)

@@ -255,9 +255,11 @@ class CoordinatorLog(Generic[MachineT]):
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.NONE if shard.is_loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
-    def partition_id_of(self, key: str) -> int:
-        """The id of the partition that ``key`` falls to, whoever leads it; ``ensure`` first."""
-        topic = self._catalogue.topics[self.topic_name]
+    def partition_id_of(self, key: str) -> int | None:
+        """The id of the partition that ``key`` falls to, whoever leads it; None: no topic yet."""
+        topic = self._catalogue.topic(self.topic_name)
+        if topic is None:
+            return None
         return topic.partitions[java_hash(key) % len(topic.partitions)].partition_id
 
     def partition_of(self, key: str) -> int:

@@ -15,6 +15,7 @@ from barnabas.storage.errors import Rejected
 
 if TYPE_CHECKING:
     from barnabas.broker.coordination.groups import Groups
+    from barnabas.broker.coordination.guards import Guards
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.storage.transaction_marker import TransactionMarker
 
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 class MarkerWriter:
     """Writes markers to the partitions of this broker."""
 
-    def __init__(self, catalogue: Catalogue, groups: Groups) -> None:
+    def __init__(self, catalogue: Catalogue, groups: Groups, guards: Guards | None = None) -> None:
+        """``guards``: of what is coordinated elsewhere; None: nothing is."""
         self._catalogue = catalogue
         self._groups = groups
+        self._guards = guards
 
     def write(self, topic: str, index: int, marker: TransactionMarker) -> ErrorCode:
         """Append a marker to a partition; those of ``__consumer_offsets`` go through the groups.
@@ -34,6 +37,8 @@ class MarkerWriter:
         partition = self._catalogue.partition(topic, index)
         if partition is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if self._guards is not None and partition.log is not None:
+            self._guards.end(partition.log, marker.producer_id)  # Taken or not: R7.
         try:
             if topic == GROUP_OFFSETS:
                 self._groups.write_marker(index, marker)

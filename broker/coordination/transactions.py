@@ -66,6 +66,8 @@ Make: TypeAlias = Callable[[], Command | Outcome]
 
 IDS_PER_TURN: Final = 256
 """Transactional ids looked through for what has expired before the loop gets a turn."""
+_NO_TIME: Final = float("-inf")
+"""A deadline for who does not wait."""
 _NOT_COORDINATOR: Final = Outcome(ErrorCode.NOT_COORDINATOR)
 TRANSACTIONAL_ID_MAX_BYTES: Final = 32_767
 """What the records of ``__transaction_state`` can hold."""
@@ -232,16 +234,18 @@ class Transactions:
         *,
         key: str,
         context: RequestContext | None = None,
+        waits: bool = True,
     ) -> None:
         """Decide a client's command and answer when that is durable; may wait for a transition.
 
         ``make`` builds the command each time it is decided: it may bring a fresh producer id, and
         what the client may do is asked there, for it may have changed while the request waited.
-        ``context`` is that of the client who uses the id, if it is one.
+        ``context`` is that of the client who uses the id, if it is one. Not ``waits``: answer
+        CONCURRENT_TRANSACTIONS instead of waiting for the transition in flight.
         """
         if context is not None:
             respond = partial(self._noted, key, context, respond)
-        self._submit(key, make, respond, context, None)
+        self._submit(key, make, respond, context, None if waits else _NO_TIME)
 
     async def outcome_of(self, make: Make, *, key: str, context: RequestContext) -> Outcome:
         """``submit``, for a handler that waits."""

@@ -2,9 +2,10 @@
 
 A batch goes into the log only while its transaction is open with that partition in it (P1). Up to
 version 11 the client has added the partition, and here it is verified; from version 12 on writing
-adds it, in front of the data in the same journal. Nothing is awaited between the coordinator's word
-and the append, so no marker can slip in between (P6): Kafka's verification guard closes a gap that
-does not exist here.
+adds it, in front of the data in the same journal. Nothing is awaited between the word of the
+coordinator of this broker and the append, so no marker can slip in between (P6). Where another
+broker is the coordinator it is asked first (R1), and its answer is judged here once more, with a
+guard for each partition that such a marker drops (``guards.py``).
 
 An open transaction of a producer id is nobody's but of its transactional id's, which is what a
 client has its right for. Apache Kafka 4.3.0 takes the word of whoever knows the producer id. Where
@@ -14,8 +15,10 @@ would be the producer itself, its next sequence used or its epoch outdone.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from barnabas.broker.coordination.elsewhere import NO_WORD, Question
 from barnabas.coordinator.transactions.commands import AddPartitions, VerifyPartitions
 from barnabas.coordinator.transactions.state import TRANSACTIONS_V2, TopicPartition
 from barnabas.protocol.errors import ErrorCode
@@ -28,7 +31,10 @@ from barnabas.protocol.records import (
     read_header,
     read_producer,
 )
-from barnabas.storage.producers import ProducerState
+
+if TYPE_CHECKING:
+    from barnabas.broker.coordination.elsewhere import Answer
+    from barnabas.broker.coordination.guards import Guards, Log
 
 ADDS_SINCE: Final = 12
 ABORTABLE_SINCE: Final = 11
@@ -38,6 +44,7 @@ _RETRIABLE: Final = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
+    NO_WORD,
 }
 
 
@@ -89,56 +96,111 @@ class Verification(NamedTuple):
     """The verdicts on the batches of one request."""
 
     refused: dict[TopicPartition, ErrorCode]
-    is_concurrent: bool = False
-    """Whether something is refused only because the transaction before is still ending."""
+    is_pending: bool = False
+    """Whether something is refused only for now.
+
+    The transaction before is still ending, or there is a ``question``.
+    """
     error: ErrorCode = ErrorCode.NONE
     """Why nothing of the request is taken, batches outside of transactions included."""
     has_added: bool = False
     """Whether the coordinator has made partitions part of the transaction."""
+    question: Question | None = None
+    """What has to be asked elsewhere first."""
 
 
 NOTHING_REFUSED: Final = Verification({})
 
-Batches = list[tuple[TopicPartition, ProducerState, memoryview]]
-"""Where each batch goes, who has written there, and the batch."""
+Batches = list[tuple[TopicPartition, "Log", memoryview]]
+"""Where each batch goes, the log there, and the batch."""
 
 
-def verify(transactions: Coordinator, writer: Writer, batches: Batches) -> Verification:
-    """Let the coordinator judge all transactional ``batches`` of a request at once."""
+def verify(
+    transactions: Coordinator,
+    writer: Writer,
+    batches: Batches,
+    guards: Guards | None = None,
+    answer: Answer | None = None,
+) -> Verification:
+    """Let the coordinator judge all transactional ``batches`` of a request at once.
+
+    ``guards``: what is known of transactions of other brokers; None: there are no others.
+    ``answer``: of the one that was asked about these batches. What it admits must be appended now.
+    """
     key = writer.transactional_id
     if key is None:
         return Verification({}, error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     producer: tuple[int, int] | None = None
     refused: dict[TopicPartition, ErrorCode] = {}
-    unverified: set[TopicPartition] = set()
-    for topic_partition, producers, records in batches:
+    unverified: dict[TopicPartition, Log] = {}
+    for topic_partition, log, records in batches:
         claim = read_producer(records)
         if producer is None:
             producer = claim
         elif claim != producer:
             return Verification({}, error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         producer_id, epoch = claim
-        entry = producers.entry(producer_id)
+        entry = log.producers.entry(producer_id)
         if entry is None or epoch > entry.epoch:
-            unverified.add(topic_partition)
+            unverified[topic_partition] = log
+            if entry is None and guards is not None and _is_ahead(guards, log, records):
+                refused[topic_partition] = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         elif epoch < entry.epoch:
             refused[topic_partition] = ErrorCode.INVALID_PRODUCER_EPOCH
         elif not (
-            (entry.is_in_transaction and transactions.has_producer(key, producer_id))
+            (
+                entry.is_in_transaction
+                and (
+                    transactions.has_producer(key, producer_id)
+                    or (guards is not None and guards.has_verified(log, producer_id, key))
+                )
+            )
             or entry.duplicate_of(read_header(records))
         ):
             # A repeated batch is answered from the log's memory and opens nothing (S4).
-            unverified.add(topic_partition)
-    unverified -= refused.keys()
+            unverified[topic_partition] = log
+    for topic_partition in refused:
+        unverified.pop(topic_partition, None)
     if producer is None or not unverified:
         return Verification(refused)
-    errors = _errors_of(transactions, writer, producer, frozenset(unverified))
-    is_concurrent = ErrorCode.CONCURRENT_TRANSACTIONS in errors.values()
-    refused |= {
-        topic_partition: _sent(code, writer.api_version) for topic_partition, code in errors.items()
-    }
-    has_added = not errors and writer.api_version >= ADDS_SINCE
+    version = writer.api_version
+    if answer is not None:
+        errors = {
+            topic_partition: code
+            for topic_partition, log in unverified.items()
+            if (code := answer.refusal(topic_partition, log))
+        }
+    else:
+        errors = _errors_of(transactions, writer, producer, frozenset(unverified))
+    refused |= {each: _sent(code, version) for each, code in errors.items()}
+    if answer is not None:
+        return Verification(refused)
+    codes = errors.values()
+    if key and guards is not None and ErrorCode.NOT_COORDINATOR in codes:
+        _note_beginnings(guards, batches, unverified)
+        question = Question(key, *producer, unverified, adds=version >= ADDS_SINCE)
+        return Verification(refused, is_pending=True, question=question)
+    is_concurrent = ErrorCode.CONCURRENT_TRANSACTIONS in codes
+    has_added = not errors and version >= ADDS_SINCE
     return Verification(refused, is_concurrent, has_added=has_added)
+
+
+def _is_ahead(guards: Guards, log: Log, records: memoryview) -> bool:
+    """Whether a batch was sent behind one with which its producer has yet to begin."""
+    header = read_header(records)
+    claim = header.producer_id, header.producer_epoch
+    return guards.is_ahead(log, *claim, header.base_sequence)
+
+
+def _note_beginnings(
+    guards: Guards, batches: Batches, unverified: Mapping[TopicPartition, Log]
+) -> None:
+    """Keep with which batches producers begin that their logs do not know."""
+    for topic_partition, log, records in batches:
+        header = read_header(records)
+        if topic_partition in unverified and log.producers.entry(header.producer_id) is None:
+            claim = header.producer_id, header.producer_epoch
+            guards.note_beginning(log, *claim, header.base_sequence)
 
 
 def _errors_of(

@@ -84,8 +84,9 @@ async def find_coordinator(
         elif code:
             found.append(_refused(key, code, message))
         else:
-            leader = brokers.view.leader_of(coordinator.log.partition_id_of(key))
-            found.append(_found(key, reachable.get(leader.node_id)))
+            partition_id = coordinator.log.partition_id_of(key)
+            node_id = NO_NODE if partition_id is None else brokers.view.leader_of(partition_id)[0]
+            found.append(_found(key, reachable.get(node_id)))
     return _response(found)
 
 

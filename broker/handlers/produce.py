@@ -10,8 +10,8 @@ closes the connection (there is no other way to tell).
 
 Phase one (everything here) runs before the next request of the connection is looked at, so batches
 get their places in request order; the answer leaves when the journal group is durable. Where the
-loop would be held by looking into the batches, or the transaction before is still ending, the
-request waits, and its connection with it.
+loop would be held by looking into the batches, or the transaction before is still ending, or
+another broker has to be asked about the transaction, the request waits, and its connection with it.
 
 Of a partition that another broker leads the answer names that one, from version 10 on.
 What the client may write is asked at the moment of the append, however long the request has waited.
@@ -29,6 +29,7 @@ from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, Requ
 from barnabas.broker.api.inspector import Inspected, Inspector
 from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.broker.api.waiting import ParkedProduce, PendingProduce
+from barnabas.broker.coordination.elsewhere import Answer, Asking, Elsewhere, Question
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.coordination.verification import (
     ADDS_SINCE,
@@ -82,6 +83,8 @@ SLICE_SECONDS: Final = 0.005
 
 SMALL_BYTES: Final = 16 * 1024
 """Uncompressed batches up to this size are left to the logs: to look into one takes 40 us."""
+ASKED_MS: Final = (1_000, 30_000)
+"""The least and the most that another coordinator is waited for, whatever the client's timeout."""
 TOPIC_IDS_SINCE: Final = 13
 ZSTD_SINCE: Final = 7
 NAMES_LEADERS_SINCE: Final = 10
@@ -115,8 +118,10 @@ class ProduceHandler:
         logs: LogStore,
         brokers: Brokers,
         host: Host,
+        elsewhere: Elsewhere | None,
     ) -> None:
         self.transactions = transactions
+        self.elsewhere = elsewhere
         self.inspector = inspector
         self.host = host
         self._catalogue = catalogue
@@ -138,8 +143,8 @@ class ProduceHandler:
                 return refuse_produce(request, ErrorCode.REQUEST_TIMED_OUT, "too many wait already")
             return _WaitingProduce(self, context, request, contents).inspected_first(aside)
         verification = self.verification(context, request)
-        if verification.is_concurrent and self.may_wait(context, request):
-            return _WaitingProduce(self, context, request, contents).decided_first()
+        if verification.is_pending and self.may_wait(context, request, verification):
+            return _WaitingProduce(self, context, request, contents).decided_first(verification)
         response, newest = self.append_all(
             context, request, verification, contents, stable=context.records_stay
         )
@@ -201,8 +206,11 @@ class ProduceHandler:
         self,
         context: RequestContext,
         request: ProduceRequest,
+        answer: Answer | None = None,
     ) -> Verification:
         """Judge the transactional batches that have a partition to go to, all at once.
+
+        ``answer`` is that of another coordinator; what it admits has to be appended right now.
 
         A client that may not use the transactional id writes nothing at all (CVE-2018-17196: every
         batch is looked at), and what it may not write to becomes no part of the transaction.
@@ -223,22 +231,33 @@ class ProduceHandler:
                 if records is not None and known and is_transactional(records):
                     partition = topic.partitions[data.index]
                     if partition.log is not None:
-                        found.append((partition.topic_partition, partition.log.producers, records))
-        verification = verify(self.transactions, Writer(key, context.api_version), found)
+                        found.append((partition.topic_partition, partition.log, records))
+        guards = None if self.elsewhere is None else self.elsewhere.guards
+        writer = Writer(key, context.api_version)
+        verification = verify(self.transactions, writer, found, guards, answer)
         if verification.has_added and key:
             self.transactions.used(key, context)
         elif key and ErrorCode.INVALID_PRODUCER_EPOCH in verification.refused.values():
             self.transactions.was_fenced(key, context)
         return verification
 
-    def may_wait(self, context: RequestContext, request: ProduceRequest) -> bool:
-        """Whether a request may wait for the transaction before it; KIP-890 made it Kafka's too."""
-        if context.api_version < ADDS_SINCE or not request.acks:
+    def may_wait(
+        self, context: RequestContext, request: ProduceRequest, verification: Verification
+    ) -> bool:
+        """Whether a request may wait until what is pending is known.
+
+        For another coordinator any may, for the transaction before it only one that adds: KIP-890
+        made that Kafka's, too.
+        """
+        if verification.question is None and (
+            context.api_version < ADDS_SINCE
+            or not request.acks
+            or not self.host.config.transaction_wait_ms
+        ):
             return False
         room = self.host.config.queued_max_request_bytes - self.transactions.held_bytes
         is_alone = not self.transactions.held_bytes
-        fits = is_alone or self.host.config.queued_max_request_bytes < 0 or _size(request) <= room
-        return fits and self.host.config.transaction_wait_ms > 0
+        return is_alone or self.host.config.queued_max_request_bytes < 0 or _size(request) <= room
 
     def append_all(
         self,
@@ -365,7 +384,11 @@ class ProduceHandler:
         if is_transactional(records):
             return verification.refused.get(partition.topic_partition, ErrorCode.NONE)
         if records is not None and not context.access.is_open and is_idempotent(records):
-            return self.transactions.refusal_outside(read_producer(records)[0])
+            producer_id = read_producer(records)[0]
+            code = self.transactions.refusal_outside(producer_id)
+            if not code and self.elsewhere is not None and partition.log is not None:
+                code = self.elsewhere.refusal_outside(partition.log, producer_id)
+            return code
         return ErrorCode.NONE
 
     def _topic_error(
@@ -411,13 +434,14 @@ class _WaitingProduce(Parked[ProduceResponse]):
     """A Produce that waits before anything of it is appended.
 
     For what is in its batches, and for the producer's transaction before it to have ended
-    (KIP-890), in this order. What waits for either holds ``queued.max.request.bytes`` at most. It
-    is not completed early: what comes behind it on the connection was sent after it and must be
-    appended after it (S12). When it is over nothing in it leads back to it: the memory of a large
-    request must not wait for the collector.
+    (KIP-890) or for the word of its coordinator, in this order. What waits for either holds
+    ``queued.max.request.bytes`` at most. It is not completed early: what comes behind it on the
+    connection was sent after it and must be appended after it (S12). When it is over nothing in it
+    leads back to it: the memory of a large request must not wait for the collector.
     """
 
     __slots__ = (
+        "_asking",
         "_context",
         "_gone",
         "_handler",
@@ -442,6 +466,7 @@ class _WaitingProduce(Parked[ProduceResponse]):
         self._gone = False
         self._size_bytes = _size(request)
         self._inspected: Inspected | None = None
+        self._asking: Asking | None = None
         if not context.records_stay:
             _own_records(request)
 
@@ -458,18 +483,34 @@ class _WaitingProduce(Parked[ProduceResponse]):
         self._handler.inspector.inspect(self._inspected)
         return self
 
-    def decided_first(self) -> Self:
-        """Wait until the producer's transaction has ended."""
+    def decided_first(self, verification: Verification) -> Self:
+        """Wait until the producer's transaction has ended, or another broker has answered."""
         transactions = self._handler.transactions
         transactions.held_bytes += self._size_bytes
-        assert self._request.transactional_id
-        transactions.when_decided(self._request.transactional_id, self._decided)
+        if verification.question is not None:
+            self._ask(verification.question)
+        else:
+            assert self._request.transactional_id
+            transactions.when_decided(self._request.transactional_id, self._decided)
         return self
 
     def _decided(self) -> None:
         context, request = self._context, self._request
         self._handler.transactions.held_bytes -= self._size_bytes
         self._go_on(lambda: self._append(self._handler.verification(context, request)))
+
+    def _ask(self, question: Question) -> None:
+        elsewhere = self._handler.elsewhere
+        assert elsewhere is not None
+        least_ms, most_ms = ASKED_MS
+        wait_ms = min(max(self._request.timeout_ms, least_ms), most_ms)
+        self._asking = elsewhere.ask(question, self._answered, wait_ms=wait_ms)
+
+    def _answered(self, answer: Answer) -> None:
+        context, request = self._context, self._request
+        self._asking = None
+        self._handler.transactions.held_bytes -= self._size_bytes
+        self._go_on(lambda: self._append(self._handler.verification(context, request, answer)))
 
     def _go_on(self, step: Callable[[], object]) -> None:
         if self._gone:
@@ -483,11 +524,11 @@ class _WaitingProduce(Parked[ProduceResponse]):
             self.fail(error)
 
     def _verify_and_append(self) -> None:
-        """Append, unless the transaction before is to be waited for."""
+        """Append, unless something is to be waited for."""
         context, request = self._context, self._request
         verification = self._handler.verification(context, request)
-        if verification.is_concurrent and self._handler.may_wait(context, request):
-            self.decided_first()
+        if verification.is_pending and self._handler.may_wait(context, request, verification):
+            self.decided_first(verification)
         else:
             self._append(verification)
 
@@ -510,6 +551,11 @@ class _WaitingProduce(Parked[ProduceResponse]):
         inspected, self._inspected = self._inspected, None
         if inspected is not None:
             inspected.dropped = True
+        asking, self._asking = self._asking, None
+        if asking is not None:
+            assert self._handler.elsewhere is not None
+            self._handler.elsewhere.give_up(asking)
+            self._handler.transactions.held_bytes -= self._size_bytes
 
 
 class _SlicedProduce(Parked[ProduceResponse]):

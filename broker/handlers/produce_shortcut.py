@@ -16,6 +16,9 @@ the one that the request's transactional id had when the request was learned: th
 has to be asked about it (``coordination/verification.py``). A transaction's first batch is none of
 those. Under access control a batch outside of transactions is taken without a producer, or with the
 producer id that the request had that was learned, if that belongs to no transactional id.
+Where there are other brokers such a batch with a producer takes the ordinary way: whether the id
+belongs to one of their transactional ids is for the log to say. So does a transactional batch whose
+coordinator is another broker.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ from barnabas.storage.errors import Rejected
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from barnabas.broker.coordination.elsewhere import Elsewhere
     from barnabas.broker.coordination.transactions import Transactions
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.broker.topics.topic import Topic
@@ -182,6 +186,7 @@ class ProduceShortcut:
         "_answer",
         "_by_id",
         "_common",
+        "_is_alone",
         "_plain_producer_id",
         "_producer_id",
         "_result_position",
@@ -192,10 +197,15 @@ class ProduceShortcut:
     )
 
     def __init__(
-        self, catalogue: Catalogue, transactions: Transactions, context: RequestContext
+        self,
+        catalogue: Catalogue,
+        transactions: Transactions,
+        elsewhere: Elsewhere | None,
+        context: RequestContext,
     ) -> None:
         """Nothing is known yet."""
         self._transactions = transactions
+        self._is_alone = elsewhere is None
         self._access = context.access
         self._version = context.api_version
         self._by_id = context.api_version >= TOPIC_IDS_SINCE
@@ -258,7 +268,7 @@ class ProduceShortcut:
 
     def _plain_producer_of(self, records: memoryview) -> int:
         """The producer id of a request's batch, if it may be used outside of transactions."""
-        if len(records) < HEADER_BYTES:
+        if len(records) < HEADER_BYTES or not self._is_alone:
             return NO_PRODUCER_ID
         producer_id: int = _producer(records, PRODUCER_ID_POSITION)[0]
         refused = producer_id < 0 or self._transactions.refusal_outside(producer_id)

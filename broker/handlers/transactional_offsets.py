@@ -8,24 +8,33 @@ The transaction is asked for twice: first of all, because its errors come before
 Apache Kafka (a commit of version 5 that the group refuses has opened the transaction); and again at
 the moment of the append, because a commit may have to wait behind others of its group. So is what
 the client may do.
+
+A coordinator that is another broker is asked once (R1), with a guard in the place of the second
+question: a marker that comes while the commit waits drops it (R7). Where there is no answer, or its
+guard is gone, the client is told COORDINATOR_LOAD_IN_PROGRESS, with which it tries again: Apache
+Kafka's word where the coordinator cannot be reached. (It answers INVALID_TXN_STATE for a guard that
+is gone, which ends the producer for good.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, Self
 
 from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, transaction_denial
 from barnabas.broker.api.dispatch import Deferred, Parked, RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.api.refusals import mirror
+from barnabas.broker.coordination.elsewhere import NO_WORD, Answer, Asking, Elsewhere, Question
 from barnabas.broker.coordination.groups import Groups, caller_of
+from barnabas.broker.coordination.guards import Guard
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.transactions import offsets_partition
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.security.access import Access
 from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.topic import Partition
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.decision import TransactionalProducer
 from barnabas.coordinator.groups.commands import TransactionalOffsetCommit
@@ -50,6 +59,8 @@ from barnabas.protocol.messages.txn_offset_commit import (
 LOADING_SINCE: Final = 2
 ABORTABLE_SINCE: Final = 4
 ADDS_SINCE: Final = 5
+ASKED_MS: Final = 5_000
+"""How long another coordinator is waited for: Kafka's ``offsets.commit.timeout.ms``."""
 
 
 # Parts are as good as one: no offset counts before its transaction is committed (O2), which the
@@ -62,6 +73,7 @@ def txn_offset_commit(
     groups: Groups,
     transactions: Transactions,
     host: Host,
+    elsewhere: Elsewhere | None,
     context: RequestContext,
     request: TxnOffsetCommitRequest,
 ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
@@ -76,6 +88,11 @@ def txn_offset_commit(
         held = _HeldCommit(context.access, request, make)
         transactions.when_decided(request.transactional_id, held.go_on)
         return held
+    if code == ErrorCode.NOT_COORDINATOR and elsewhere is not None:
+        question = commit.question()
+        if question is not None:
+            make = partial(_Commit, catalogue, groups, transactions, context, request)
+            return _AskingCommit(elsewhere, context.access, request, make).ask(question)
     if code:
         return commit.refused(code)
     # What follows on the connection, the end of the transaction maybe, does not overtake a commit
@@ -93,7 +110,9 @@ class _Commit:
         "_command",
         "_context",
         "_denied",
+        "_elsewhere",
         "_groups",
+        "_guard",
         "_mark",
         "_request",
         "_transactions",
@@ -119,6 +138,8 @@ class _Commit:
         self._context = context
         self._request = request
         known = _known(catalogue, request, self._denied)
+        self._elsewhere: Elsewhere | None = None
+        self._guard: Guard | None = None
         producer = TransactionalProducer(request.producer_id, request.producer_epoch)
         self._command = TransactionalOffsetCommit(caller_of(context), known, producer)
 
@@ -137,15 +158,54 @@ class _Commit:
             return ErrorCode.INVALID_GROUP_ID
         return self._groups.refusal(request.group_id) or self.verification_error()
 
+    def question(self) -> Question | None:
+        """What the coordinator is to be asked that is another broker; None: it is the group's."""
+        context, request = self._context, self._request
+        if not request.transactional_id or self._groups.refusal(request.group_id):
+            return None
+        partition = self._offsets_partition()
+        log = None if partition is None else partition.log
+        if partition is None or log is None:
+            return None
+        adds = context.api_version >= ADDS_SINCE
+        asked = (request.transactional_id, request.producer_id, request.producer_epoch)
+        return Question(*asked, {partition.topic_partition: log}, adds)
+
+    def use(self, elsewhere: Elsewhere, answer: Answer) -> ErrorCode:
+        """Go by what another coordinator has said; why nothing can be committed at all, or NONE."""
+        code = self._groups.refusal(self._request.group_id)
+        if code:
+            return code
+        (partition,) = answer.question.logs
+        code = answer.code(partition)
+        if code:
+            return self._sent(code)
+        guard = answer.keep(partition)
+        if guard is None or guard.is_dropped:
+            return self._sent(NO_WORD)
+        self._elsewhere, self._guard = elsewhere, guard
+        return ErrorCode.NONE
+
+    def _offsets_partition(self) -> Partition | None:
+        """The partition of the group's offsets; None: the topic was deleted."""
+        catalogue = self._catalogue
+        if catalogue.topic(GROUP_OFFSETS) is None:
+            return None
+        return catalogue.partition(*offsets_partition(catalogue, self._request.group_id))
+
     def verification_error(self) -> ErrorCode:
         """Verify that the transaction is open, with this group's offsets in it (KIP-890)."""
         context, request, transactions = self._context, self._request, self._transactions
         denial = self._denial()
         if denial:
             return denial
-        if self._catalogue.topic(GROUP_OFFSETS) is None:
+        found = self._offsets_partition()
+        if found is None:
             return ErrorCode.NOT_COORDINATOR  # Deleted while the commit waited for its turn.
-        partition = offsets_partition(self._catalogue, request.group_id)
+        if self._elsewhere is not None and self._guard is not None:
+            is_good = found.log is not None and self._elsewhere.guards.take(self._guard, found.log)
+            return ErrorCode.NONE if is_good else self._sent(NO_WORD)
+        partition = found.topic_partition
         asked = (request.transactional_id, request.producer_id, request.producer_epoch)
         if context.api_version >= ADDS_SINCE:
             code = transactions.add(AddPartitions(*asked, frozenset({partition}), TRANSACTIONS_V2))
@@ -157,10 +217,15 @@ class _Commit:
             transactions.pipelines.reads(request.group_id, request.transactional_id)
         if code == ErrorCode.PRODUCER_FENCED:
             transactions.was_fenced(request.transactional_id, context)
+        return self._sent(code)
+
+    def _sent(self, code: ErrorCode) -> ErrorCode:
+        """The coordinator's error as a producer knows it, by version."""
+        if code == ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH
-        if code == ErrorCode.TRANSACTION_ABORTABLE and context.api_version < ABORTABLE_SINCE:
+        if code == ErrorCode.TRANSACTION_ABORTABLE and self._context.api_version < ABORTABLE_SINCE:
             return ErrorCode.INVALID_TXN_STATE
-        return code
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if code == NO_WORD else code
 
     def _denial(self) -> ErrorCode:
         """Why the client may not do this any more; nothing is asked while nothing has changed."""
@@ -180,6 +245,8 @@ class _Commit:
         refuse = partial(refuse_commit, self._command.request)
 
         def respond(response: OffsetCommitResponse) -> None:
+            if self._elsewhere is not None and self._guard is not None:
+                self._elsewhere.guards.release(self._guard)
             pending.complete(self.answered(response))
 
         self._groups.submit(
@@ -229,6 +296,60 @@ class _HeldCommit(Parked[TxnOffsetCommitResponse]):
             self.complete(commit.refused(code))
         else:
             commit.submit(self)
+
+
+class _AskingCommit(Parked[TxnOffsetCommitResponse]):
+    """A commit that waits for what the coordinator says, which is another broker."""
+
+    __slots__ = ("_access", "_asking", "_elsewhere", "_make", "_request")
+
+    def __init__(
+        self,
+        elsewhere: Elsewhere,
+        access: Access,
+        request: TxnOffsetCommitRequest,
+        make: Callable[[], _Commit],
+    ) -> None:
+        """``make`` makes the commit again, of what may be committed then."""
+        super().__init__()
+        self._elsewhere = elsewhere
+        self._access = access
+        self._request = request
+        self._make = make
+        self._asking: Asking | None = None
+
+    def ask(self, question: Question) -> Self:
+        """Begin to wait."""
+        self._asking = self._elsewhere.ask(question, self._answered, wait_ms=ASKED_MS)
+        return self
+
+    def _answered(self, answer: Answer) -> None:
+        try:
+            self._go_on(answer)
+        except Exception as error:  # noqa: BLE001  others wait for the same answer
+            self.fail(error)
+
+    def _go_on(self, answer: Answer) -> None:
+        """Hand the commit to its group, or answer why not."""
+        request = self._request
+        code = transaction_denial(self._access, request.transactional_id, request.group_id)
+        if code:
+            self.complete(mirror(TxnOffsetCommitResponse, request, code, None))
+            return
+        commit = self._make()
+        if commit.is_empty:
+            self.complete(commit.answered(OffsetCommitResponse()))
+            return
+        code = commit.use(self._elsewhere, answer)
+        if code:
+            self.complete(commit.refused(code))
+        else:
+            commit.submit(self)
+
+    def abandoned(self) -> None:
+        """Commit nothing that was not handed over: the client has gone."""
+        if self._asking is not None:
+            self._elsewhere.give_up(self._asking)
 
 
 def _known(

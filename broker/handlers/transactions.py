@@ -5,8 +5,10 @@ a broker asks for several, perhaps only to verify (KIP-890). EndTxn: v5 is the p
 its answer carries the epoch of the next transaction. Before v2 a fenced producer receives
 INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
 
-A request that had to wait for the transaction before is asked again whether it is allowed. Of a
-broker whose newer connection has taken this one's place nothing is decided any more (R10).
+A request that had to wait for the transaction before is asked again whether it is allowed. A broker
+that asks never waits for it, for on its connection the answers to others wait behind: it is told,
+and asks again. So what it asks is decided as it is handled, and nothing is of a connection that was
+ended since (R10). What it is told is durable (R9).
 """
 
 from __future__ import annotations
@@ -52,9 +54,6 @@ FENCED_SINCE: Final = 2
 BATCHED_SINCE: Final = 4
 EPOCH_EACH_SINCE: Final = 5
 """From this version of EndTxn on each transaction has an epoch of its own (KIP-890)."""
-
-_UNHEARD: Final = Outcome(ErrorCode.NETWORK_EXCEPTION)
-"""Of what a broker has given up: the connection on which it asked is closed."""
 
 Errors = dict[TopicPartition, ErrorCode]
 
@@ -158,26 +157,23 @@ def _add(
     producer = (asked.producer_id, asked.producer_epoch)
     link = context.connection.link
 
-    def verification() -> VerifyPartitions | Outcome:
-        if link is not None and link.is_ended:
-            return _UNHEARD
-        return VerifyPartitions(key, *producer, topic_partitions)
-
     if asked.verify_only:
+        verification = VerifyPartitions(key, *producer, topic_partitions)
         transactions.submit(
-            verification,
+            lambda: verification,
             lambda outcome: respond(_errors(topic_partitions, outcome)),
             key=key,
+            waits=link is None,
         )
         return
 
     def command() -> AddPartitions | Outcome:
-        if link is not None and link.is_ended:
-            return _UNHEARD
         errors = _refused(catalogue, context, key, topic_partitions)
         if errors:
             return Outcome(partition_errors=errors)
-        return AddPartitions(key, *producer, topic_partitions, CLASSIC)
+        # A leader adds what is written to it, which only clients of KIP-890 leave to it.
+        version = CLASSIC if link is None else TRANSACTIONS_V2
+        return AddPartitions(key, *producer, topic_partitions, version)
 
     refused = _refused(catalogue, context, key, topic_partitions)
     if refused:
@@ -188,6 +184,7 @@ def _add(
         lambda outcome: respond(_errors(topic_partitions, outcome)),
         key=key,
         context=context if context.api_version < BATCHED_SINCE else None,
+        waits=link is None,
     )
 
 
@@ -200,6 +197,7 @@ def _refused(
     """Why none of these partitions is added: one error, or one for each; nothing if they may be.
 
     Up to v3 a client asks, which has to have the right to; nobody adds an internal topic like this.
+    A broker that asks leads the partitions: those that are not known here are not known yet.
     """
     refused: Errors = {}
     may_write: dict[str, bool] = {}
@@ -216,6 +214,8 @@ def _refused(
             refused[topic_partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if not refused:
         return {}
+    if context.connection.link is not None:
+        return dict.fromkeys(topic_partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return dict.fromkeys(topic_partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
 
 

@@ -26,7 +26,7 @@ class Purpose(StrEnum):
     """
 
     VERIFICATION = "verification"
-    """AddPartitionsToTxn: a leader asks a coordinator. May wait for a transaction to end."""
+    """AddPartitionsToTxn: a leader asks a coordinator."""
     MARKERS = "markers"
     """WriteTxnMarkers: a coordinator has decided."""
 

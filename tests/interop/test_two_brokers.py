@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,
@@ -19,7 +20,7 @@ from tests.broker.data_plane import Named, Wire, fetch_request
 from tests.broker.several import pair, topic_id
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
-from tests.interop.clients import CLIENTS, Confluent, Sent
+from tests.interop.clients import CLIENTS, Confluent, Sent, kafka
 
 pytestmark = [
     pytest.mark.timeout(600),
@@ -178,3 +179,70 @@ def _coordinates(broker, group):
             and group in broker.server.groups.machine_of(group).groups
         )
     )
+
+
+def _write_with_confluent(servers, key, group):
+    """Begin a transaction, write to every partition and commit offsets; return how it ends."""
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": key, "linger.ms": 0})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    for number in range(3 * PARTITIONS):
+        producer.produce(TOPIC.name, b"%d" % number, partition=number % PARTITIONS)
+    assert producer.flush(60) == 0
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
+    consumer.subscribe([TOPIC.name])
+    offsets = [TopicPartition(TOPIC.name, 0, 5)]
+    producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 60)
+    consumer.close()
+    return lambda: producer.commit_transaction(60)
+
+
+def _write_with_kafka_python(servers, key, group):
+    producer = kafka.KafkaProducer(bootstrap_servers=servers, transactional_id=key)
+    producer.init_transactions()
+    producer.begin_transaction()
+    sent = [
+        producer.send(TOPIC.name, b"%d" % number, partition=number % PARTITIONS)
+        for number in range(3 * PARTITIONS)
+    ]
+    for each in sent:
+        each.get(60)
+    offsets = {kafka.TopicPartition(TOPIC.name, 0): kafka.OffsetAndMetadata(5, "", -1)}
+    producer.send_offsets_to_transaction(offsets, group)
+
+    def end():
+        producer.commit_transaction()
+        producer.close()
+
+    return end
+
+
+@pytest.mark.parametrize("coordinator", [1, 2])
+@pytest.mark.parametrize(
+    "write", [_write_with_confluent, _write_with_kafka_python], ids=["confluent", "kafka-python"]
+)
+def test_a_transaction_is_written_at_both_brokers(write, coordinator):
+    """Each leader asks the coordinator, or is it; so does the group's coordinator."""
+    topics = {TOPIC.name: PARTITIONS, "__transaction_state": 2, "__consumer_offsets": 2}
+    key, group = _falls_to("id", coordinator), _falls_to("group", 3 - coordinator)
+    with pair(topics) as brokers:
+        end = write(brokers[0].bootstrap_servers, key, group)
+        transactions = brokers[coordinator - 1].server.transactions
+        transaction = brokers[coordinator - 1].call(lambda: transactions.transaction(key))
+        places = {(TOPIC.name, index) for index in range(PARTITIONS)}
+        assert transaction.partitions == places | {("__consumer_offsets", 2 - coordinator)}
+        for index in range(PARTITIONS):
+            log = brokers[index % 2].log(TOPIC.name, index)
+            assert log.next_offset == 3
+            assert log.producers.has_open_transaction(transaction.producer_id)
+        # One that asks knows what was verified, and of the commit no guard is left.
+        counts = [
+            broker.call(lambda b=broker: len(b.server.elsewhere.guards)) for broker in brokers
+        ]
+        assert counts == ([0, 2] if coordinator == 1 else [2, 0])
+        end()
+
+
+def _falls_to(name, broker):
+    keys = (f"{name}-{number}" for number in range(100))
+    return next(each for each in keys if java_hash(each) % 2 == broker - 1)

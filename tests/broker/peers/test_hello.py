@@ -14,20 +14,12 @@ from barnabas.broker.handlers.transaction_markers import MARKERS_PER_TURN
 from barnabas.protocol.api import Chunks
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.header import RequestHeader, request_frame
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-    AddPartitionsToTxnTransaction,
-)
 from barnabas.protocol.messages.api_versions import (
     API_VERSIONS,
     ApiVersionsRequest,
     ApiVersionsResponse,
     PeerHello,
 )
-from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
-from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
     WritableTxnMarker,
@@ -36,7 +28,6 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from barnabas.protocol.records import read_header
 from barnabas.testing import Broker
-from tests.broker.held_markers import Markers
 from tests.broker.security.access_users import ADMIN, EVERYTHING, NOBODY, UserClient, settings
 from tests.broker.toy import RawClient
 from tests.crash.transaction_life import batches_of
@@ -189,77 +180,6 @@ async def test_a_large_request_of_an_older_connection_ends_too(broker, connect, 
     await newer.answer()
     await until(lambda: not broker.server.sockets._requests)
     assert written(broker)[-1] == PID + 1, "nothing follows what the newer one has written"
-
-
-def adding(producer_id, epoch, *, verify_only):
-    topics = [AddPartitionsToTxnTopic(TOPIC, [0])]
-    return AddPartitionsToTxnRequest(
-        [AddPartitionsToTxnTransaction("id", producer_id, epoch, verify_only, topics)]
-    )
-
-
-async def producer_of(client) -> tuple[int, int]:
-    """A producer id and epoch for the transactional id that is asked about."""
-    await client.send(frame(INIT_PRODUCER_ID, 4, InitProducerIdRequest("id", 60_000)))
-    _, body = await client.answer()
-    answer = INIT_PRODUCER_ID.decode_response(memoryview(body), 1, 4)
-    assert answer.error_code == NONE
-    return answer.producer_id, answer.producer_epoch
-
-
-@pytest.mark.parametrize("is_ended", [False, True], ids=["still current", "ended meanwhile"])
-async def test_what_waits_for_a_transaction_to_end_is_not_added_for_an_older_connection(
-    monkeypatch, is_ended
-):
-    markers = Markers(monkeypatch)
-    async with Broker(config={"barnabas.transaction.wait.ms": "60000"}) as broker:
-        await broker.create_topic(TOPIC, 1)
-        transactions = broker.server.transactions
-        client, older, newer = [await RawClient.to(broker.address) for _ in range(3)]
-        producer = await producer_of(client)
-        await client.send(frame(ADD_PARTITIONS_TO_TXN, 4, adding(*producer, verify_only=False)))
-        await client.answer()
-        markers.stop()
-        await client.send(frame(END_TXN, 4, EndTxnRequest("id", *producer, True)))
-        await client.answer()
-        await older.send(hello_frame(1, purpose="verification"))
-        await versions(older)
-        await older.send(frame(ADD_PARTITIONS_TO_TXN, 4, adding(*producer, verify_only=False)))
-        await until(lambda: transactions.requests_waiting)
-        if is_ended:
-            await newer.send(hello_frame(2, purpose="verification"))
-            await versions(newer)
-        markers.go_on()
-        await until(lambda: not transactions.requests_waiting)
-        await until(lambda: not transactions.is_deciding("id"))
-        assert bool(transactions.transaction("id").partitions) is not is_ended
-        for each in (client, older, newer):
-            await each.close()
-
-
-async def test_nothing_is_verified_for_an_older_connection(broker, connect, monkeypatch):
-    """Its question has come, and would be decided only now that a newer one has its place."""
-    producer = await producer_of(await connect())
-    transactions = broker.server.transactions
-    submitted = []
-    original = transactions.submit
-
-    def submit_later(make, respond, **rest):
-        submitted.append(lambda: original(make, respond, **rest))
-
-    older, newer = await connect(), await connect()
-    await older.send(hello_frame(1, purpose="verification"))
-    await versions(older)
-    monkeypatch.setattr(transactions, "submit", submit_later)
-    await older.send(frame(ADD_PARTITIONS_TO_TXN, 4, adding(*producer, verify_only=True)))
-    await until(lambda: submitted)
-    await newer.send(hello_frame(2, purpose="verification"))
-    await versions(newer)
-    decided = []
-    monkeypatch.setattr(transactions, "decide_now", decided.append)
-    submitted[0]()
-    assert not decided
-    assert await older.closed() == b""
 
 
 # ---------------------------------------------------------------------------------- who may say it

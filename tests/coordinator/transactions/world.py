@@ -7,6 +7,7 @@ record, take it in, write the markers that are owed. ``take_in`` is all that a r
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 from barnabas.broker.coordination.verification import Writer, verify
@@ -231,7 +232,8 @@ class World:
     ) -> tuple[ErrorCode, bool]:
         """Append one record; answers the error, and whether it was there already."""
         batch = _batch(producer, sequence, value)
-        found = verify(self, Writer(key, version), [(place, self.producers[place], batch)])
+        log: Any = SimpleNamespace(producers=self.producers[place])
+        found = verify(self, Writer(key, version), [(place, log, batch)])
         if found.error or found.refused:
             return found.error or found.refused[place], False
         transaction_version = TRANSACTIONS_V2 if version >= 12 else CLASSIC

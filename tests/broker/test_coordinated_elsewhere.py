@@ -1,0 +1,608 @@
+"""Transactions whose coordinator is one broker, and their partitions another's, over the wire."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from barnabas.broker.cluster.view import NO_NODE
+from barnabas.broker.coordination.guards import Guards
+from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.protocol.compression import LZ4
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.testing import Broker
+from tests.broker.data_plane import Named, Wire, batch
+from tests.broker.held_markers import Markers
+from tests.broker.held_peers import HeldPeers
+from tests.broker.raw_producer import RawProducer
+from tests.broker.security.access_users import AUTHORIZER
+from tests.broker.several import FIRST_EPOCH, LISTENER, node, pair, topic_id
+from tests.waiting import wait_until
+
+TOPIC = Named("t", topic_id(1))
+MANY = Named("many", topic_id(4))
+PARTITIONS = {TOPIC.name: 4, TRANSACTION_STATE: 4, GROUP_OFFSETS: 4, MANY.name: 600}
+NONE = ErrorCode.NONE
+VERSIONS = [3, 8, 10, 11, 12, 13]
+CLASSIC = [3, 10, 11]
+IMPLICIT = [12, 13]
+
+
+class Remote(RawProducer):
+    """A producer whose coordinator is the second broker, and whose data go to the first."""
+
+    def __init__(self, data: Wire, coordinator: Wire, name: str, version: int) -> None:
+        self.data = data
+        super().__init__(coordinator, name, version)
+
+    def send(self, *given, **more):
+        coordinator, self.wire = self.wire, self.data
+        try:
+            return super().send(*given, **more)
+        finally:
+            self.wire = coordinator
+
+    def ask(self, *given, **more):
+        coordinator, self.wire = self.wire, self.data
+        try:
+            return super().ask(*given, **more)
+        finally:
+            self.wire = coordinator
+
+
+def id_at(broker, name):
+    """A transactional id like this one that a broker of a pair coordinates."""
+    found = (f"{name}-{number}" for number in range(100))
+    return next(each for each in found if java_hash(each) % 4 % 2 == broker - 1)
+
+
+def remote(brokers, name, version):
+    """A producer that is connected to both."""
+    data, coordinator = (Wire(each.address) for each in brokers)
+    return Remote(data, coordinator, id_at(2, name), version)
+
+
+def close(producer):
+    producer.data.socket.close()
+    producer.wire.socket.close()
+
+
+@pytest.fixture(scope="module")
+def brokers():
+    with pair(PARTITIONS) as (first, second):
+        yield first, second
+
+
+@pytest.fixture
+def producer(brokers, request, version):
+    made = remote(brokers, request.node.name, version)
+    yield made
+    close(made)
+
+
+@pytest.fixture
+def held(brokers):
+    peers = HeldPeers(brokers[0])
+    yield peers
+    peers.let_go()
+    peers.leave()
+
+
+def transaction(brokers, producer):
+    coordinator = brokers[1]
+    return coordinator.call(lambda: coordinator.server.transactions.transaction(producer.name))
+
+
+def is_open(brokers, producer, partition):
+    log = brokers[0].log(TOPIC.name, partition)
+    return brokers[0].call(lambda: log.producers.has_open_transaction(producer.producer_id))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_first_batch_is_verified_or_added_elsewhere(brokers, producer):
+    assert producer.add(TOPIC, 0, 2) == NONE
+    for number in range(3):
+        assert producer.send(TOPIC, b"%d" % number).error_code == NONE
+    assert producer.ask((TOPIC, (2, producer.batch(TOPIC, partition=2)))) == [NONE]
+    assert transaction(brokers, producer).partitions == {(TOPIC.name, 0), (TOPIC.name, 2)}
+    assert is_open(brokers, producer, 0)
+    assert is_open(brokers, producer, 2)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_partitions_of_a_request_are_asked_about_together(brokers, producer, held):
+    assert producer.add(TOPIC, 0, 2) == NONE
+    batches = [(at, producer.batch(TOPIC, partition=at)) for at in (0, 2)]
+    assert producer.ask((TOPIC, *batches)) == [NONE, NONE]
+    (request,) = held.asked
+    (asked,) = request.transactions
+    assert asked.verify_only == producer.is_classic
+    assert [(each.name, sorted(each.partitions)) for each in asked.topics] == [(TOPIC.name, [0, 2])]
+    # What is known to be part of the transaction is asked about no more.
+    batches = [(at, producer.batch(TOPIC, partition=at)) for at in (0, 2)]
+    assert producer.ask((TOPIC, *batches)) == [NONE, NONE]
+    assert len(held.asked) == 1
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_a_request_of_very_many_batches_is_asked_about_in_parts(brokers, producer, held):
+    led_here = range(0, 600, 2)
+    assert producer.add(MANY, *led_here) == NONE
+    batches = [(at, producer.batch(MANY, partition=at)) for at in led_here]
+    assert producer.ask((MANY, *batches)) == [NONE] * 300
+    sizes = [
+        len(topic.partitions)
+        for request in held.asked
+        for asked in request.transactions
+        for topic in asked.topics
+    ]
+    assert sizes == [200, 100]
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_a_batch_that_a_thread_looks_into_is_asked_about_behind_that(
+    brokers, producer, held, monkeypatch
+):
+    assert producer.add(TOPIC, 0) == NONE
+    inspector = brokers[0].server.inspector
+    inspect, inspected = inspector.inspect, []
+    noted = lambda work: (inspected.append(len(held.asked)), inspect(work))  # noqa: E731
+    monkeypatch.setattr(inspector, "inspect", noted)
+    large = [b"v" * 100] * 30_000
+    assert producer.send(TOPIC, *large, compression=LZ4).error_code == NONE
+    assert inspected == [0]
+    assert len(held.asked) == 1
+    assert is_open(brokers, producer, 0)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_is_sent_behind_a_batch_that_waits_is_placed_behind_it_s12(brokers, producer, held):
+    assert producer.add(TOPIC, 0) == NONE
+    held.holds = True
+    for _ in range(3):
+        first_batch(producer)
+    producer.data.send(METADATA, MetadataRequest([]), 12)
+    held.wait_for_one()
+    end = brokers[0].call(lambda: brokers[0].log(TOPIC.name, 0).next_offset)
+    held.let_go()
+    answers = [producer.data.receive() for _ in range(4)]
+    results = [answer.responses[0].partition_responses[0] for answer in answers[:3]]
+    assert [(each.error_code, each.base_offset - end) for each in results] == [
+        (NONE, 0),
+        (NONE, 1),
+        (NONE, 2),
+    ]
+    assert answers[3].brokers
+    assert len(held.asked) == 1
+
+
+# ------------------------------------------------------- while the transaction before is ending
+
+
+WAIT_MS = 60_000
+
+
+@pytest.fixture
+def patient():
+    """Two brokers that let the end of a transaction be waited for as long as it takes."""
+    with pair(PARTITIONS, **{"barnabas.transaction.wait.ms": str(WAIT_MS)}) as (first, second):
+        yield first, second
+
+
+def ending(brokers, name, markers, version):
+    """A producer whose transaction, all at the second broker, is decided and owes markers."""
+    producer = remote(brokers, id_at(2, name), version)
+    data, producer.data = producer.data, producer.wire
+    producer.begin(TOPIC, partition=1)
+    producer.data = data
+    markers.stop()
+    producer.end()
+    return producer
+
+
+@pytest.mark.parametrize("version", IMPLICIT)
+def test_it_is_asked_again_until_the_transaction_before_has_ended(patient, monkeypatch, version):
+    markers, held = Markers(monkeypatch), HeldPeers(patient[0])
+    producer = ending(patient, "ending", markers, version)
+    first_batch(producer)
+    wait_until(lambda: len(held.asked) > 2)
+    assert held_bytes(patient[0])
+    markers.go_on()
+    assert produced(producer.data.receive()) == NONE
+    assert held_bytes(patient[0]) == 0
+    assert is_open(patient, producer, 0)
+    close(producer)
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_it_is_not_asked_again_for_ever(patient, monkeypatch, version):
+    markers, held = Markers(monkeypatch), HeldPeers(patient[0])
+    producer = ending(patient, "ending", markers, version)
+    first_batch(producer)
+    wait_until(lambda: held.asked)
+    if version >= 12:
+        wait_until(lambda: len(held.asked) > 1)
+        patient[0].clock.advance(milliseconds=WAIT_MS)
+        expected = {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_ENOUGH_REPLICAS}
+    else:
+        expected = {ErrorCode.NOT_ENOUGH_REPLICAS}
+    assert produced(producer.data.receive()) in expected
+    assert len(patient[0].server.elsewhere) == 0
+    markers.go_on()
+    close(producer)
+
+
+# ------------------------------------------------------------------------ lives of both brokers
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_after_a_restart_it_is_asked_once_more(version):
+    with pair(PARTITIONS) as brokers:
+        first, second = brokers
+        producer = remote(brokers, "restarted", version)
+        producer.begin(TOPIC, b"before")
+        first.crash()
+        first.restart()
+        second.call(lambda: second.view.in_service(*first_nodes(brokers)))
+        first.call(lambda: first.view.in_service(*first_nodes(brokers)))
+        producer.data.socket.close()
+        producer.data = Wire(first.address)
+        held = HeldPeers(first)
+        assert is_open(brokers, producer, 0)
+        for number in range(2):
+            assert producer.send(TOPIC, b"%d" % number).error_code == NONE
+            assert len(held.asked) == 1
+        assert guards_of(first, producer) == 1
+        close(producer)
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_while_the_coordinator_is_away_the_client_asks_again(version):
+    with pair(PARTITIONS) as brokers:
+        second = brokers[1]
+        producer = remote(brokers, "away", version)
+        assert producer.add(TOPIC, 0) == NONE
+        second.crash()
+        assert producer.send(TOPIC, sequence=0).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+        second.restart()
+        wait_until(lambda: producer.send(TOPIC, sequence=0).error_code == NONE)
+        assert transaction(brokers, producer).partitions == {(TOPIC.name, 0)}
+        close(producer)
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_a_coordinator_that_dies_before_it_answers_has_said_nothing(version):
+    with pair(PARTITIONS) as brokers:
+        second = brokers[1]
+        producer = remote(brokers, "dies", version)
+        assert producer.add(TOPIC, 0) == NONE
+        transactions, waiting = second.server.transactions, []
+        second.call(lambda: setattr(transactions, "when_durable", waiting.append))
+        first_batch(producer)
+        wait_until(lambda: waiting)
+        second.crash()
+        assert produced(producer.data.receive()) == ErrorCode.NOT_ENOUGH_REPLICAS
+        assert not is_open(brokers, producer, 0)
+        second.restart()
+        wait_until(lambda: producer.send(TOPIC, sequence=0).error_code == NONE)
+        close(producer)
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_a_broker_that_stops_does_not_wait_for_an_answer(version):
+    with pair(PARTITIONS) as brokers:
+        first = brokers[0]
+        producer, held = remote(brokers, "stops", version), HeldPeers(first)
+        assert producer.add(TOPIC, 0) == NONE
+        held.holds = True
+        first_batch(producer)
+        held.wait_for_one()
+        elsewhere = first.server.elsewhere
+        first.stop()
+        assert producer.data.hung_up()
+        for answer in held.held:  # Nobody acts on what comes now.
+            answer()
+        assert len(elsewhere) == 0
+        first.restart()
+        assert not is_open(brokers, producer, 0)
+        close(producer)
+
+
+@pytest.mark.parametrize("version", [11])
+def test_what_is_known_of_a_log_goes_with_it(version):
+    """Deleted with its topic here; a refused flush says so by a callback of its own."""
+    with pair(PARTITIONS) as brokers:
+        first = brokers[0]
+        producer = remote(brokers, "deleted", version)
+        producer.begin(TOPIC)
+        producer.begin(MANY)
+        assert guards_of(first, producer) == 2
+        first.do(lambda: first.server.catalogue.delete_topic(TOPIC.id))
+        assert guards_of(first, producer) == 1
+        log = first.log(MANY.name, 0)
+        first.call(lambda: first.server.logs.callbacks.on_forgotten([log], frozenset()))
+        assert guards_of(first, producer) == 0
+        close(producer)
+
+
+def plain(wire, producer_id, sequence=0, *, partition=0, epoch=0):
+    """Write outside of transactions; return the error."""
+    more = {"producer_id": producer_id, "producer_epoch": epoch, "base_sequence": sequence}
+    return wire.produce(TOPIC, batch(b"v", **more), version=9, partition=partition).error_code
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_nobody_takes_the_place_of_a_transactional_producer_that_the_log_knows(version):
+    """Where there is access control; ids of other coordinators are known by what they have sent."""
+    settings = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
+    with pair(PARTITIONS, **settings) as brokers:
+        first = brokers[0]
+        producer, held = remote(brokers, "controlled", version), HeldPeers(first)
+        mapping = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        with Wire(first.address) as other:
+            ids = [other.ask(INIT_PRODUCER_ID, InitProducerIdRequest(None), 4) for _ in range(3)]
+            # These brokers give away the same ids, each of its own.
+            mine = max(each.producer_id for each in ids)
+            assert mine != producer.producer_id
+            assert producer.add(TOPIC, 0) == NONE
+            held.holds = True
+            first_batch(producer)
+            held.wait_for_one()
+            assert plain(other, producer.producer_id) == mapping
+            held.let_go()
+            assert produced(producer.data.receive()) == NONE
+            assert plain(other, producer.producer_id, 1) == mapping
+            end_here(first, producer)
+            assert guards_of(first, producer) == 0
+            for epoch in (producer.epoch, producer.epoch + 1, 32_767):
+                assert plain(other, producer.producer_id, epoch=epoch) == mapping
+            for sequence in range(4):
+                assert plain(other, mine, sequence) == NONE
+                assert plain(other, producer.producer_id) == mapping
+        close(producer)
+
+
+def end_here(broker, producer, topic=TOPIC.name, partition=0):
+    """Place a marker that ends the producer's transaction in a log of the first broker."""
+    marker = TransactionMarker(
+        producer.producer_id,
+        producer.epoch + (not producer.is_classic),
+        commit=False,
+        coordinator_epoch=FIRST_EPOCH,
+        transaction_version=0 if producer.is_classic else 2,
+    )
+    markers = broker.server.markers
+    assert broker.call(lambda: markers.write(topic, partition, marker)) == NONE
+
+
+def test_a_broker_that_is_alone_asks_nobody():
+    with Broker() as broker:
+        assert broker.server.elsewhere is None
+        assert broker.server.markers._guards is None
+
+
+# --------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize("version", CLASSIC)
+def test_a_partition_that_was_not_added_is_refused(brokers, producer):
+    is_told = producer.version >= 11
+    refused = ErrorCode.TRANSACTION_ABORTABLE if is_told else ErrorCode.INVALID_TXN_STATE
+    assert producer.send(TOPIC, sequence=0).error_code == refused
+    assert producer.add(TOPIC, 2) == NONE
+    batches = [(0, producer.batch(TOPIC, sequence=0)), (2, producer.batch(TOPIC, partition=2))]
+    assert producer.ask((TOPIC, *batches)) == [refused, NONE]
+    assert not is_open(brokers, producer, 0)
+    assert guards_of(brokers[0], producer) == 1
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_nobody_writes_with_what_is_not_his(brokers, producer):
+    producer.begin(TOPIC)
+    other = remote(brokers, producer.name + "-other", producer.version)
+    assert other.add(TOPIC, 0) == NONE
+    claimed = {"producer_id": producer.producer_id, "producer_epoch": producer.epoch}
+    code = other.send(TOPIC, sequence=1, **claimed).error_code
+    assert code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    nobody = producer.request(
+        TOPIC, (0, producer.batch(TOPIC, sequence=1)), transactional_id=id_at(2, "nobody")
+    )
+    answer = producer.data.ask(PRODUCE, nobody, producer.version)
+    assert produced(answer) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    close(other)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_fenced_producer_is_told_47(brokers, producer):
+    successor = remote(brokers, producer.name, producer.version)
+    successor.name = producer.name
+    successor.init()
+    assert successor.epoch > producer.epoch
+    assert producer.send(TOPIC, sequence=0).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+    successor.begin(TOPIC)
+    close(successor)
+
+
+@pytest.fixture
+def unmoved(brokers):
+    """Who leads what, as it was, when the test is over."""
+    view = brokers[0].view
+    leaders, nodes = dict(view.leaders), view.nodes
+    yield view
+    brokers[0].call(lambda: (view.leaders.update(leaders), view.in_service(*nodes)))
+
+
+def state_partition(broker, name):
+    return broker.call(lambda: broker.server.transactions.log.partition_id_of(name))
+
+
+@pytest.mark.parametrize("version", [11, 12])
+@pytest.mark.parametrize("why", ["unknown broker", "nobody leads", "led here without a log", "old"])
+def test_where_the_coordinator_is_not_found_the_client_asks_again(brokers, producer, unmoved, why):
+    first = brokers[0]
+    partition_id = state_partition(first, producer.name)
+    assert producer.add(TOPIC, 0) == NONE
+    if why == "unknown broker":
+        first.call(lambda: unmoved.in_service(unmoved.nodes[0]))
+    elif why == "nobody leads":
+        first.call(lambda: unmoved.led_by(partition_id, NO_NODE))
+    elif why == "led here without a log":
+        first.call(lambda: unmoved.led_by(partition_id, 1))
+    else:  # Broker 3 is another name of this one, which is not the coordinator.
+        nodes = [*unmoved.nodes, node(3, (LISTENER, *first.address))]
+        first.call(lambda: (unmoved.in_service(*nodes), unmoved.led_by(partition_id, 3)))
+    assert producer.send(TOPIC, sequence=0).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    first.call(lambda: (unmoved.led_by(partition_id, 2), unmoved.in_service(*first_nodes(brokers))))
+    assert producer.send(TOPIC).error_code == NONE
+
+
+def first_nodes(brokers):
+    return [node(each.view.node_id, (LISTENER, *each.address)) for each in brokers]
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_a_client_is_not_left_waiting(brokers, producer, held):
+    """For as long as it says, from 1 s to 30 s; then it is told to try again."""
+    assert producer.add(TOPIC, 0) == NONE
+    held.holds = True
+    first_batch(producer)
+    held.wait_for_one()
+    brokers[0].clock.advance(seconds=31)
+    assert produced(producer.data.receive()) == ErrorCode.NOT_ENOUGH_REPLICAS
+    held.let_go()
+    assert not is_open(brokers, producer, 0)
+    assert producer.send(TOPIC, sequence=0).error_code == NONE
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_is_sent_behind_a_refused_batch_is_not_taken_in_its_place(brokers, producer, held):
+    """S9: the log does not know the producer yet, so it would take any sequence."""
+    assert producer.add(TOPIC, 0) == NONE
+    held.holds = True
+    first_batch(producer)
+    first_batch(producer)
+    held.wait_for_one()
+    brokers[0].clock.advance(seconds=31)
+    assert produced(producer.data.receive()) == ErrorCode.NOT_ENOUGH_REPLICAS
+    held.let_go()
+    assert produced(producer.data.receive()) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert not is_open(brokers, producer, 0)
+    for sequence in (0, 1):
+        assert producer.send(TOPIC, sequence=sequence).error_code == NONE
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_nothing_is_written_for_a_client_that_has_gone(brokers, producer, held):
+    first = brokers[0]
+    assert producer.add(TOPIC, 0) == NONE
+    held.holds = True
+    before = first.call(lambda: len(first.server.sockets.connections))
+    first_batch(producer)
+    held.wait_for_one()
+    producer.data.socket.close()
+    wait_until(lambda: first.call(lambda: len(first.server.sockets.connections)) < before)
+    assert held_bytes(first) == 0
+    assert len(first.server.elsewhere) == 0
+    held.let_go()
+    assert not is_open(brokers, producer, 0)
+    assert guards_of(first, producer) == 0
+
+
+def held_bytes(broker):
+    return broker.call(lambda: broker.server.transactions.held_bytes)
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_what_waits_has_a_limit(brokers, producer, held, monkeypatch):
+    first = brokers[0]
+    other = remote(brokers, producer.name + "-other", producer.version)
+    for each in (producer, other):
+        assert each.add(TOPIC, 0) == NONE
+    config = replace(first.server.config, queued_max_request_bytes=5_000)
+    monkeypatch.setattr(first.server, "config", config)
+    held.holds = True
+    large = producer.request(TOPIC, (0, producer.batch(TOPIC, b"x" * 10_000)))
+    producer.data.send(PRODUCE, large, producer.version)  # Too large, but alone.
+    held.wait_for_one()
+    assert other.send(TOPIC, sequence=0).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    held.let_go()
+    assert produced(producer.data.receive()) == NONE
+    assert held_bytes(first) == 0
+    assert other.send(TOPIC, sequence=0).error_code == NONE
+    close(other)
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_without_an_answer_its_error_is_a_lost_connection(brokers, producer, held):
+    assert producer.add(TOPIC, 0) == NONE
+    silent = producer.request(TOPIC, (0, producer.batch(TOPIC)), acks=0)
+    producer.data.send(PRODUCE, silent, producer.version, answered=False)
+    assert producer.send(TOPIC).error_code == NONE
+    fenced = producer.request(TOPIC, (2, producer.batch(TOPIC, partition=2, producer_epoch=9)))
+    fenced.acks = 0
+    producer.data.send(PRODUCE, fenced, producer.version, answered=False)
+    assert producer.data.hung_up()
+
+
+# ------------------------------------------------------------- between the answer and the append
+
+
+def a_marker_comes_in_between(brokers, producer, held):
+    """Hold the coordinator's answer until a marker is placed; return the client's answer."""
+    held.holds = True
+    first_batch(producer)
+    held.wait_for_one()
+    end_here(brokers[0], producer)
+    held.let_go()
+    return producer.data.receive()
+
+
+def first_batch(producer):
+    request = producer.request(TOPIC, (0, producer.batch(TOPIC)))
+    producer.data.send(PRODUCE, request, producer.version)
+
+
+def produced(answer):
+    (topic,) = answer.responses
+    (partition,) = topic.partition_responses
+    return partition.error_code
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_batch_is_appended_behind_a_marker_that_came_after_the_question(brokers, producer, held):
+    """P6, R7: it would hang there, for its transaction has ended. From version 12 on the epoch of
+    the marker is enough.
+    """
+    assert producer.add(TOPIC, 0) == NONE
+    answer = a_marker_comes_in_between(brokers, producer, held)
+    fenced = ErrorCode.INVALID_PRODUCER_EPOCH
+    assert produced(answer) == (ErrorCode.NOT_ENOUGH_REPLICAS if producer.is_classic else fenced)
+    assert not is_open(brokers, producer, 0)
+    assert guards_of(brokers[0], producer) == 0
+
+
+@pytest.mark.parametrize("version", [11])
+@pytest.mark.parametrize("mutant", ["no marker drops a guard", "guards are not looked at"])
+def test_a_broker_without_guards_is_found_out(brokers, producer, held, monkeypatch, mutant):
+    if mutant == "no marker drops a guard":
+        monkeypatch.setattr(Guards, "end", lambda *_given: None)
+    else:
+        monkeypatch.setattr(Guards, "take", lambda *_given: True)
+    assert producer.add(TOPIC, 0) == NONE
+    answer = a_marker_comes_in_between(brokers, producer, held)
+    assert produced(answer) == NONE
+    assert is_open(brokers, producer, 0)
+
+
+def guards_of(broker, producer):
+    """How many logs of a broker have a guard for a producer, or know its transaction."""
+    guards = broker.server.elsewhere.guards
+    return broker.call(
+        lambda: sum(producer.producer_id in known for known in guards._by_log.values())
+    )
