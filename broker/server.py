@@ -598,7 +598,9 @@ class BrokerServer:
         )
         self.groups = Groups(self, self.catalogue, self.generation)
         self.markers = MarkerWriter(self.catalogue, self.groups)
-        self.transactions = Transactions(self, self.catalogue, self.logs, self.markers)
+        self.transactions = Transactions(
+            self, self.catalogue, self.logs, self.markers, self.view, self.peers
+        )
         return report
 
     def _open_metadata(self) -> MetadataImage:
