@@ -8,7 +8,8 @@ Rules of this file:
   transaction over any number of partitions ends with one sync. Where other brokers lead some of
   them, their markers leave when the decision is durable, and completion follows their answers.
 * EndTxn goes one way: ``submit``, the runner, the marker phase (``marker_phase.py``), completion,
-  those who waited (``transition_waits.py``); then the answer, when all of it is durable.
+  those who waited (``transition_waits.py``); then the answer, when all of it is durable. It waits
+  for no other broker (R4).
 * What Apache Kafka refuses with CONCURRENT_TRANSACTIONS waits here for the transition in flight.
 * "No such partition" is said by the catalogue, which is complete before this starts: a partition
   that is merely not ready is never taken for one that is gone (KAFKA-20734).

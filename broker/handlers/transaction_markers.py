@@ -63,7 +63,7 @@ async def write_txn_markers(
     context: RequestContext,
     request: WriteTxnMarkersRequest,
 ) -> WriteTxnMarkersResponse:
-    """Write each marker to each partition; answered when all are durable."""
+    """Write each marker to each partition; answered when all are durable, offsets shown (R5)."""
     count = sum(len(topic.partition_indexes) for asked in request.markers for topic in asked.topics)
     if count > MARKERS_MAX:
         raise CloseConnection(f"a request for {count} markers, more than {MARKERS_MAX}")
