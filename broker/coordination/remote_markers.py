@@ -18,6 +18,7 @@ Rules of this file:
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter, defaultdict, deque
 from functools import partial
@@ -216,7 +217,8 @@ class RemoteMarkers:
             node.waiting.clear()
             if node.pause is not None:
                 node.pause.cancel()
-        self._debts.clear()
+        for key in [*self._debts]:
+            self.done(key)
 
     def owed_by_node(self) -> dict[int, int]:
         """How many markers are owed to the partitions that each other broker leads."""
@@ -254,7 +256,7 @@ class RemoteMarkers:
 
     def was_refused(self, debt: _Debt) -> None:
         """Send nothing: the decision may have come to nothing. Its shard is lost, or asks again."""
-        if debt.is_gone or self._closed:
+        if debt.is_gone:
             return
         self.done(debt.key)
         self._owner.answered(debt.shard, debt.key, [], "the journal group was refused")
@@ -276,7 +278,7 @@ class RemoteMarkers:
 
     def _send(self, node: _Node) -> None:
         node.is_scheduled = False
-        if self._closed or node.is_asked or node.pause is not None:
+        if self._closed:
             return
         asked, names = self._next_of(node)
         if not asked:
@@ -421,9 +423,9 @@ class RemoteMarkers:
                 await self._catalogue.catch_up()
             except KafkaError as error:
                 failure = f": the MetaStore cannot be asked, {error.code.name}"
-            if self._closed:
-                return
-            for debt, place in absent:
+            for number, (debt, place) in enumerate(absent, start=1):
+                if number % MARKERS_PER_REQUEST_MAX == 0:
+                    await asyncio.sleep(0)
                 debt.waits.discard(place)
                 if not failure and self._catalogue.partition(*place) is None:
                     self._tell(debt, [place], "")

@@ -19,6 +19,10 @@ from barnabas.coordinator.groups.commands import TransactionalOffsetCommit
 from barnabas.coordinator.transactions.state import State
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
+from barnabas.protocol.messages.describe_transactions import (
+    DESCRIBE_TRANSACTIONS,
+    DescribeTransactionsRequest,
+)
 from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
     WritableTxnMarker,
@@ -137,6 +141,11 @@ def test_who_decides_is_answered_while_the_other_broker_is_away(brokers, wire, c
     assert is_owed(brokers) == [THERE]
     wait_until(lambda: "wait for the markers of a broker node=2 markers=1 id=id" in caplog.text)
     assert owed_by_broker(brokers[0]) == [('{broker="2"}', 1)]
+    (shown,) = wire.ask(
+        DESCRIBE_TRANSACTIONS, DescribeTransactionsRequest(["id"]), 0
+    ).transaction_states
+    assert shown.transaction_state == "PrepareCommit"
+    assert [(topic.topic, topic.partitions) for topic in shown.topics] == [("t", [1])]
     brokers[1].restart()
     # It leads in a later epoch, and the marker names the one before: nobody told the coordinator.
     wait_until(lambda: "reason=t-1 at broker 2: NOT_LEADER_OR_FOLLOWER" in caplog.text)
@@ -213,6 +222,24 @@ def test_a_decision_that_is_refused_sends_nothing_r2(brokers, wire):
         wait_until(lambda: state(brokers).is_idle)
     (marker,) = markers(brokers, THERE)
     assert not marker.commit
+
+
+def test_a_marker_that_is_refused_where_it_was_written_is_owed_r3(brokers, wire):
+    """Mutant: it is answered before it is durable."""
+    producer = begun(brokers, wire, THERE)
+    wait_until(lambda: is_durable(brokers, THERE))
+    with refusing(brokers[1]):
+        assert producer.end() == NONE
+        log = brokers[1].log(*THERE)
+        wait_until(lambda: brokers[1].call(lambda: log.closed))
+        transactions = brokers[0].server.transactions
+        wait_until(lambda: brokers[0].call(lambda: transactions.counts.markers_delayed))
+    assert state(brokers) == State.PREPARE_COMMIT
+    brokers[1].crash()
+    brokers[1].restart()
+    knows(brokers)
+    wait_until(lambda: state(brokers).is_idle)
+    assert len(markers(brokers, THERE)) == 1
 
 
 def test_a_topic_that_is_deleted_while_its_leader_is_away_r8(brokers, wire):

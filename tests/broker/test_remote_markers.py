@@ -5,6 +5,7 @@ Each rule names the mutant of ``remote_markers.py`` or ``marker_phase.py`` that 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from random import Random
@@ -16,7 +17,8 @@ from barnabas.broker.coordination import marker_phase, remote_markers
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.peers.interface import Failure
 from barnabas.broker.topics.topic_names import TRANSACTION_STATE
-from barnabas.coordinator.transactions.state import CLASSIC
+from barnabas.coordinator.transactions.commands import AddPartitions
+from barnabas.coordinator.transactions.state import CLASSIC, TopicPartition
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from tests.broker.moving_shards import IDS, SHARDS
 from tests.broker.owing_life import AT_SECOND, AT_THIRD, HERE, SECOND, THIRD, OwingLife
@@ -157,6 +159,19 @@ def test_a_marker_here_that_cannot_be_written_yet_is_waited_for_r3(life):
     assert len(life.peers.asked) == 2, "what was answered is not asked again"
 
 
+def test_a_completion_that_cannot_be_written_is_tried_again(life):
+    decided(life)
+    log = life.transactions.log.shard_of(KEY).log
+    log.closed = True
+    for question in life.pending:
+        question.answer()
+    assert not is_complete(life)
+    assert life.owed(KEY) == []
+    log.closed = False
+    life.pass_ms(100)
+    assert is_complete(life)
+
+
 def test_a_partition_nobody_leads_is_waited_for(life):
     life.lead(AT_SECOND, NO_NODE)
     decided(life, KEY, AT_SECOND)
@@ -208,6 +223,16 @@ def test_a_broker_that_does_not_answer_is_asked_again_for_ever(life, failure, ca
     assert f"markers=1 id={KEY} attempts=1 reason={failure.name}: as the test says" in lines[0]
     life.question.answer()
     assert is_complete(life)
+
+
+def test_who_pauses_is_sent_nothing_new_either(life):
+    """Mutant: what comes meanwhile is sent at once."""
+    decided(life, KEY, AT_SECOND)
+    life.question.fail(Failure.UNREACHABLE)
+    decided(life, OTHER, AT_SECOND)
+    assert life.pending == []
+    life.pass_ms(100)
+    assert life.question.markers == {(KEY, AT_SECOND), (OTHER, AT_SECOND)}
 
 
 @pytest.mark.parametrize("code", [NONE, *REFUSALS, E.UNKNOWN_TOPIC_OR_PARTITION])
@@ -396,6 +421,28 @@ def test_markers_of_later_turns(life, monkeypatch):
     life.asked_of(SECOND).answer()
     assert is_complete(life)
     markers = partition_history(batches_of(life.log(TOPIC, HERE)), (TOPIC, HERE)).markers
+    assert len(markers) == 1
+
+
+def test_an_attempt_waits_for_the_later_turns_of_the_one_before(life, monkeypatch):
+    """Mutant: what is refused meanwhile is tried again at once, and the rest is written twice."""
+    monkeypatch.setattr(marker_phase, "MARKERS_PER_TURN", 1)
+    asyncio.run(life.catalogue.create_topic("last", 1, {}))
+    life.come_to_rest()
+    places = frozenset({TopicPartition(TOPIC, AT_SECOND), TopicPartition("last", 0)})
+    life.transactions.add(AddPartitions(KEY, *life.producers[KEY], places, CLASSIC))
+    life.settle()
+    life.end_transaction(KEY, commit=True)
+    life.settle()
+    assert len(life.later) == 2, "the rest is written, and a request is sent"
+    life.later.pop()()
+    life.question.answer(E.NOT_LEADER_OR_FOLLOWER)
+    life.clock.advance(milliseconds=100)
+    life.come_to_rest()
+    life.pass_ms(1_000)
+    life.question.answer()
+    assert is_complete(life)
+    markers = partition_history(batches_of(life.log("last", 0)), ("last", 0)).markers
     assert len(markers) == 1
 
 
