@@ -34,21 +34,12 @@ HERE, AT_SECOND, AT_THIRD = range(3)
 class Question:
     """A request that has left, and what is to be done with its answer."""
 
-    life: OwingLife
     node_id: int
     request: WriteTxnMarkersRequest
+    markers: set[tuple[str, int]]
+    """Transactional ids and partitions."""
     on_answer: Callable[[Any], None]
     is_told: bool = False
-
-    @property
-    def markers(self) -> set[tuple[str, int]]:
-        """Transactional ids and partitions."""
-        return {
-            (self.life.key_of(marker.producer_id), index)
-            for marker in self.request.markers
-            for topic in marker.topics
-            for index in topic.partition_indexes
-        }
 
     def answer(self, code: ErrorCode = ErrorCode.NONE, *, but: Any = None) -> None:
         """One error for all, ``but`` for some by index; None: that partition is left out."""
@@ -104,7 +95,13 @@ class ScriptedPeers:
         chunks: list[Buffer] = api.encode_request(request, version)
         sent = memoryview(b"".join(chunks))
         read = api.decode_request(sent, 0, version)
-        self.asked.append(Question(self._life, node_id, read, on_answer))
+        markers = {
+            (self._life.key_of(marker.producer_id), index)
+            for marker in read.markers
+            for topic in marker.topics
+            for index in topic.partition_indexes
+        }
+        self.asked.append(Question(node_id, read, markers, on_answer))
 
     def forget(self, node_id: int) -> None:
         raise AssertionError(node_id)

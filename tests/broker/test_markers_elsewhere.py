@@ -16,7 +16,13 @@ from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.peers.interface import Purpose
 from barnabas.coordinator.decision import TransactionalProducer
 from barnabas.coordinator.groups.commands import TransactionalOffsetCommit
-from barnabas.coordinator.transactions.state import State
+from barnabas.coordinator.transactions.commands import AddPartitions
+from barnabas.coordinator.transactions.state import (
+    CLASSIC,
+    TRANSACTIONS_V2,
+    State,
+    TopicPartition,
+)
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
 from barnabas.protocol.messages.describe_transactions import (
@@ -40,6 +46,7 @@ from tests.crash.transaction_life import batches_of
 from tests.waiting import wait_until
 
 NONE = ErrorCode.NONE
+GENERATIONS = pytest.mark.parametrize("generation", [CLASSIC, TRANSACTIONS_V2], ids=["tv1", "tv2"])
 HERE, THERE = ("t", 0), ("t", 1)
 TOPICS = {"t": 4, "__transaction_state": 1, "__consumer_offsets": 2}
 
@@ -74,14 +81,23 @@ def put(brokers, producer, place, value=b"v"):
     broker.call(lambda: broker.log(*place).append(records))
 
 
-def begun(brokers, wire, *places, key="id"):
-    producer = Producer(wire, key)
+def begun(brokers, wire, *places, generation=CLASSIC):
+    producer = Producer(wire, "id", generation)
     assert persistent(producer.init) == NONE
     return opened(brokers, producer, *places)
 
 
+def add(brokers, producer, *places):
+    """As AddPartitionsToTxn; in the second generation as the leaders of the partitions ask."""
+    if producer.generation == CLASSIC:
+        return producer.add(*places)
+    named = frozenset(TopicPartition(*place) for place in places)
+    command = AddPartitions(producer.key, *producer.identity, named, TRANSACTIONS_V2)
+    return brokers[0].call(lambda: brokers[0].server.transactions.add(command))
+
+
 def opened(brokers, producer, *places):
-    assert persistent(lambda: producer.add(*places)) == NONE
+    assert persistent(lambda: add(brokers, producer, *places)) == NONE
     for place in places:
         put(brokers, producer, place)
     return producer
@@ -96,10 +112,11 @@ def state(brokers, key="id"):
     return brokers[0].call(lambda: brokers[0].server.transactions.transaction(key).state)
 
 
+@GENERATIONS
 @pytest.mark.parametrize("commit", [True, False])
-def test_both_brokers_write_their_markers(brokers, wire, commit):
+def test_both_brokers_write_their_markers(brokers, wire, generation, commit):
     places = [HERE, THERE, ("t", 3)]
-    producer = begun(brokers, wire, *places)
+    producer = begun(brokers, wire, *places, generation=generation)
     assert producer.end(commit=commit) == NONE
     wait_until(lambda: state(brokers).is_idle)
     for place in places:
@@ -130,9 +147,12 @@ def is_owed(brokers, key="id"):
     return brokers[0].call(lambda: transactions.awaiting_markers(key))
 
 
+@GENERATIONS
 @pytest.mark.parametrize("end", ["stop", "crash"])
-def test_who_decides_is_answered_while_the_other_broker_is_away(brokers, wire, caplog, end):
-    producer = begun(brokers, wire, HERE, THERE)
+def test_who_decides_is_answered_while_the_other_broker_is_away(
+    brokers, wire, caplog, generation, end
+):
+    producer = begun(brokers, wire, HERE, THERE, generation=generation)
     wait_until(lambda: is_durable(brokers, THERE))
     getattr(brokers[1], end)()
     assert producer.end() == NONE
@@ -174,10 +194,11 @@ def is_durable(brokers, place):
     return broker.call(lambda: log.high_watermark == log.next_offset)
 
 
+@GENERATIONS
 @pytest.mark.parametrize("end", ["stop", "crash"])
-def test_a_coordinator_that_ends_in_between_sends_all_again(brokers, wire, caplog, end):
+def test_a_coordinator_that_ends_in_between_sends_all_again(brokers, wire, caplog, generation, end):
     """C6, with the epoch of its next start (R6)."""
-    producer = begun(brokers, wire, HERE, THERE, ("t", 3))
+    producer = begun(brokers, wire, HERE, THERE, ("t", 3), generation=generation)
     log = brokers[1].log(*THERE)
     brokers[1].call(lambda: setattr(log, "closed", True))
     assert producer.end() == NONE

@@ -21,14 +21,24 @@ from barnabas.coordinator.transactions.commands import AddPartitions
 from barnabas.coordinator.transactions.state import CLASSIC, TopicPartition
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from tests.broker.moving_shards import IDS, SHARDS
-from tests.broker.owing_life import AT_SECOND, AT_THIRD, HERE, SECOND, THIRD, OwingLife
+from tests.broker.owing_life import (
+    AT_SECOND,
+    AT_THIRD,
+    HERE,
+    SECOND,
+    THIRD,
+    OwingLife,
+    Question,
+)
 from tests.broker.several import EPOCH
 from tests.crash.transaction_history import partition_history
 from tests.crash.transaction_life import TOPIC, batches_of
+from tests.seeds import SEED
 
 NONE = ErrorCode.NONE
 E = ErrorCode
 KEY, OTHER = IDS
+PARTS, RUNS = 6, 10
 REFUSALS = [
     E.NOT_LEADER_OR_FOLLOWER,
     E.COORDINATOR_LOAD_IN_PROGRESS,
@@ -546,59 +556,116 @@ def test_a_metastore_that_cannot_be_asked_ends_no_debt_r8(life, absent, caplog):
 # ---------------------------------------------------------------------------------------- at random
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_whatever_happens_each_transaction_ends_with_all_its_markers(life, seed):
-    """Answers of every kind, shards and leaders that move; then all is well again."""
-    chance = Random(seed)
-    print(f"seed {seed}")
-    for _ in range(150):
-        key = chance.choice(IDS)
-        index = index_of(key)
-        is_here = life.transactions.log.shard_at(index) is not None
-        step = chance.random()
-        if step < 0.25 and is_here:
-            life.add(key, *chance.sample(range(3), chance.randint(1, 3)))
-        elif step < 0.4 and is_here:
-            life.end_transaction(key, commit=chance.random() < 0.5)
-        elif step < 0.65 and life.pending:
-            question = chance.choice(life.pending)
-            outcome = chance.random()
-            if outcome < 0.5:
-                question.answer()
-            elif outcome < 0.75:
-                question.answer(chance.choice(REFUSALS))
-            else:
-                question.fail(chance.choice(list(Failure)))
-        elif step < 0.75:
-            life.clock.advance(milliseconds=chance.choice([10, 100, 1_000]))
-        elif step < 0.8:
-            life.lead(chance.choice([AT_SECOND, AT_THIRD]), chance.choice([SECOND, THIRD]))
-        elif step < 0.85:
-            if is_here:
-                life.lose(TRANSACTION_STATE, index)
-            else:
-                life.gain(TRANSACTION_STATE, index)
-        elif step < 0.92:
-            life.settle()
+class Judge:
+    """Whether what is complete was answered: by those who were asked since the shard is here."""
+
+    def __init__(self, life: OwingLife) -> None:
+        self.life = life
+        self.owed: dict[str, set[int]] = {}
+        """The partitions elsewhere of each transaction that is decided."""
+        self.answered: dict[str, set[int]] = {key: set() for key in IDS}
+        self.since: dict[str, int] = dict.fromkeys(IDS, 0)
+        """How many requests had left when the shard was lost last."""
+        self.completed = 0
+
+    def answers(self, question: Question) -> None:
+        """Credit what a request without errors has brought."""
+        number = self.life.peers.asked.index(question)
+        for key, index in question.markers:
+            if number >= self.since[key]:
+                self.answered[key].add(index)
+
+    def loses(self, key: str) -> None:
+        self.answered[key].clear()
+        self.since[key] = len(self.life.peers.asked)
+
+    def look(self) -> None:
+        """Look at what the last step has led to."""
+        nodes = [each.node_id for each in self.life.pending]
+        assert len(nodes) == len(set(nodes)), "one request at a time for each broker"
+        for transaction in self.life.transactions.all:
+            key = transaction.transactional_id
+            if transaction.state.is_decided:
+                partitions = {each.partition for each in transaction.partitions}
+                self.owed[key] = partitions - {HERE}
+            elif key in self.owed:
+                assert self.owed.pop(key) <= self.answered[key], "all have answered"
+                self.answered[key].clear()
+                self.completed += 1
+
+
+def step(life: OwingLife, judge: Judge, chance: Random) -> None:
+    """One of the things that can happen."""
+    key = chance.choice(IDS)
+    index = index_of(key)
+    is_here = life.transactions.log.shard_at(index) is not None
+    drawn = chance.random()
+    if drawn < 0.2 and is_here:
+        life.add(key, *chance.sample(range(3), chance.randint(1, 3)))
+    elif drawn < 0.35 and is_here:
+        life.end_transaction(key, commit=chance.random() < 0.5)
+    elif drawn < 0.65 and life.pending:
+        question = chance.choice(life.pending)
+        outcome = chance.random()
+        if outcome < 0.6:
+            judge.answers(question)
+            question.answer()
+        elif outcome < 0.8:
+            question.answer(chance.choice(REFUSALS))
         else:
-            life.come_to_rest()
-        check_what_is_asked(life)
+            question.fail(chance.choice(list(Failure)))
+    elif drawn < 0.75:
+        life.clock.advance(milliseconds=chance.choice([10, 100, 1_000]))
+    elif drawn < 0.8:
+        life.lead(chance.choice([AT_SECOND, AT_THIRD]), chance.choice([SECOND, THIRD]))
+    elif drawn < 0.83 and is_here:
+        life.lose(TRANSACTION_STATE, index)
+        judge.loses(key)
+    elif drawn < 0.88 and not is_here:
+        life.gain(TRANSACTION_STATE, index)
+    elif drawn < 0.94:
+        life.settle()
+    else:
+        life.come_to_rest()
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_whatever_happens_each_transaction_ends_with_all_its_markers(part):
+    """Answers of every kind, shards and leaders that move; then all is well again."""
+    seeds = range(SEED + part * RUNS, SEED + (part + 1) * RUNS)
+    completed = 0
+    for seed in seeds:
+        print(f"seed of this run: {seed}")
+        completed += run(seed)
+    assert completed, "a transaction was decided and completed in one of the runs"
+
+
+def run(seed: int) -> int:
+    """Return how many transactions were decided and completed."""
+    life = OwingLife()
+    try:
+        return run_of(life, Random(seed))
+    finally:
+        life.end()
+
+
+def run_of(life: OwingLife, chance: Random) -> int:
+    for key in IDS:
+        life.init(key)
+    life.settle()
+    judge = Judge(life)
+    for _ in range(200):
+        step(life, judge, chance)
+        judge.look()
     for key in IDS:
         if life.transactions.log.shard_at(index_of(key)) is None:
             life.gain(TRANSACTION_STATE, index_of(key))
-    for _ in range(100):
+    for _ in range(20):
         life.pass_ms(1_000)
         for question in life.pending:
+            judge.answers(question)
             question.answer()
-    assert all(not life.state(key).is_decided for key in IDS if key in known(life))
+        judge.look()
     life.check()
-
-
-def known(life: OwingLife) -> set[str]:
-    return {each.transactional_id for each in life.transactions.all}
-
-
-def check_what_is_asked(life: OwingLife) -> None:
-    """One request for each broker, of decisions that are durable."""
-    nodes = [each.node_id for each in life.pending]
-    assert len(nodes) == len(set(nodes))
+    assert judge.owed == {}
+    return judge.completed
