@@ -609,7 +609,9 @@ class BrokerServer:
         guards = None if self.peers is None else Guards()
         self.groups = Groups(self, self.catalogue, self.generation)
         self.markers = MarkerWriter(self.catalogue, self.groups, guards)
-        self.transactions = Transactions(self, self.catalogue, self.logs, self.markers)
+        self.transactions = Transactions(
+            self, self.catalogue, self.logs, self.markers, self.view, self.peers
+        )
         if self.peers is not None and guards is not None:
             partition_id_of = self.transactions.log.partition_id_of
             self.elsewhere = Elsewhere(self, self.view, partition_id_of, self.peers, guards)

@@ -186,7 +186,7 @@ class Groups:
     def write_marker(self, partition: int, marker: TransactionMarker) -> None:
         """Append the marker of a transaction that committed offsets; raises Rejected, KafkaError.
 
-        Readers see the offsets before anything is answered that says of the marker (KAFKA-17507).
+        Readers see the offsets before anything is answered that says of the marker (R5).
         """
         shard = self.log.shard_at(partition) if self.is_coordinator() else None
         if shard is None or not shard.is_loaded:

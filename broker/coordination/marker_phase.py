@@ -5,6 +5,10 @@ the record that says it is complete (D5). What cannot be appended then (the disk
 partition is being closed, ``__consumer_offsets`` is not loaded yet) is tried again for as long as
 it takes; a transaction over very many partitions is given several turns of the loop.
 
+In a cluster other brokers lead some of the partitions: their markers are sent
+(``remote_markers.py``), and the record that says that the transaction is complete is appended when
+all are answered (R3). Those of partitions that are led here lie in front of it, as ever.
+
 A partition that a later marker has closed already owes nothing: an operator ended the transaction
 there by hand (``kafka-transactions.sh abort`` with later epochs). Where a later transaction is
 *open* instead, this one's marker must not end it (M4), so it waits: that cannot happen, and if it
@@ -19,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.coordination.remote_markers import AGAIN_MAX_MS, AGAIN_MS, RemoteMarkers
 from barnabas.broker.runtime.clock import Timer as ClockTimer
 from barnabas.coordinator.transactions.commands import MarkersPlaced, MarkersWritten
 from barnabas.coordinator.transactions.state import TopicPartition, Transaction
@@ -38,15 +43,6 @@ logger = logging.getLogger(__name__)
 
 MARKERS_PER_TURN: Final = 256
 """Markers written before the loop gets a turn."""
-AGAIN_MS: Final = 100
-AGAIN_MAX_MS: Final = 1000
-"""How soon what could not be written is tried again: at first, and after many attempts."""
-
-_SUPERSEDED: Final = (
-    ErrorCode.INVALID_PRODUCER_EPOCH,
-    ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-)
-"""A marker with a later epoch, of the producer or of a coordinator, was here already."""
 
 
 @dataclass(slots=True)
@@ -69,16 +65,25 @@ class MarkerPhase:
         host: Host,
         counts: TransactionCounts,
         completed: Callable[[str], None],
+        elsewhere: RemoteMarkers | None,
     ) -> None:
-        """``completed`` is called with each transactional id whose transaction is complete."""
+        """``completed`` is called with each transactional id whose transaction is complete.
+
+        ``elsewhere``: sees to the partitions that other brokers lead; None: there are no others.
+        """
         self._log = log
         self._runner = runner
         self._markers = markers
         self._host = host
         self._counts = counts
         self._completed = completed
+        self._elsewhere = elsewhere
         self._retries: dict[str, _Retry] = {}
+        self._in_turns: set[str] = set()
+        """Those of which some markers are left for the next turn."""
         self._closed = False
+        if elsewhere is not None:
+            elsewhere.belongs_to(self)
 
     def begin(self, key: str) -> None:
         """Append the markers that a decided transaction owes; when all are there, complete it."""
@@ -86,8 +91,21 @@ class MarkerPhase:
         if shard is not None:
             self._write(shard, key, shard.machine.awaiting_markers(key))
 
+    def answered(
+        self, shard: Shard[TransactionShard], key: str, placed: list[TopicPartition], refused: str
+    ) -> None:
+        """Take note of what other brokers have written; complete what has all its markers."""
+        machine = shard.machine
+        machine.change(MarkersPlaced(key, placed))
+        if not machine.owes_markers(key):
+            self._complete(shard, key, machine.transactions[key])
+        elif refused:
+            self._try_again(shard, key, refused)
+
     def forget(self, shard: Shard[TransactionShard]) -> None:
         """Send nothing more for a partition that was lost (R6): its next leader does."""
+        if self._elsewhere is not None:
+            self._elsewhere.forget(shard)
         for key, retry in [*self._retries.items()]:
             if retry.shard is shard:
                 self._give_up(key)
@@ -95,6 +113,8 @@ class MarkerPhase:
     def close(self) -> None:
         """Write nothing more: the broker ends. The next one goes on."""
         self._closed = True
+        if self._elsewhere is not None:
+            self._elsewhere.close()
         for key in [*self._retries]:
             self._give_up(key)
 
@@ -117,7 +137,7 @@ class MarkerPhase:
         machine = shard.machine
         transaction = machine.transactions.get(key)
         if transaction is None or not transaction.state.is_decided:
-            self._retries.pop(key, None)
+            self._is_over(key)
             return
         marker = TransactionMarker(
             transaction.producer_id,
@@ -126,9 +146,11 @@ class MarkerPhase:
             coordinator_epoch=shard.log.leader_epoch,
             transaction_version=transaction.transaction_version,
         )
-        counts = self._counts
+        counts, elsewhere = self._counts, self._elsewhere
         marked = []
         for partition in owed[:MARKERS_PER_TURN]:
+            if elsewhere is not None and elsewhere.takes(shard, transaction, partition):
+                continue
             error = self._write_one(partition, marker)
             if shard.is_gone:
                 return  # On the marker's way it was found out that the topic is deleted.
@@ -141,31 +163,18 @@ class MarkerPhase:
         machine.change(MarkersPlaced(key, marked))
         if len(owed) > MARKERS_PER_TURN:
             rest = owed[MARKERS_PER_TURN:]
+            self._in_turns.add(key)
             self._host.loop.call_soon(self._next_turn, shard, key, rest, refused)
-        elif not machine.awaiting_markers(key):
+        elif not machine.owes_markers(key):
             self._complete(shard, key, transaction)
-        else:
+        elif refused:
             self._try_again(shard, key, refused)
 
     def _write_one(self, partition: TopicPartition, marker: TransactionMarker) -> ErrorCode:
         """Write one marker; NONE also where the partition needs none."""
-        topic, index = partition
-        error = self._markers.write(topic, index, marker)
-        if not error:
-            return error
-        if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        error = self._markers.write_if_needed(*partition, marker)
+        if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and self._elsewhere is None:
             return ErrorCode.NONE  # It was deleted (M5).
-        is_superseded = error in _SUPERSEDED
-        if is_superseded and not self._markers.has_open_transaction(
-            topic, index, marker.producer_id
-        ):
-            logger.warning(
-                "marker not needed, a later one ended it partition=%s-%d producer=%d epoch=%d",
-                *partition,
-                marker.producer_id,
-                marker.producer_epoch,
-            )
-            return ErrorCode.NONE
         return error
 
     def _complete(self, shard: Shard[TransactionShard], key: str, transaction: Transaction) -> None:
@@ -174,12 +183,18 @@ class MarkerPhase:
         except KafkaError as error:
             self._try_again(shard, key, f"completion: {error.code.name}")
         else:
+            self._is_over(key)
             self._completed(key)
-            self._retries.pop(key, None)
+
+    def _is_over(self, key: str) -> None:
+        self._retries.pop(key, None)
+        if self._elsewhere is not None:
+            self._elsewhere.done(key)
 
     def _next_turn(
         self, shard: Shard[TransactionShard], key: str, owed: list[TopicPartition], refused: str
     ) -> None:
+        self._in_turns.discard(key)
         if not self._closed and self._log.is_here(shard):
             self._write(shard, key, owed, refused)
             self._host.flush_answers()
@@ -205,6 +220,8 @@ class MarkerPhase:
 
     def _retry(self, key: str, retry: _Retry) -> None:
         retry.timer = None
-        if self._log.is_here(retry.shard):
+        if key in self._in_turns:
+            self._try_again(retry.shard, key, "its markers are being written")
+        elif self._log.is_here(retry.shard):
             self.begin(key)
             self._host.flush_answers()

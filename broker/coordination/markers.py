@@ -5,7 +5,8 @@ Written in process where the coordinator decides, and by WriteTxnMarkers where a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.broker.runtime import failpoints
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     from barnabas.broker.coordination.guards import Guards
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.storage.transaction_marker import TransactionMarker
+
+logger = logging.getLogger(__name__)
+
+_SUPERSEDED: Final = (
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+)
+"""A marker with a later epoch, of the producer or of a coordinator, was here already."""
 
 
 class MarkerWriter:
@@ -50,6 +59,23 @@ class MarkerWriter:
             return error.code
         if failpoints.ARMED is not None:
             failpoints.ARMED.reached("Marker", self._catalogue.journal)
+        return ErrorCode.NONE
+
+    def write_if_needed(self, topic: str, index: int, marker: TransactionMarker) -> ErrorCode:
+        """As ``write``, for a coordinator: NONE also where a later marker has left none to end.
+
+        That is durable when the journal's newest group is, as what was written is.
+        """
+        error = self.write(topic, index, marker)
+        if error not in _SUPERSEDED or self.has_open_transaction(topic, index, marker.producer_id):
+            return error
+        logger.warning(
+            "marker not needed, a later one ended it partition=%s-%d producer=%d epoch=%d",
+            topic,
+            index,
+            marker.producer_id,
+            marker.producer_epoch,
+        )
         return ErrorCode.NONE
 
     def has_open_transaction(self, topic: str, index: int, producer_id: int) -> bool:

@@ -5,9 +5,11 @@ Rules of this file:
 * A decision applies when it is appended (``appended_runner.py``), and everything that follows from
   it is appended behind it: no data without the record that its partition was added (P1), no marker
   without its decision, no completion without its markers (D5). Nothing waits between them, and a
-  transaction over any number of partitions ends with one sync.
+  transaction over any number of partitions ends with one sync. Where other brokers lead some of
+  them, their markers leave when the decision is durable, and completion follows their answers.
 * EndTxn goes one way: ``submit``, the runner, the marker phase (``marker_phase.py``), completion,
-  those who waited (``transition_waits.py``); then the answer, when all of it is durable.
+  those who waited (``transition_waits.py``); then the answer, when all of it is durable. It waits
+  for no other broker (R4).
 * What Apache Kafka refuses with CONCURRENT_TRANSACTIONS waits here for the transition in flight.
 * "No such partition" is said by the catalogue, which is complete before this starts: a partition
   that is merely not ready is never taken for one that is gone (KAFKA-20734).
@@ -27,6 +29,7 @@ from barnabas.broker.coordination.coordinator_log import CoordinatorLog, TopicSe
 from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.broker.coordination.marker_phase import MarkerPhase
 from barnabas.broker.coordination.pipelines import Pipelines
+from barnabas.broker.coordination.remote_markers import RemoteMarkers
 from barnabas.broker.coordination.responding import PendingResponse
 from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.coordination.transaction_clients import Client, TransactionClients
@@ -53,7 +56,9 @@ from barnabas.protocol.records import NO_LEADER_EPOCH
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
+    from barnabas.broker.cluster.view import ClusterView
     from barnabas.broker.coordination.markers import MarkerWriter
+    from barnabas.broker.peers.interface import Peers
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.coordinator.decision import Decision
@@ -77,8 +82,15 @@ class Transactions:
     """The transaction coordinator: its log, and its runner, which applies when appended."""
 
     def __init__(
-        self, host: Host, catalogue: Catalogue, logs: LogStore, markers: MarkerWriter
+        self,
+        host: Host,
+        catalogue: Catalogue,
+        logs: LogStore,
+        markers: MarkerWriter,
+        view: ClusterView | None = None,
+        peers: Peers | None = None,
     ) -> None:
+        """``view`` and ``peers``: of the cluster; None: this broker is alone."""
         self._host = host
         self._catalogue = catalogue
         self._logs = logs
@@ -108,8 +120,18 @@ class Transactions:
             on_appended=self._moves,
             take_effect=self._take_effect,
         )
+        self.elsewhere: RemoteMarkers | None = None
+        """The markers that other brokers have to write."""
+        if view is not None and peers is not None:
+            self.elsewhere = RemoteMarkers(host, catalogue, view, peers, self.counts)
         self._markers = MarkerPhase(
-            self.log, self._runner, markers, host, self.counts, self._waits.release
+            self.log,
+            self._runner,
+            markers,
+            host,
+            self.counts,
+            self._waits.release,
+            self.elsewhere,
         )
         self._closed = False
         self.held_bytes = 0

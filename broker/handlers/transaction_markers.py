@@ -1,17 +1,22 @@
 """WriteTxnMarkers 1-2: what decided a transaction elsewhere has its markers written here.
 
-In this broker the coordinator writes markers in process, by the same ``coordination/markers.py``;
-the request comes from Apache Kafka's tools, which end a hanging transaction with it, and from
-brokers that decide elsewhere. v2 says of which version the transaction is (KIP-1228).
+The markers of partitions that the coordinator's own broker leads are written in process, by the
+same ``coordination/markers.py``. The request comes from brokers that decide elsewhere, and from
+Apache Kafka's tools, which end a hanging transaction with it. v2 says of which version the
+transaction is (KIP-1228).
 
 Stricter than Kafka 4.3.0 (measured), so that no client harms a partition for good: a producer id,
 epoch or version below 0 is INVALID_REQUEST for the partition (Kafka: -1, or it writes the
 marker), and so is a coordinator epoch that no coordinator can have had yet, which would fence every
-real one. A partition named twice for one producer gets its marker once and is answered twice (Kafka
-never answers).
+real one: no partition of ``__transaction_state`` has one as late, in so far as the cluster is known
+here (R6). A partition named twice for one producer gets its marker once and is answered twice
+(Kafka never answers).
 
-Of a broker whose newer connection has taken this one's place nothing more is written, not even the
-rest of what is being written (R10).
+Brokers also say which partition they mean, by the id of its topic and by the leader epoch: one that
+has another leader by now, or was deleted and made anew, is not it (R10). What a later marker has
+ended already is answered NONE to them, as it is written off in process. Of a broker whose newer
+connection has taken this one's place nothing more is written, not even the rest of what is being
+written (R10).
 """
 
 from __future__ import annotations
@@ -19,22 +24,26 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import CloseConnection, RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.peers.sessions import PeerLink
 from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.topic_names import TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
+    WritableTxnMarkerTopic,
     WritableTxnMarkerTopicResult,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from barnabas.protocol.wire import ZERO_UUID
 from barnabas.storage.transaction_marker import TransactionMarker
 
 MARKERS_MAX: Final = 100_000
@@ -42,6 +51,7 @@ MARKERS_MAX: Final = 100_000
 MARKERS_PER_TURN: Final = 256
 """Markers written before the loop gets a turn."""
 _NO_COORDINATOR_EPOCH: Final = -1
+_NO_LEADER_EPOCH: Final = -1
 
 
 @serves(WRITE_TXN_MARKERS, versions=(1, 2), divide=by("markers.topics.partition_indexes"))
@@ -49,17 +59,29 @@ async def write_txn_markers(
     catalogue: Catalogue,
     transactions: Transactions,
     markers: MarkerWriter,
+    brokers: Brokers,
     context: RequestContext,
     request: WriteTxnMarkersRequest,
 ) -> WriteTxnMarkersResponse:
-    """Write each marker to each partition; answered when all are durable."""
+    """Write each marker to each partition; answered when all are durable, offsets shown (R5)."""
     count = sum(len(topic.partition_indexes) for asked in request.markers for topic in asked.topics)
     if count > MARKERS_MAX:
         raise CloseConnection(f"a request for {count} markers, more than {MARKERS_MAX}")
-    work = _Work(catalogue, transactions, markers, context.connection.link)
+    epoch = _latest_epoch(catalogue, transactions, brokers)
+    work = _Work(catalogue, markers, epoch, context.connection.link)
     response = WriteTxnMarkersResponse([await work.write(asked) for asked in request.markers])
     await transactions.durable()
     return response
+
+
+def _latest_epoch(catalogue: Catalogue, transactions: Transactions, brokers: Brokers) -> int:
+    """Return the latest epoch that a coordinator has, in so far as it is known here."""
+    own = transactions.coordinator_epoch
+    topic = catalogue.topic(TRANSACTION_STATE) if brokers.are_several else None
+    if topic is None:
+        return own
+    leader_of = brokers.view.leader_of
+    return max(own, *(leader_of(each.partition_id).epoch for each in topic.partitions))
 
 
 class _Work:
@@ -68,13 +90,14 @@ class _Work:
     def __init__(
         self,
         catalogue: Catalogue,
-        transactions: Transactions,
         markers: MarkerWriter,
+        latest_epoch: int,
         link: PeerLink | None,
     ) -> None:
+        """``latest_epoch``: the latest that a coordinator can have; ``link``: of a broker."""
         self._catalogue = catalogue
-        self._transactions = transactions
         self._markers = markers
+        self._latest_epoch = latest_epoch
         self._link = link
         self._left_in_turn = MARKERS_PER_TURN
         self._check()
@@ -97,7 +120,7 @@ class _Work:
                 topic_partition = topic.name, index
                 if topic_partition not in done:
                     await self._take_turns()
-                    done[topic_partition] = refused or self._write_one(*topic_partition, marker)
+                    done[topic_partition] = refused or self._write_one(topic, index, marker)
                 results.append(WritableTxnMarkerPartitionResult(index, done[topic_partition]))
             topics.append(WritableTxnMarkerTopicResult(topic.name, results))
         return WritableTxnMarkerResult(asked.producer_id, topics)
@@ -110,21 +133,24 @@ class _Work:
             return ErrorCode.TRANSACTION_COORDINATOR_FENCED
         return ErrorCode.NONE
 
-    def _write_one(self, topic: str, index: int, marker: TransactionMarker) -> ErrorCode:
-        if marker.coordinator_epoch > self._known_epoch(topic, index, marker.producer_id):
-            return ErrorCode.INVALID_REQUEST
-        return self._markers.write(topic, index, marker)
-
-    def _known_epoch(self, topic: str, index: int, producer_id: int) -> int:
-        """The latest coordinator epoch there is, or was when such a marker was written here.
-
-        Logs taken over from Kafka may hold a later one that was forced there.
-        """
-        partition = self._catalogue.partition(topic, index)
+    def _write_one(
+        self, topic: WritableTxnMarkerTopic, index: int, marker: TransactionMarker
+    ) -> ErrorCode:
+        partition = self._catalogue.partition(topic.name, index)
         log = None if partition is None else partition.log
-        entry = None if log is None else log.producers.entry(producer_id)
-        own = self._transactions.coordinator_epoch
-        return own if entry is None else max(own, entry.coordinator_epoch)
+        if log is not None and (
+            topic.leader_epoch not in {_NO_LEADER_EPOCH, log.leader_epoch}
+            or topic.topic_id not in {ZERO_UUID, log.topic_id}
+        ):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        # Logs taken over from Kafka may hold a later epoch that was forced there.
+        entry = None if log is None else log.producers.entry(marker.producer_id)
+        seen = _NO_COORDINATOR_EPOCH if entry is None else entry.coordinator_epoch
+        if marker.coordinator_epoch > max(self._latest_epoch, seen):
+            return ErrorCode.INVALID_REQUEST
+        if self._link is None:
+            return self._markers.write(topic.name, index, marker)
+        return self._markers.write_if_needed(topic.name, index, marker)
 
     async def _take_turns(self) -> None:
         self._left_in_turn -= 1

@@ -116,6 +116,14 @@ def _waiting_families(transactions: Transactions) -> Iterator[Family]:
         ),
     ):
         yield value(f"barnabas_transaction_{name}", GAUGE, doc, number)
+    elsewhere = transactions.elsewhere
+    owed = {} if elsewhere is None else elsewhere.owed_by_node()
+    yield Family(
+        "barnabas_transaction_markers_missing_elsewhere",
+        GAUGE,
+        "Those of them that another broker has to write, by its node id.",
+        [(labels(broker=node_id), count) for node_id, count in sorted(owed.items())],
+    )
 
 
 def _largest_lags(catalogue: Catalogue) -> Family:

@@ -310,6 +310,13 @@ class Catalogue:
         if not rows:
             self.check_new_partitions(name, total_count)
 
+    async def catch_up(self) -> None:
+        """Show all that is committed when this is called; raises KafkaError.
+
+        What is not shown then does not exist: until then it may only not be known here yet.
+        """
+        await self.changes.run(self.changes.catch_up)
+
     # ------------------------------------------------------------------------ called by ``Changes``
 
     async def show(self, difference: Difference) -> None:

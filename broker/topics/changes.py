@@ -88,7 +88,8 @@ class Changes:
     async def catch_up(self) -> None:
         """Show all that is committed; for the change under way, to which others have come first."""
         self._own_version = self._metastore.version
-        await self._follow(self._metastore.load())
+        if self._own_version > self._shown_version:
+            await self._follow(self._metastore.load())
 
     async def follow(self, image: MetadataImage) -> None:
         """Show a newer image, which others have made; one that is not newer changes nothing.

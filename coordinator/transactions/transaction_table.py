@@ -126,6 +126,10 @@ class TransactionTable:
         """The partitions that a decided transaction still owes a marker, in no order."""
         return list(self._awaiting.get(transactional_id, ()))
 
+    def owes_markers(self, transactional_id: str) -> bool:
+        """Whether a decided transaction still owes a marker."""
+        return bool(self._awaiting.get(transactional_id))
+
     def awaiting_markers(self, transactional_id: str) -> list[TopicPartition]:
         """The partitions that a decided transaction still owes a marker, in order."""
         owed = self._awaiting.get(transactional_id)

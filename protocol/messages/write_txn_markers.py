@@ -9,6 +9,7 @@ from barnabas.protocol.api import Api, Message
 from barnabas.protocol.wire import (
     ABSENT,
     FEW_ELEMENTS,
+    ZERO_UUID,
     Chunks,
     Structure,
     add_tags,
@@ -23,12 +24,14 @@ from barnabas.protocol.wire import (
     wrong_tag_size,
 )
 
+pack_16s = Struct(">16s").pack
 pack_i = Struct(">i").pack
 pack_ibx = Struct(">ibx").pack
 pack_ihx = Struct(">ihx").pack
 pack_ix = Struct(">ix").pack
 pack_q = Struct(">q").pack
 pack_qht = Struct(">qh?").pack
+unpack_16s = Struct(">16s").unpack_from
 unpack_i = Struct(">i").unpack_from
 unpack_iB = Struct(">iB").unpack_from
 unpack_ibB = Struct(">ibB").unpack_from
@@ -44,16 +47,19 @@ class WritableTxnMarkerTopic(Structure):
     name: str
     partition_indexes: list[int]
     leader_epoch: int
+    topic_id: bytes
 
     def __init__(
         self,
         name: str = "",
         partition_indexes: list[int] = ABSENT,
         leader_epoch: int = -1,
+        topic_id: bytes = ZERO_UUID,
     ) -> None:
         self.name = name
         self.partition_indexes = [] if partition_indexes is ABSENT else partition_indexes
         self.leader_epoch = leader_epoch
+        self.topic_id = topic_id
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -195,6 +201,7 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
             topics_tags = view[position]
             position += 1
             leader_epoch: int = -1
+            topic_id: bytes = ZERO_UUID
             if topics_tags:
                 elements = add_tags(view, position, topics_tags, elements)
                 topics_tags, position = tag_count(view, position, topics_tags)
@@ -205,8 +212,13 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
                         position += 4
                         if position != topics_tag_end:
                             raise wrong_tag_size(1000)
+                    elif tag == 1001:
+                        (topic_id,) = unpack_16s(view, position)
+                        position += 16
+                        if position != topics_tag_end:
+                            raise wrong_tag_size(1001)
                     position = topics_tag_end
-            topics.append(WritableTxnMarkerTopic(name, partition_indexes, leader_epoch))
+            topics.append(WritableTxnMarkerTopic(name, partition_indexes, leader_epoch, topic_id))
         coordinator_epoch, tags = unpack_iB(view, position)
         position += 5
         if tags:
@@ -264,7 +276,10 @@ def encode_request_v1(message: WriteTxnMarkersRequest, out: bytearray) -> Chunks
             else:
                 put_varint(out, size)
             out += pack(f">{len(partition_indexes)}i", *partition_indexes)
-            if writable_txn_marker_topic.leader_epoch == -1:
+            if (
+                writable_txn_marker_topic.leader_epoch == -1
+                and writable_txn_marker_topic.topic_id == ZERO_UUID
+            ):
                 out.append(0)
             else:
                 writable_txn_marker_topic_tags = 0
@@ -275,6 +290,12 @@ def encode_request_v1(message: WriteTxnMarkersRequest, out: bytearray) -> Chunks
                     leader_epoch = writable_txn_marker_topic.leader_epoch
                     leader_epoch_body += pack_i(leader_epoch)
                     put_tag(writable_txn_marker_topic_tagged, 1000, leader_epoch_body)
+                if writable_txn_marker_topic.topic_id != ZERO_UUID:
+                    writable_txn_marker_topic_tags += 1
+                    topic_id_body = bytearray()
+                    topic_id = writable_txn_marker_topic.topic_id
+                    topic_id_body += pack_16s(topic_id)
+                    put_tag(writable_txn_marker_topic_tagged, 1001, topic_id_body)
                 out.append(writable_txn_marker_topic_tags)
                 out += writable_txn_marker_topic_tagged
         out += pack_ix(writable_txn_marker.coordinator_epoch)
@@ -319,6 +340,7 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
             topics_tags = view[position]
             position += 1
             leader_epoch: int = -1
+            topic_id: bytes = ZERO_UUID
             if topics_tags:
                 elements = add_tags(view, position, topics_tags, elements)
                 topics_tags, position = tag_count(view, position, topics_tags)
@@ -329,8 +351,13 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
                         position += 4
                         if position != topics_tag_end:
                             raise wrong_tag_size(1000)
+                    elif tag == 1001:
+                        (topic_id,) = unpack_16s(view, position)
+                        position += 16
+                        if position != topics_tag_end:
+                            raise wrong_tag_size(1001)
                     position = topics_tag_end
-            topics.append(WritableTxnMarkerTopic(name, partition_indexes, leader_epoch))
+            topics.append(WritableTxnMarkerTopic(name, partition_indexes, leader_epoch, topic_id))
         coordinator_epoch, transaction_version, tags = unpack_ibB(view, position)
         position += 6
         if tags:
@@ -388,7 +415,10 @@ def encode_request_v2(message: WriteTxnMarkersRequest, out: bytearray) -> Chunks
             else:
                 put_varint(out, size)
             out += pack(f">{len(partition_indexes)}i", *partition_indexes)
-            if writable_txn_marker_topic.leader_epoch == -1:
+            if (
+                writable_txn_marker_topic.leader_epoch == -1
+                and writable_txn_marker_topic.topic_id == ZERO_UUID
+            ):
                 out.append(0)
             else:
                 writable_txn_marker_topic_tags = 0
@@ -399,6 +429,12 @@ def encode_request_v2(message: WriteTxnMarkersRequest, out: bytearray) -> Chunks
                     leader_epoch = writable_txn_marker_topic.leader_epoch
                     leader_epoch_body += pack_i(leader_epoch)
                     put_tag(writable_txn_marker_topic_tagged, 1000, leader_epoch_body)
+                if writable_txn_marker_topic.topic_id != ZERO_UUID:
+                    writable_txn_marker_topic_tags += 1
+                    topic_id_body = bytearray()
+                    topic_id = writable_txn_marker_topic.topic_id
+                    topic_id_body += pack_16s(topic_id)
+                    put_tag(writable_txn_marker_topic_tagged, 1001, topic_id_body)
                 out.append(writable_txn_marker_topic_tags)
                 out += writable_txn_marker_topic_tagged
         out += pack_ibx(

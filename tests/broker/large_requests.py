@@ -54,7 +54,9 @@ def large_requests(
             setattr(
                 holder,
                 path[-1],
-                [first] * items_most if alike else [_numbered(first, n) for n in range(items_most)],
+                [first] * items_most
+                if alike
+                else [_numbered(first, n, _tagged(field)) for n in range(items_most)],
             )
             yield Large(f"{'.'.join(path)} {'alike' if alike else 'different'}", request)
 
@@ -79,7 +81,14 @@ def _default(module: str, field: Field) -> Any:
     return {"string": "", "uuid": bytes(16), "bytes": b""}.get(field.type, 0)
 
 
-def _numbered(item: Any, number: int) -> Any:
+def _tagged(field: Field) -> set[str]:
+    """The fields of an array's items that would be tags: each of those is an element, too."""
+    if field.struct is None:
+        return set()
+    return {each.name for each in field.struct.fields if each.tag is not None}
+
+
+def _numbered(item: Any, number: int, left_out: set[str]) -> Any:
     """``item`` under another name: each of its own fields that may name it gets ``number``."""
     if isinstance(item, str):
         return f"{item}{number}"
@@ -88,7 +97,7 @@ def _numbered(item: Any, number: int) -> Any:
     if isinstance(item, bytes):
         return number.to_bytes(16, "big")
     numbered = copy.copy(item)
-    for name in item.__slots__:
+    for name in set(item.__slots__) - left_out:
         value = getattr(item, name)
         if isinstance(value, str):
             setattr(numbered, name, f"{value}{number}")

@@ -11,11 +11,12 @@ from typing import Any
 from barnabas.broker import handlers
 from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import ROUTES
-from barnabas.broker.cluster.view import OneBroker
+from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
+from barnabas.broker.peers.interface import Peers
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
@@ -69,6 +70,9 @@ class DelayedMarkers(MarkerWriter):
 class Life:
     """One run of the broker: first its logs, then (``open``) its coordinators."""
 
+    peers: Peers | None = None
+    """What it asks other brokers with, where a test knows of others."""
+
     def __init__(self, disk: SimulatedFileSystem, metastore: SqliteMetaStore, now_ms: int) -> None:
         self.disk = disk
         self.metastore = metastore
@@ -86,10 +90,10 @@ class Life:
             callbacks=StoreCallbacks(on_fatal=self.failures.append),
         )
         lock_directory(self.logs)
-        view = OneBroker(metastore.identity.node_id, None, lambda: self.logs.leader_epoch)
-        self.brokers = Brokers(view)
+        self.view = self._new_view()
+        self.brokers = Brokers(self.view)
         self.catalogue = Catalogue(
-            metastore, self.logs, view, CONFIG, on_fatal=self.failures.append
+            metastore, self.logs, self.view, CONFIG, on_fatal=self.failures.append
         )
         specs = self.catalogue.load(metastore.load())
         open_store(self.logs, specs, leader_epoch=metastore.begin_boot())
@@ -97,6 +101,10 @@ class Life:
         self.catalogue.open()
         self.logs.checkpoint()
         self.engine.settle()
+
+    def _new_view(self) -> ClusterView:
+        """A broker that is alone, unless a test knows of others."""
+        return OneBroker(self.metastore.identity.node_id, None, lambda: self.logs.leader_epoch)
 
     def open(self) -> None:
         """Load the coordinators and let them finish what was decided."""
@@ -115,7 +123,9 @@ class Life:
         )
         self.groups = Groups(host, self.catalogue)
         self.markers = DelayedMarkers(self.catalogue, self.groups)
-        self.transactions = Transactions(host, self.catalogue, self.logs, self.markers)
+        self.transactions = Transactions(
+            host, self.catalogue, self.logs, self.markers, self.view, self.peers
+        )
         self.groups.log.open()
         self.transactions.log.open()
         self.routes = ROUTES.copy()

@@ -46,6 +46,17 @@ def test_a_marker_with_the_leaders_epoch_differs_by_one_tag(version, epoch):
     assert again.markers[0].topics == markers(leader_epoch=epoch).markers[0].topics
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_marker_with_the_topics_id_as_well_has_two_tags(version):
+    named = WriteTxnMarkersRequest(
+        [WritableTxnMarker(5, 1, True, [WritableTxnMarkerTopic("t", [7], 3, bytes(range(16)))])]
+    )
+    again = WRITE_TXN_MARKERS.decode_request(
+        memoryview(encoded(WRITE_TXN_MARKERS, named, version)), 0, version
+    )
+    assert again.markers[0].topics == named.markers[0].topics
+
+
 def test_a_leaders_epoch_of_another_size_is_malformed():
     data = encoded(WRITE_TXN_MARKERS, markers(leader_epoch=3), 2)
     longer = data.replace(TAG + b"\4\0\0\0\3", TAG + b"\5\0\0\0\3\0")

@@ -25,8 +25,9 @@ ADDED = {
         "peer_hello.purpose",
         "peer_hello.number",
     },
-    # Whom a marker is for: who leads the partitions in another epoch must not write it.
-    "WriteTxnMarkersRequest": {"markers.topics.leader_epoch"},
+    # Whom a marker is for: who leads the partitions in another epoch must not write it, nor may it
+    # be written to a topic that was made anew.
+    "WriteTxnMarkersRequest": {"markers.topics.leader_epoch", "markers.topics.topic_id"},
     # What it forgets at a restart and we do not.
     "TransactionLogValue": {"last_producer_epoch"},
     # Who holds a transaction open.
