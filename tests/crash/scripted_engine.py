@@ -95,9 +95,15 @@ class ScriptedEngine:
             self._asides.popleft()()
 
     @property
-    def busy(self) -> bool:
+    def waiting(self) -> tuple[int, ...]:
+        """How much waits for each of the three, and whether segments are unwritten."""
         unwritten = self.committer is not None and self.committer.has_unwritten
-        return bool(self._scheduled or self._calls or self._asides or self._submitted or unwritten)
+        queues = (self._scheduled, self._calls, self._asides, self._submitted)
+        return *map(len, queues), int(unwritten)
+
+    @property
+    def busy(self) -> bool:
+        return any(self.waiting)
 
     def settle(self) -> None:
         """Run everything to its end."""

@@ -13,10 +13,13 @@ from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import ROUTES
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.coordination.elsewhere import Elsewhere
 from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.coordination.guards import Guards
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.peers.interface import Peers
+from barnabas.broker.peers.sessions import PeerSessions
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
@@ -32,7 +35,7 @@ from barnabas.storage.transaction_marker import TransactionMarker
 from tests.broker.harness import CLUSTER_ID, NODE_ID, ROOT
 from tests.crash.pipeline_connection import PipelineConnection
 from tests.crash.scripted_engine import ScriptedEngine
-from tests.crash.transaction_history import TransactionHistory
+from tests.crash.transaction_history import Place, TransactionHistory
 
 assert handlers, "importing the package registers the routes"
 
@@ -42,6 +45,7 @@ CONFIG = BrokerConfig(
     node_id=NODE_ID,
     offsets_topic_num_partitions=PARTITIONS[GROUP_OFFSETS],
     transaction_state_log_num_partitions=PARTITIONS[TRANSACTION_STATE],
+    transaction_two_phase_commit_enable=True,
 )
 
 
@@ -73,10 +77,18 @@ class Life:
     peers: Peers | None = None
     """What it asks other brokers with, where a test knows of others."""
 
-    def __init__(self, disk: SimulatedFileSystem, metastore: SqliteMetaStore, now_ms: int) -> None:
+    def __init__(
+        self,
+        disk: SimulatedFileSystem,
+        metastore: SqliteMetaStore,
+        now_ms: int,
+        *,
+        clock: ManualClock | None = None,
+    ) -> None:
+        """``clock``: that of all brokers, where there are several."""
         self.disk = disk
         self.metastore = metastore
-        self.clock = ManualClock(now_ms)
+        self.clock = clock or ManualClock(now_ms)
         self.engine = ScriptedEngine(after=self.flush_answers)
         self._ready: list[PipelineConnection] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -121,26 +133,40 @@ class Life:
             ),
             spawn=self._spawn,
         )
+        self.routes = ROUTES.copy()
+        self._make_peers()
+        peers = self.peers
+        guards = None if peers is None else Guards()
         self.groups = Groups(host, self.catalogue)
-        self.markers = DelayedMarkers(self.catalogue, self.groups)
+        self.markers = DelayedMarkers(self.catalogue, self.groups, guards)
         self.transactions = Transactions(
-            host, self.catalogue, self.logs, self.markers, self.view, self.peers
+            host, self.catalogue, self.logs, self.markers, self.view, peers
         )
+        self.elsewhere: Elsewhere | None = None
+        if peers is not None and guards is not None:
+            partition_id_of = self.transactions.log.partition_id_of
+            self.elsewhere = Elsewhere(host, self.view, partition_id_of, peers, guards)
         self.groups.log.open()
         self.transactions.log.open()
-        self.routes = ROUTES.copy()
         self.routes.bind(
             defaultdict(
                 lambda: None,
                 brokers=self.brokers,
                 catalogue=self.catalogue,
+                elsewhere=self.elsewhere,
                 groups=self.groups,
                 host=host,
                 logs=self.logs,
+                markers=self.markers,
+                peer_sessions=PeerSessions(),
                 producer_ids=self.catalogue.producer_ids,
+                routes=self.routes,
                 transactions=self.transactions,
             )
         )
+
+    def _make_peers(self) -> None:
+        """Make ``peers``, for a broker that is one of several."""
 
     # ----------------------------------------------------------------- its connections' use of it
 
@@ -186,6 +212,8 @@ class Life:
         if hasattr(self, "transactions"):
             self.groups.close()
             self.transactions.close()
+            if self.elsewhere is not None:
+                self.elsewhere.close()
 
     def log(self, topic: str, index: int) -> PartitionLog:
         partition = self.catalogue.partition(topic, index)
@@ -194,13 +222,15 @@ class Life:
 
     def history(self) -> TransactionHistory:
         """What the logs say, as far as they are durable."""
-        return TransactionHistory(
-            {
-                (name, partition.index): batches_of(partition.log)
-                for name, topic in self.catalogue.topics.items()
-                for partition in topic.partitions
-            }
-        )
+        return TransactionHistory(self.batches())
+
+    def batches(self) -> dict[Place, list[bytes]]:
+        """What the logs hold that are here, as far as it is durable."""
+        return {
+            (name, partition.index): batches_of(log)
+            for name, topic in self.catalogue.topics.items()
+            for partition, log in topic.partitions_here()
+        }
 
 
 def batches_of(log: PartitionLog) -> list[bytes]:

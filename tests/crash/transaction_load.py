@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -11,6 +12,11 @@ from typing import Any
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.add_offsets_to_txn import (
+    ADD_OFFSETS_TO_TXN,
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
 from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     AddPartitionsToTxnRequest,
@@ -53,7 +59,7 @@ class Versions:
 
     init_producer_id: int
     add_partitions: int | None
-    """None: what writes to a partition adds it (KIP-890)."""
+    """And of AddOffsetsToTxn. None: what writes to a partition adds it (KIP-890)."""
     produce: int
     txn_offset_commit: int
     end_txn: int
@@ -171,8 +177,10 @@ class PlainProducer(Client):
         value = self.load.new_value()
 
         def respond(response: ProduceResponse) -> None:
-            assert produce_error(response) == NONE, response
-            self.acknowledged.append((place, value))
+            code = produce_error(response)
+            assert code in self.load.allowed, response
+            if not code:
+                self.acknowledged.append((place, value))
 
         self.send(life, PRODUCE, 11, produce_request(life, place, [value]), respond)
 
@@ -219,7 +227,8 @@ class Transactional(Client):
             if response.error_code == NONE:
                 self._enter(response)
             else:
-                assert response.error_code == ErrorCode.CONCURRENT_TRANSACTIONS, response
+                allowed = self.load.allowed | {ErrorCode.CONCURRENT_TRANSACTIONS}
+                assert response.error_code in allowed, response
 
         request = InitProducerIdRequest(self.name, TIMEOUT_MS, -1, -1)
         self.send(life, INIT_PRODUCER_ID, self.versions.init_producer_id, request, respond)
@@ -238,8 +247,12 @@ class Transactional(Client):
         place = TOPIC, random.randrange(PARTITIONS[TOPIC])
         if random.random() < 0.2:
             place = self.offsets_place
-        if self.versions.add_partitions is not None and place not in self.added:
-            self._add(life, place, self.versions.add_partitions)
+        adds = self.versions.add_partitions
+        if adds is not None and place not in self.added:
+            if place[0] == GROUP_OFFSETS:
+                self._add_offsets(life, adds)
+            else:
+                self._add(life, place, adds)
         elif place[0] == GROUP_OFFSETS:
             self._send_offsets(life)
         else:
@@ -260,6 +273,19 @@ class Transactional(Client):
         topics = [AddPartitionsToTxnTopic(place[0], [place[1]])]
         request = AddPartitionsToTxnRequest([], self.name, *self.producer, topics)
         self.send(life, ADD_PARTITIONS_TO_TXN, version, request, respond)
+
+    def _add_offsets(self, life: Life, version: int) -> None:
+        assert self.producer is not None
+        self._begin()
+
+        def respond(response: AddOffsetsToTxnResponse) -> None:
+            if response.error_code == NONE:
+                self.added.add(self.offsets_place)
+            else:
+                self._failed(response.error_code)
+
+        request = AddOffsetsToTxnRequest(self.name, *self.producer, self.group)
+        self.send(life, ADD_OFFSETS_TO_TXN, version, request, respond)
 
     def _write(self, life: Life, place: Place, random: Random) -> None:
         assert self.producer is not None
@@ -351,8 +377,12 @@ _FENCED = {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH}
 class Load:
     """Several clients; ``written`` outlives the broker."""
 
-    def __init__(self, random: Random, clients: int = 5) -> None:
+    def __init__(
+        self, random: Random, clients: int = 5, allowed: frozenset[ErrorCode] = frozenset()
+    ) -> None:
+        """``allowed``: errors that a producer may be given where nothing is wrong with it."""
         self.random = random
+        self.allowed = allowed | {NONE}
         self.written: list[Written] = []
         self.refused: dict[str, int] = defaultdict(int)
         self.plain = PlainProducer(self)
@@ -399,9 +429,16 @@ class Load:
         for written in self.written:
             written.check(found)
 
-    def check_offsets(self, life: Life, history: TransactionHistory) -> None:
-        """What a group has committed is what the log says was committed last (O1, O2, O8)."""
+    def check_offsets(
+        self, life: Life, history: TransactionHistory, places: Collection[Place] | None = None
+    ) -> None:
+        """What a group has committed is what the log says was committed last (O1, O2, O8).
+
+        ``places``: the partitions whose groups this broker coordinates; None: all.
+        """
         for client in self.transactional:
+            if places is not None and client.offsets_place not in places:
+                continue
             group = client.group
             in_log = [
                 value
