@@ -25,7 +25,7 @@ from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
-from barnabas.broker.coordination.elsewhere import Elsewhere
+from barnabas.broker.coordination.remote_coordinators import RemoteCoordinators
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.guards import Guards
 from barnabas.broker.coordination.markers import MarkerWriter
@@ -141,7 +141,7 @@ class BrokerServer:
         self.groups: Groups
         self.markers: MarkerWriter
         self.transactions: Transactions
-        self.elsewhere: Elsewhere | None = None
+        self.remote_coordinators: RemoteCoordinators | None = None
         self.sockets: SocketServer
         self.metrics = Metrics()
         self.traffic = TopicTraffic()
@@ -508,7 +508,7 @@ class BrokerServer:
             "brokers": Brokers(self.view),
             "catalogue": self.catalogue,
             "configs": self.catalogue.configs,
-            "elsewhere": self.elsewhere,
+            "remote_coordinators": self.remote_coordinators,
             "fetch_sessions": self.fetch_sessions,
             "fetch_waits": self.fetch_waits,
             "groups": self.groups,
@@ -614,7 +614,7 @@ class BrokerServer:
         )
         if self.peers is not None and guards is not None:
             partition_id_of = self.transactions.log.partition_id_of
-            self.elsewhere = Elsewhere(self, self.view, partition_id_of, self.peers, guards)
+            self.remote_coordinators = RemoteCoordinators(self, self.view, partition_id_of, self.peers, guards)
 
     def _open_metadata(self) -> MetadataImage:
         """Open the MetaStore, or make it of a Kafka's directory; load what it holds."""
@@ -698,8 +698,8 @@ class BrokerServer:
         if hasattr(self, "transactions"):
             self.groups.close()
             self.transactions.close()
-        if self.elsewhere is not None:
-            self.elsewhere.close()
+        if self.remote_coordinators is not None:
+            self.remote_coordinators.close()
 
     async def _close_peers(self) -> None:
         if self.peers is not None:
@@ -729,13 +729,13 @@ class BrokerServer:
     def _log_removed(self, log: PartitionLog) -> None:
         self.fetch_waits.wake(log)
         self.traffic.log_removed(log)
-        if self.elsewhere is not None:
-            self.elsewhere.guards.lose(log)
+        if self.remote_coordinators is not None:
+            self.remote_coordinators.guards.lose(log)
 
     def _logs_forgotten(self, logs: list[PartitionLog], _moved: frozenset[int]) -> None:
-        if self.elsewhere is not None:
+        if self.remote_coordinators is not None:
             for log in logs:
-                self.elsewhere.guards.lose(log)
+                self.remote_coordinators.guards.lose(log)
 
     def _use_config(self, config: BrokerConfig) -> None:
         self.certificates.use(config)

@@ -65,11 +65,11 @@ class MarkerPhase:
         host: Host,
         counts: TransactionCounts,
         completed: Callable[[str], None],
-        elsewhere: RemoteMarkers | None,
+        remote_markers: RemoteMarkers | None,
     ) -> None:
         """``completed`` is called with each transactional id whose transaction is complete.
 
-        ``elsewhere``: sees to the partitions that other brokers lead; None: there are no others.
+        ``remote_markers``: sees to the partitions that other brokers lead; None: there are no others.
         """
         self._log = log
         self._runner = runner
@@ -77,13 +77,13 @@ class MarkerPhase:
         self._host = host
         self._counts = counts
         self._completed = completed
-        self._elsewhere = elsewhere
+        self._remote_markers = remote_markers
         self._retries: dict[str, _Retry] = {}
         self._in_turns: set[str] = set()
         """Those of which some markers are left for the next turn."""
         self._closed = False
-        if elsewhere is not None:
-            elsewhere.belongs_to(self)
+        if remote_markers is not None:
+            remote_markers.belongs_to(self)
 
     def begin(self, key: str) -> None:
         """Append the markers that a decided transaction owes; when all are there, complete it."""
@@ -104,8 +104,8 @@ class MarkerPhase:
 
     def forget(self, shard: Shard[TransactionShard]) -> None:
         """Send nothing more for a partition that was lost (R6): its next leader does."""
-        if self._elsewhere is not None:
-            self._elsewhere.forget(shard)
+        if self._remote_markers is not None:
+            self._remote_markers.forget(shard)
         for key, retry in [*self._retries.items()]:
             if retry.shard is shard:
                 self._give_up(key)
@@ -113,8 +113,8 @@ class MarkerPhase:
     def close(self) -> None:
         """Write nothing more: the broker ends. The next one goes on."""
         self._closed = True
-        if self._elsewhere is not None:
-            self._elsewhere.close()
+        if self._remote_markers is not None:
+            self._remote_markers.close()
         for key in [*self._retries]:
             self._give_up(key)
 
@@ -146,10 +146,10 @@ class MarkerPhase:
             coordinator_epoch=shard.log.leader_epoch,
             transaction_version=transaction.transaction_version,
         )
-        counts, elsewhere = self._counts, self._elsewhere
+        counts, remote_markers = self._counts, self._remote_markers
         marked = []
         for partition in owed[:MARKERS_PER_TURN]:
-            if elsewhere is not None and elsewhere.takes(shard, transaction, partition):
+            if remote_markers is not None and remote_markers.takes(shard, transaction, partition):
                 continue
             error = self._write_one(partition, marker)
             if shard.is_gone:
@@ -173,7 +173,7 @@ class MarkerPhase:
     def _write_one(self, partition: TopicPartition, marker: TransactionMarker) -> ErrorCode:
         """Write one marker; NONE also where the partition needs none."""
         error = self._markers.write_if_needed(*partition, marker)
-        if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and self._elsewhere is None:
+        if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and self._remote_markers is None:
             return ErrorCode.NONE  # It was deleted (M5).
         return error
 
@@ -188,8 +188,8 @@ class MarkerPhase:
 
     def _is_over(self, key: str) -> None:
         self._retries.pop(key, None)
-        if self._elsewhere is not None:
-            self._elsewhere.done(key)
+        if self._remote_markers is not None:
+            self._remote_markers.done(key)
 
     def _next_turn(
         self, shard: Shard[TransactionShard], key: str, owed: list[TopicPartition], refused: str

@@ -120,10 +120,10 @@ class Transactions:
             on_appended=self._moves,
             take_effect=self._take_effect,
         )
-        self.elsewhere: RemoteMarkers | None = None
+        self.remote_markers: RemoteMarkers | None = None
         """The markers that other brokers have to write."""
         if view is not None and peers is not None:
-            self.elsewhere = RemoteMarkers(host, catalogue, view, peers, self.counts)
+            self.remote_markers = RemoteMarkers(host, catalogue, view, peers, self.counts)
         self._markers = MarkerPhase(
             self.log,
             self._runner,
@@ -131,7 +131,7 @@ class Transactions:
             host,
             self.counts,
             self._waits.release,
-            self.elsewhere,
+            self.remote_markers,
         )
         self._closed = False
         self.held_bytes = 0

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from barnabas.broker.coordination.elsewhere import NO_WORD, Question
+from barnabas.broker.coordination.remote_coordinators import NO_WORD, Question
 from barnabas.coordinator.transactions.commands import AddPartitions, VerifyPartitions
 from barnabas.coordinator.transactions.state import TRANSACTIONS_V2, TopicPartition
 from barnabas.protocol.errors import ErrorCode
@@ -33,7 +33,7 @@ from barnabas.protocol.records import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.broker.coordination.elsewhere import Answer
+    from barnabas.broker.coordination.remote_coordinators import Answer
     from barnabas.broker.coordination.guards import Guards, Log
 
 ADDS_SINCE: Final = 12

@@ -29,7 +29,7 @@ from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, Requ
 from barnabas.broker.api.inspector import Inspected, Inspector
 from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.broker.api.waiting import ParkedProduce, PendingProduce
-from barnabas.broker.coordination.elsewhere import Answer, Asking, Elsewhere, Question
+from barnabas.broker.coordination.remote_coordinators import Answer, Asking, RemoteCoordinators, Question
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.coordination.verification import (
     ADDS_SINCE,
@@ -118,10 +118,10 @@ class ProduceHandler:
         logs: LogStore,
         brokers: Brokers,
         host: Host,
-        elsewhere: Elsewhere | None,
+        remote_coordinators: RemoteCoordinators | None,
     ) -> None:
         self.transactions = transactions
-        self.elsewhere = elsewhere
+        self.remote_coordinators = remote_coordinators
         self.inspector = inspector
         self.host = host
         self._catalogue = catalogue
@@ -232,7 +232,7 @@ class ProduceHandler:
                     partition = topic.partitions[data.index]
                     if partition.log is not None:
                         found.append((partition.topic_partition, partition.log, records))
-        guards = None if self.elsewhere is None else self.elsewhere.guards
+        guards = None if self.remote_coordinators is None else self.remote_coordinators.guards
         writer = Writer(key, context.api_version)
         verification = verify(self.transactions, writer, found, guards, answer)
         if verification.has_added and key:
@@ -386,8 +386,8 @@ class ProduceHandler:
         if records is not None and not context.access.is_open and is_idempotent(records):
             producer_id = read_producer(records)[0]
             code = self.transactions.refusal_outside(producer_id)
-            if not code and self.elsewhere is not None and partition.log is not None:
-                code = self.elsewhere.refusal_outside(partition.log, producer_id)
+            if not code and self.remote_coordinators is not None and partition.log is not None:
+                code = self.remote_coordinators.refusal_outside(partition.log, producer_id)
             return code
         return ErrorCode.NONE
 
@@ -500,11 +500,11 @@ class _WaitingProduce(Parked[ProduceResponse]):
         self._go_on(lambda: self._append(self._handler.verification(context, request)))
 
     def _ask(self, question: Question) -> None:
-        elsewhere = self._handler.elsewhere
-        assert elsewhere is not None
+        remote_coordinators = self._handler.remote_coordinators
+        assert remote_coordinators is not None
         least_ms, most_ms = ASKED_MS
         wait_ms = min(max(self._request.timeout_ms, least_ms), most_ms)
-        self._asking = elsewhere.ask(question, self._answered, wait_ms=wait_ms)
+        self._asking = remote_coordinators.ask(question, self._answered, wait_ms=wait_ms)
 
     def _answered(self, answer: Answer) -> None:
         context, request = self._context, self._request
@@ -553,8 +553,8 @@ class _WaitingProduce(Parked[ProduceResponse]):
             inspected.dropped = True
         asking, self._asking = self._asking, None
         if asking is not None:
-            assert self._handler.elsewhere is not None
-            self._handler.elsewhere.give_up(asking)
+            assert self._handler.remote_coordinators is not None
+            self._handler.remote_coordinators.give_up(asking)
             self._handler.transactions.held_bytes -= self._size_bytes
 
 

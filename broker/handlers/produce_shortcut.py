@@ -50,7 +50,7 @@ from barnabas.storage.errors import Rejected
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from barnabas.broker.coordination.elsewhere import Elsewhere
+    from barnabas.broker.coordination.remote_coordinators import RemoteCoordinators
     from barnabas.broker.coordination.transactions import Transactions
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.broker.topics.topic import Topic
@@ -200,12 +200,12 @@ class ProduceShortcut:
         self,
         catalogue: Catalogue,
         transactions: Transactions,
-        elsewhere: Elsewhere | None,
+        remote_coordinators: RemoteCoordinators | None,
         context: RequestContext,
     ) -> None:
         """Nothing is known yet."""
         self._transactions = transactions
-        self._is_alone = elsewhere is None
+        self._is_alone = remote_coordinators is None
         self._access = context.access
         self._version = context.api_version
         self._by_id = context.api_version >= TOPIC_IDS_SINCE

@@ -26,7 +26,7 @@ from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, transaction_de
 from barnabas.broker.api.dispatch import Deferred, Parked, RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.api.refusals import mirror
-from barnabas.broker.coordination.elsewhere import NO_WORD, Answer, Asking, Elsewhere, Question
+from barnabas.broker.coordination.remote_coordinators import NO_WORD, Answer, Asking, RemoteCoordinators, Question
 from barnabas.broker.coordination.groups import Groups, caller_of
 from barnabas.broker.coordination.guards import Guard
 from barnabas.broker.coordination.transactions import Transactions
@@ -73,7 +73,7 @@ def txn_offset_commit(
     groups: Groups,
     transactions: Transactions,
     host: Host,
-    elsewhere: Elsewhere | None,
+    remote_coordinators: RemoteCoordinators | None,
     context: RequestContext,
     request: TxnOffsetCommitRequest,
 ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
@@ -88,11 +88,11 @@ def txn_offset_commit(
         held = _HeldCommit(context.access, request, make)
         transactions.when_decided(request.transactional_id, held.go_on)
         return held
-    if code == ErrorCode.NOT_COORDINATOR and elsewhere is not None:
+    if code == ErrorCode.NOT_COORDINATOR and remote_coordinators is not None:
         question = commit.question()
         if question is not None:
             make = partial(_Commit, catalogue, groups, transactions, context, request)
-            return _AskingCommit(elsewhere, context.access, request, make).ask(question)
+            return _AskingCommit(remote_coordinators, context.access, request, make).ask(question)
     if code:
         return commit.refused(code)
     # What follows on the connection, the end of the transaction maybe, does not overtake a commit
@@ -110,7 +110,7 @@ class _Commit:
         "_command",
         "_context",
         "_denied",
-        "_elsewhere",
+        "_remote_coordinators",
         "_groups",
         "_guard",
         "_mark",
@@ -138,7 +138,7 @@ class _Commit:
         self._context = context
         self._request = request
         known = _known(catalogue, request, self._denied)
-        self._elsewhere: Elsewhere | None = None
+        self._remote_coordinators: RemoteCoordinators | None = None
         self._guard: Guard | None = None
         producer = TransactionalProducer(request.producer_id, request.producer_epoch)
         self._command = TransactionalOffsetCommit(caller_of(context), known, producer)
@@ -171,7 +171,7 @@ class _Commit:
         asked = (request.transactional_id, request.producer_id, request.producer_epoch)
         return Question(*asked, {partition.topic_partition: log}, adds)
 
-    def use(self, elsewhere: Elsewhere, answer: Answer) -> ErrorCode:
+    def use(self, remote_coordinators: RemoteCoordinators, answer: Answer) -> ErrorCode:
         """Go by what another coordinator has said; why nothing can be committed at all, or NONE."""
         code = self._groups.refusal(self._request.group_id)
         if code:
@@ -183,7 +183,7 @@ class _Commit:
         guard = answer.keep(partition)
         if guard is None or guard.is_dropped:
             return self._sent(NO_WORD)
-        self._elsewhere, self._guard = elsewhere, guard
+        self._remote_coordinators, self._guard = remote_coordinators, guard
         return ErrorCode.NONE
 
     def _offsets_partition(self) -> Partition | None:
@@ -202,8 +202,8 @@ class _Commit:
         found = self._offsets_partition()
         if found is None:
             return ErrorCode.NOT_COORDINATOR  # Deleted while the commit waited for its turn.
-        if self._elsewhere is not None and self._guard is not None:
-            is_good = found.log is not None and self._elsewhere.guards.take(self._guard, found.log)
+        if self._remote_coordinators is not None and self._guard is not None:
+            is_good = found.log is not None and self._remote_coordinators.guards.take(self._guard, found.log)
             return ErrorCode.NONE if is_good else self._sent(NO_WORD)
         partition = found.topic_partition
         asked = (request.transactional_id, request.producer_id, request.producer_epoch)
@@ -245,8 +245,8 @@ class _Commit:
         refuse = partial(refuse_commit, self._command.request)
 
         def respond(response: OffsetCommitResponse) -> None:
-            if self._elsewhere is not None and self._guard is not None:
-                self._elsewhere.guards.release(self._guard)
+            if self._remote_coordinators is not None and self._guard is not None:
+                self._remote_coordinators.guards.release(self._guard)
             pending.complete(self.answered(response))
 
         self._groups.submit(
@@ -301,18 +301,18 @@ class _HeldCommit(Parked[TxnOffsetCommitResponse]):
 class _AskingCommit(Parked[TxnOffsetCommitResponse]):
     """A commit that waits for what the coordinator says, which is another broker."""
 
-    __slots__ = ("_access", "_asking", "_elsewhere", "_make", "_request")
+    __slots__ = ("_access", "_asking", "_remote_coordinators", "_make", "_request")
 
     def __init__(
         self,
-        elsewhere: Elsewhere,
+        remote_coordinators: RemoteCoordinators,
         access: Access,
         request: TxnOffsetCommitRequest,
         make: Callable[[], _Commit],
     ) -> None:
         """``make`` makes the commit again, of what may be committed then."""
         super().__init__()
-        self._elsewhere = elsewhere
+        self._remote_coordinators = remote_coordinators
         self._access = access
         self._request = request
         self._make = make
@@ -320,7 +320,7 @@ class _AskingCommit(Parked[TxnOffsetCommitResponse]):
 
     def ask(self, question: Question) -> Self:
         """Begin to wait."""
-        self._asking = self._elsewhere.ask(question, self._answered, wait_ms=ASKED_MS)
+        self._asking = self._remote_coordinators.ask(question, self._answered, wait_ms=ASKED_MS)
         return self
 
     def _answered(self, answer: Answer) -> None:
@@ -340,7 +340,7 @@ class _AskingCommit(Parked[TxnOffsetCommitResponse]):
         if commit.is_empty:
             self.complete(commit.answered(OffsetCommitResponse()))
             return
-        code = commit.use(self._elsewhere, answer)
+        code = commit.use(self._remote_coordinators, answer)
         if code:
             self.complete(commit.refused(code))
         else:
@@ -349,7 +349,7 @@ class _AskingCommit(Parked[TxnOffsetCommitResponse]):
     def abandoned(self) -> None:
         """Commit nothing that was not handed over: the client has gone."""
         if self._asking is not None:
-            self._elsewhere.give_up(self._asking)
+            self._remote_coordinators.give_up(self._asking)
 
 
 def _known(

@@ -116,8 +116,8 @@ def _waiting_families(transactions: Transactions) -> Iterator[Family]:
         ),
     ):
         yield value(f"barnabas_transaction_{name}", GAUGE, doc, number)
-    elsewhere = transactions.elsewhere
-    owed = {} if elsewhere is None else elsewhere.owed_by_node()
+    remote_markers = transactions.remote_markers
+    owed = {} if remote_markers is None else remote_markers.owed_by_node()
     yield Family(
         "barnabas_transaction_markers_missing_elsewhere",
         GAUGE,

@@ -165,7 +165,7 @@ class OwingLife(MovingLife):
 
     def _check_nothing_is_left(self) -> None:
         super()._check_nothing_is_left()
-        debts = self.transactions.elsewhere._debts
+        debts = self.transactions.remote_markers._debts
         for debt in debts.values():
             assert not debt.shard.is_gone
             assert self.transactions.is_deciding(debt.key)

@@ -233,7 +233,7 @@ def test_it_is_not_asked_again_for_ever(patient, monkeypatch, version):
     else:
         expected = {ErrorCode.NOT_ENOUGH_REPLICAS}
     assert produced(producer.data.receive()) in expected
-    assert len(patient[0].server.elsewhere) == 0
+    assert len(patient[0].server.remote_coordinators) == 0
     markers.go_on()
     close(producer)
 
@@ -303,12 +303,12 @@ def test_a_broker_that_stops_does_not_wait_for_an_answer(version):
         held.holds = True
         first_batch(producer)
         held.wait_for_one()
-        elsewhere = first.server.elsewhere
+        remote_coordinators = first.server.remote_coordinators
         first.stop()
         assert producer.data.hung_up()
         for answer in held.held:  # Nobody acts on what comes now.
             answer()
-        assert len(elsewhere) == 0
+        assert len(remote_coordinators) == 0
         first.restart()
         assert not is_open(brokers, producer, 0)
         close(producer)
@@ -383,7 +383,7 @@ def end_here(broker, producer, topic=TOPIC.name, partition=0):
 
 def test_a_broker_that_is_alone_asks_nobody():
     with Broker() as broker:
-        assert broker.server.elsewhere is None
+        assert broker.server.remote_coordinators is None
         assert broker.server.markers._guards is None
 
 
@@ -508,7 +508,7 @@ def test_nothing_is_written_for_a_client_that_has_gone(brokers, producer, held):
     producer.data.socket.close()
     wait_until(lambda: first.call(lambda: len(first.server.sockets.connections)) < before)
     assert held_bytes(first) == 0
-    assert len(first.server.elsewhere) == 0
+    assert len(first.server.remote_coordinators) == 0
     held.let_go()
     assert not is_open(brokers, producer, 0)
     assert guards_of(first, producer) == 0
@@ -602,7 +602,7 @@ def test_a_broker_without_guards_is_found_out(brokers, producer, held, monkeypat
 
 def guards_of(broker, producer):
     """How many logs of a broker have a guard for a producer, or know its transaction."""
-    guards = broker.server.elsewhere.guards
+    guards = broker.server.remote_coordinators.guards
     return broker.call(
         lambda: sum(producer.producer_id in known for known in guards._by_log.values())
     )

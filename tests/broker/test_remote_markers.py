@@ -153,7 +153,7 @@ def test_a_transaction_is_complete_when_all_have_answered_r3(life):
     assert is_complete(life)
     life.pass_ms(10_000)
     assert len(life.peers.asked) == 2
-    assert life.transactions.elsewhere.owed_by_node() == {}
+    assert life.transactions.remote_markers.owed_by_node() == {}
 
 
 def test_a_marker_here_that_cannot_be_written_yet_is_waited_for_r3(life):
@@ -211,7 +211,7 @@ def test_what_is_refused_is_asked_again_for_ever(life, code, caplog):
     assert f"id={KEY} missing=1 attempts=1 reason={TOPIC}-1 at broker {SECOND}: {name}" in (
         caplog.text
     )
-    assert life.transactions.elsewhere.owed_by_node() == {SECOND: 1}
+    assert life.transactions.remote_markers.owed_by_node() == {SECOND: 1}
     life.question.answer()
     assert is_complete(life)
 
@@ -343,7 +343,7 @@ def test_whoever_leads_it_by_now_is_asked(life, failure):
     life.pass_ms(100)
     life.pass_ms(100)
     assert life.question.node_id == THIRD
-    assert life.transactions.elsewhere.owed_by_node() == {THIRD: 1}
+    assert life.transactions.remote_markers.owed_by_node() == {THIRD: 1}
     life.question.answer()
     assert is_complete(life)
 

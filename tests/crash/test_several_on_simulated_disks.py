@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.coordination.elsewhere import Answer, Elsewhere
+from barnabas.broker.coordination.remote_coordinators import Answer, RemoteCoordinators
 from barnabas.broker.coordination.remote_markers import RemoteMarkers
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.testing.loopback import FAIR, Weather
@@ -254,20 +254,20 @@ async def first_violation(weather: Weather | None = None) -> str:
 
 async def test_a_batch_in_front_of_its_partition_is_found_out_r1(monkeypatch):
     """Whatever the coordinator says, and be it nothing: the batch is appended."""
-    ask = Elsewhere.ask
+    ask = RemoteCoordinators.ask
 
-    def ask_and_go_on(elsewhere, question, on_answer, *, wait_ms):
-        asking = ask(elsewhere, question, lambda _answer: None, wait_ms=wait_ms)
+    def ask_and_go_on(remote_coordinators, question, on_answer, *, wait_ms):
+        asking = ask(remote_coordinators, question, lambda _answer: None, wait_ms=wait_ms)
         guarded = {
-            place: elsewhere.guards.make(log, question.producer_id)
+            place: remote_coordinators.guards.make(log, question.producer_id)
             for place, log in question.logs.items()
         }
         codes = dict.fromkeys(question.logs, ErrorCode.NONE)
-        answer = Answer(question, codes, guarded, elsewhere.guards)
+        answer = Answer(question, codes, guarded, remote_coordinators.guards)
         asyncio.get_running_loop().call_soon(on_answer, answer)
         return asking
 
-    monkeypatch.setattr(Elsewhere, "ask", ask_and_go_on)
+    monkeypatch.setattr(RemoteCoordinators, "ask", ask_and_go_on)
     assert "(P1)" in await first_violation()
 
 

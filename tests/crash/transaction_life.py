@@ -13,10 +13,10 @@ from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import ROUTES
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.coordination.elsewhere import Elsewhere
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.guards import Guards
 from barnabas.broker.coordination.markers import MarkerWriter
+from barnabas.broker.coordination.remote_coordinators import RemoteCoordinators
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.peers.interface import Peers
 from barnabas.broker.peers.sessions import PeerSessions
@@ -142,10 +142,12 @@ class Life:
         self.transactions = Transactions(
             host, self.catalogue, self.logs, self.markers, self.view, peers
         )
-        self.elsewhere: Elsewhere | None = None
+        self.remote_coordinators: RemoteCoordinators | None = None
         if peers is not None and guards is not None:
             partition_id_of = self.transactions.log.partition_id_of
-            self.elsewhere = Elsewhere(host, self.view, partition_id_of, peers, guards)
+            self.remote_coordinators = RemoteCoordinators(
+                host, self.view, partition_id_of, peers, guards
+            )
         self.groups.log.open()
         self.transactions.log.open()
         self.routes.bind(
@@ -153,7 +155,7 @@ class Life:
                 lambda: None,
                 brokers=self.brokers,
                 catalogue=self.catalogue,
-                elsewhere=self.elsewhere,
+                remote_coordinators=self.remote_coordinators,
                 groups=self.groups,
                 host=host,
                 logs=self.logs,
@@ -212,8 +214,8 @@ class Life:
         if hasattr(self, "transactions"):
             self.groups.close()
             self.transactions.close()
-            if self.elsewhere is not None:
-                self.elsewhere.close()
+            if self.remote_coordinators is not None:
+                self.remote_coordinators.close()
 
     def log(self, topic: str, index: int) -> PartitionLog:
         partition = self.catalogue.partition(topic, index)

@@ -237,7 +237,8 @@ def test_a_transaction_is_written_at_both_brokers(write, coordinator):
             assert log.producers.has_open_transaction(transaction.producer_id)
         # One that asks knows what was verified, and of the commit no guard is left.
         counts = [
-            broker.call(lambda b=broker: len(b.server.elsewhere.guards)) for broker in brokers
+            broker.call(lambda b=broker: len(b.server.remote_coordinators.guards))
+            for broker in brokers
         ]
         assert counts == ([0, 2] if coordinator == 1 else [2, 0])
         end()

@@ -52,9 +52,10 @@ logger = logging.getLogger(__name__)
 VERSION: Final = 5
 ANSWER_TIMEOUT_MS: Final = 10_000
 """After so long without an answer the connection is given up."""
-PAUSE_FIRST_MS: Final = 20
+PAUSE_FIRST_MS: Final = 2
 PAUSE_MAX_MS: Final = 100
-"""Between two questions about the same; Apache Kafka waits 20 ms each time."""
+"""Between two questions about the same: at first, for an end that is about to be durable, and at last.
+Apache Kafka waits 20 ms each time."""
 
 NO_WORD: Final = ErrorCode.NETWORK_EXCEPTION
 """In the place of an answer that did not come, or that may not be acted on."""
@@ -187,7 +188,7 @@ class _Node:
         self.bytes = 0
 
 
-class Elsewhere:
+class RemoteCoordinators:
     """The coordinators of transactions that are not this broker."""
 
     def __init__(
