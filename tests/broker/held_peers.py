@@ -16,16 +16,16 @@ class HeldPeers:
     def __init__(self, broker: Broker) -> None:
         """Stand in front of what the broker asks coordinators with, until ``leave``."""
         self._broker = broker
-        self._elsewhere: Any = broker.server.elsewhere
-        self._peers: Peers = self._elsewhere._peers
+        self._remote_coordinators: Any = broker.server.remote_coordinators
+        self._peers: Peers = self._remote_coordinators._peers
         self.holds = False
         self.asked: list[Any] = []
         """The requests."""
         self.held: list[Callable[[], None]] = []
-        broker.call(lambda: setattr(self._elsewhere, "_peers", self))
+        broker.call(lambda: setattr(self._remote_coordinators, "_peers", self))
 
     def leave(self) -> None:
-        self._broker.call(lambda: setattr(self._elsewhere, "_peers", self._peers))
+        self._broker.call(lambda: setattr(self._remote_coordinators, "_peers", self._peers))
 
     def ask(self, node_id, purpose, api, version, request, on_answer, *, timeout_ms) -> None:
         def answered(answer: Any) -> None:

@@ -85,7 +85,7 @@ class World:
 
     @property
     def guards(self):
-        return self.first.call(lambda: len(self.first.server.elsewhere.guards))
+        return self.first.call(lambda: len(self.first.server.remote_coordinators.guards))
 
 
 @pytest.fixture(scope="module")
@@ -257,7 +257,7 @@ def test_nothing_is_committed_for_a_client_that_has_gone(world, held, version):
         send_commit(leaving, world.producer, world.group, 6, version)
         held.wait_for_one()
     wait_until(lambda: first.call(lambda: len(first.server.sockets.connections)) < before)
-    assert first.call(lambda: len(first.server.elsewhere)) == 0
+    assert first.call(lambda: len(first.server.remote_coordinators)) == 0
     held.let_go()
     assert world.offset == -1
 
