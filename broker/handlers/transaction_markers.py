@@ -57,8 +57,9 @@ async def write_txn_markers(
     if count > MARKERS_MAX:
         raise CloseConnection(f"a request for {count} markers, more than {MARKERS_MAX}")
     work = _Work(catalogue, transactions, markers, context.connection.link)
+    refusals = transactions.refusals
     response = WriteTxnMarkersResponse([await work.write(asked) for asked in request.markers])
-    await transactions.durable()
+    await transactions.durable(refusals)
     return response
 
 
