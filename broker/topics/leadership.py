@@ -3,14 +3,14 @@
 Rules of this file:
 
 * A partition comes in a leader epoch, and at most once in each. Whatever ends that leadership ends
-  it for good: it comes again in a later epoch only.
+  it for good: it comes again in a later epoch only (R11).
 * Four say so: the view (led here, led elsewhere), who moves partitions (``release``), the store
   (what was placed is refused), and the catalogue (partitions come, and are deleted). What each of
   them means for a partition is one table, ``AFTER``.
 * Every step to another state makes void what was under way in the one before: a log that was read
   too late is dropped unseen, and leaves nothing.
 * What a partition's former log has placed comes to its end, durable or refused, before the
-  partition is opened again: a refusal never concerns a log that is not the one it was placed in.
+  partition is opened again (R12): a refusal is never that of a log in which it was not placed.
 * A coordinator's partition is served by its coordinator once all of the log is in its segments.
 """
 

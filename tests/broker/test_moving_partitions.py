@@ -7,6 +7,8 @@ import threading
 import pytest
 
 from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.metrics.exposition import exposition
+from barnabas.broker.metrics.kafka import kafka_families
 from barnabas.broker.topics.leadership import State
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_records import (
@@ -17,8 +19,15 @@ from barnabas.protocol.messages.delete_records import (
 )
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.fetch import FETCH
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from barnabas.protocol.messages.offset_commit import (
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage import time_lookup
 from barnabas.storage.errors import Corrupt
@@ -34,6 +43,7 @@ from tests.broker.data_plane import (
     values,
 )
 from tests.broker.handlers.test_group_offsets import Client
+from tests.broker.metrics.scrape import Scrape
 from tests.broker.moving import moving_pair
 from tests.broker.raw_producer import RawProducer
 from tests.waiting import wait_until
@@ -42,6 +52,7 @@ NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 DATA = Named("data", bytes([1] * 16))
 TOPICS = {DATA.name: 3, "__consumer_offsets": 2, "__transaction_state": 2}
 COMMITTED = 1
+RECORDS = "kafka_server_brokertopicmetrics_messagesin_total"
 
 
 @pytest.fixture
@@ -100,6 +111,36 @@ def test_metadata_names_the_new_leader_at_both(cluster, brokers, wires):
         (topic,) = wire.ask(METADATA, request, 12).topics
         assert [each.leader_id for each in topic.partitions] == [1, 1, 2]
         assert [each.leader_epoch for each in topic.partitions] == [0, 0, 1]
+
+
+def test_each_broker_counts_what_it_leads(cluster, brokers, wires):
+    first, second = wires
+    assert first.produce(DATA, batch(b"a", b"b")).error_code == 0
+    everything = sum(TOPICS.values())
+
+    def scrape(broker):
+        server = broker.server
+        parts = server.sockets, server.loop_monitor, server.traffic, server._windows
+        families = kafka_families(server.catalogue, server.logs, *parts)
+        return Scrape("".join(broker.call(lambda: list(exposition(families)))))
+
+    def counts():
+        return [
+            scrape(each)(f"kafka_server_replicamanager_{name}")
+            for each in brokers
+            for name in ("leadercount", "partitioncount")
+        ]
+
+    def records():
+        return [scrape(each)(RECORDS) for each in brokers]
+
+    assert counts() == [everything, everything, 0, 0]
+    before = records()
+    cluster.move(brokers[1], cluster.ids["data"][0])
+    assert counts() == [everything - 1, everything - 1, 1, 1]
+    assert records() == before, "the sum never goes back, and what is loaded is no traffic"
+    assert second.produce(DATA, batch(b"c")).error_code == 0
+    assert records() == [before[0], before[1] + 1]
 
 
 @pytest.mark.parametrize("is_planned", [True, False])
@@ -310,6 +351,65 @@ def test_a_transaction_that_moves_while_it_is_open_ends_whole(
     expected = {0: [b"a", b"b"], 1: [b"a"]} if is_committed else {0: [], 1: []}
     for partition, found in expected.items():
         assert committed_values(second, DATA, partition) == found
+
+
+def test_a_commit_on_its_way_when_its_group_is_released_is_answered(cluster, brokers):
+    moved = id_of(cluster, "g", "__consumer_offsets")
+    leadership = brokers[0].server.leadership
+    for each in brokers:
+        each.port = each.address[1]
+    with Client(brokers[0]) as first, Client(brokers[1]) as second, Client(brokers[0]) as late:
+        first.find_coordinator()
+        topics = [OffsetCommitRequestTopic("data", partitions=[OffsetCommitRequestPartition(0, 5)])]
+        brokers[0].hold()
+        first.send(OFFSET_COMMIT, OffsetCommitRequest("g", topics=topics), 8)
+        log = brokers[0].server.catalogue.topics["__consumer_offsets"].partitions
+        place = next(each for each in log if each.partition_id == moved)
+        wait_until(lambda: place.log.next_offset > 0)
+        brokers[0].call(lambda: leadership.release(moved, lambda: None))
+        assert brokers[0].state(moved) is State.DRAINING
+        assert late.commit("g", {("data", 0): 6}) == {ErrorCode.NOT_COORDINATOR}
+        brokers[0].hold(held=False)
+        (answered,) = first.receive().topics
+        assert answered.partitions[0].error_code == ErrorCode.NONE
+        wait_until(lambda: brokers[0].state(moved) is State.AWAY)
+        cluster.give(brokers[1], moved)
+        wait_until(lambda: brokers[1].call(lambda: not brokers[1].server.groups.refusal("g")))
+        assert second.fetch("g") == {("data", 0): 5}
+
+
+def test_what_becomes_due_while_coordinators_are_released_is_done_by_the_next_one(
+    cluster, brokers, wires
+):
+    """A transaction's timeout cannot be decided here any more; it is decided there."""
+    first, second = wires
+    producer = RawProducer(first, "id", 12)
+    assert producer.send(DATA, b"a").error_code == 0
+    coordinator = id_of(cluster, "id", "__transaction_state")
+    ids = [*cluster.ids["data"], coordinator]
+    brokers[0].hold()
+    with Wire(brokers[0].address) as other:
+        names = (f"beside-{number}" for number in range(100))
+        beside = next(
+            each for each in names if id_of(cluster, each, "__transaction_state") == coordinator
+        )
+        other.send(INIT_PRODUCER_ID, InitProducerIdRequest(beside, 60_000), 4)
+        place = brokers[0].server.catalogue.topics["__transaction_state"].partitions
+        log = next(each.log for each in place if each.partition_id == coordinator)
+        wait_until(lambda: log.next_offset > log.high_watermark)
+        leadership = brokers[0].server.leadership
+        for each in ids:
+            brokers[0].call(lambda each=each: leadership.release(each, lambda: None))
+        assert brokers[0].state(coordinator) is State.DRAINING
+        brokers[0].clock.advance(minutes=20)
+        assert brokers[0].server.failure is None
+        brokers[0].hold(held=False)
+        wait_until(lambda: all(brokers[0].state(each) is State.AWAY for each in ids))
+        assert other.receive().error_code == ErrorCode.NONE
+    cluster.give(brokers[1], *ids)
+    assert second.fetch_one(DATA, 0).last_stable_offset == 0, "it is open still"
+    brokers[1].clock.advance(minutes=20)
+    assert committed_values(second, DATA, 0) == []
 
 
 # ----------------------------------------------------------------------------------- the catalogue
