@@ -2,8 +2,8 @@
 
 Rules of this file:
 
-* A partition comes in a leader epoch, and at most once in each. Whatever ends that leadership ends
-  it for good: it comes again in a later epoch only (R11).
+* A partition comes in a leader epoch, and whatever ends that leadership ends it for good: it comes
+  again in a later epoch only (R11).
 * Four say so: the view (led here, led elsewhere), who moves partitions (``release``), the store
   (what was placed is refused), and the catalogue (partitions come, and are deleted). What each of
   them means for a partition is one table, ``AFTER``.
