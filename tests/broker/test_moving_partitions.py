@@ -43,6 +43,7 @@ from tests.broker.data_plane import (
     values,
 )
 from tests.broker.handlers.test_group_offsets import Client
+from tests.broker.held_markers import Markers
 from tests.broker.metrics.scrape import Scrape
 from tests.broker.moving import moving_pair
 from tests.broker.raw_producer import RawProducer
@@ -276,6 +277,31 @@ def test_deleted_records_on_their_way_when_the_partition_goes(cluster, brokers, 
             assert (result.error_code, result.low_watermark) == (NOT_LEADER, -1)
             cluster.give(brokers[0], moved)
         assert (second if is_in_time else first).list_offset("data", -2)[2] == int(is_in_time)
+
+
+def test_a_producer_that_waits_for_its_transaction_is_told_who_leads_by_then(monkeypatch):
+    """What the batch would be part of is asked when it is appended, and where it goes, too."""
+    markers = Markers(monkeypatch)
+    with moving_pair(TOPICS, **{"barnabas.transaction.wait.ms": "600000"}) as cluster:
+        first, second = cluster.brokers
+        cluster.give(first, *(each for ids in cluster.ids.values() for each in ids))
+        with Wire(first.address) as wire:
+            producer = RawProducer(wire, "id", 12)
+            assert producer.send(DATA, b"a", partition=1).error_code == 0
+            markers.stop()
+            ended = wire.ask(END_TXN, producer.end_request(commit=True), 5)
+            assert ended.error_code == 0
+            producer.epoch = ended.producer_epoch
+            records = producer.batch(DATA, b"b", sequence=0)
+            wire.send(PRODUCE, producer.request(DATA, (0, records)), 12)
+            transactions = first.server.transactions
+            wait_until(lambda: first.call(lambda: transactions.held_bytes))
+            cluster.move(second, cluster.ids["data"][0])
+            markers.go_on()
+            first.clock.advance(seconds=5)  # For the markers to be tried again.
+            (result,) = wire.receive().responses[0].partition_responses
+        assert (result.error_code, result.current_leader.leader_id) == (NOT_LEADER, 2)
+        assert second.log("data", 0).next_offset == 0
 
 
 @pytest.mark.parametrize("is_damaged", [False, True])
