@@ -148,7 +148,7 @@ class Housekeeping:
             now_ms = self._host.clock.now_ms()
             for _ in range(min(LOGS_PER_TURN, len(pending))):
                 log = pending.pop()
-                if logs.logs.get(log.partition_id) is log:
+                if logs.logs.get(log.partition_id) is log and not log.closed:
                     apply_retention(log, logs.journal, now_ms)
             if pending and not self._stopped:
                 self._host.loop.call_soon(turn)

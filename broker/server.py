@@ -25,10 +25,11 @@ from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
-from barnabas.broker.coordination.remote_coordinators import RemoteCoordinators
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.guards import Guards
 from barnabas.broker.coordination.markers import MarkerWriter
+from barnabas.broker.coordination.moving_shards import MovingShards
+from barnabas.broker.coordination.remote_coordinators import RemoteCoordinators
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.producers import limit_init_producer_id
 from barnabas.broker.housekeeping import Housekeeping
@@ -68,6 +69,7 @@ from barnabas.broker.topics.adoption import adopt_if_foreign
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
 from barnabas.broker.topics.cleaning import LogCleaner
 from barnabas.broker.topics.identity import read_properties, refuse_backup, settle_identity
+from barnabas.broker.topics.leadership import DurableLogs, Leadership
 from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.broker.topics.scrubbing import LogScrubber
 from barnabas.broker.topics.user_credentials import UserCredentials
@@ -96,7 +98,15 @@ class BrokerServer:
     ``file_system`` and ``metastore`` are for tests that keep data in memory; the caller
     closes the metastore that it passes. ``view``: of the cluster; None: this broker is alone.
     ``peers`` makes what it asks the other brokers with, on the loop, before storage is opened.
+    ``durable_logs``: where logs are read that come from other brokers; None: none ever come.
     """
+
+    leadership: Leadership | None = None
+    """Which partitions are led here now; None: all whose log is here, for good."""
+    asks_for_login = False
+    """Whether the console asks who somebody is."""
+    changes_refused: str | None = None
+    """Why nothing can be changed over HTTP; None where it can."""
 
     def __init__(
         self,
@@ -107,6 +117,7 @@ class BrokerServer:
         metastore: MetaStore | None = None,
         view: ClusterView | None = None,
         peers: Callable[[BrokerServer], Peers] | None = None,
+        durable_logs: DurableLogs | None = None,
         routes: Routes | None = None,
     ) -> None:
         self.config = config
@@ -121,6 +132,7 @@ class BrokerServer:
         self._new_peers = peers
         self.peers: Peers | None = None
         """The other brokers; None: there are none."""
+        self._durable_logs = durable_logs
         self.cluster_id = ""
         self.loop: asyncio.AbstractEventLoop
         self.metastore: MetaStore
@@ -159,10 +171,6 @@ class BrokerServer:
         self._housekeeping: Housekeeping | None = None
         self._gives_up = False
         """Whether recovery is to end at its next step: this broker is being stopped."""
-        self.asks_for_login = False
-        """Whether the console asks who somebody is."""
-        self.changes_refused: str | None = None
-        """Why nothing can be changed over HTTP; None where it can."""
         self.audit: AuditLog
         self._audit_output: AuditOutput | None = None
         self._engine: LoopEngine
@@ -218,6 +226,8 @@ class BrokerServer:
             await self._create_configured_topics()
             self.groups.log.open()
             self.transactions.log.open()
+            if self.leadership is not None:
+                self.leadership.open(MovingShards(self.groups, self.transactions))
             self.logs.check_space()  # A full disk refuses the first request already.
             self.cleaner = LogCleaner(self, self.logs, self.file_system)
             is_controlled = self.authorizer is not None
@@ -568,6 +578,8 @@ class BrokerServer:
             interval_ms=config.scrub_interval_ms,
         )
         self.logs.callbacks.on_suspected = self.scrubber.suspect
+        if self._durable_logs is not None:
+            self._let_logs_move(self._durable_logs)
         refuse_backup(self.file_system, config.data_directory)
         lock_directory(self.logs)
         image = self._open_metadata()
@@ -576,6 +588,7 @@ class BrokerServer:
             self.logs,
             self.view,
             config,
+            keeper=self.leadership,
             on_log_removed=self._log_removed,
             on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
             on_config_changed=self._use_config,
@@ -614,7 +627,15 @@ class BrokerServer:
         )
         if self.peers is not None and guards is not None:
             partition_id_of = self.transactions.log.partition_id_of
-            self.remote_coordinators = RemoteCoordinators(self, self.view, partition_id_of, self.peers, guards)
+            self.remote_coordinators = RemoteCoordinators(
+                self, self.view, partition_id_of, self.peers, guards
+            )
+
+    def _let_logs_move(self, durable_logs: DurableLogs) -> None:
+        """Have logs come and go with what this broker leads."""
+        self.leadership = Leadership(self, self.logs, self.view, durable_logs, self._log_removed)
+        self.logs.callbacks.on_forgotten = self.leadership.forgotten
+        self.logs.callbacks.on_session_lost = self.leadership.session_lost
 
     def _open_metadata(self) -> MetadataImage:
         """Open the MetaStore, or make it of a Kafka's directory; load what it holds."""
@@ -695,6 +716,8 @@ class BrokerServer:
             waiting.cancel()
 
     def _close_coordinators(self) -> None:
+        if self.leadership is not None:
+            self.leadership.close()
         if hasattr(self, "transactions"):
             self.groups.close()
             self.transactions.close()

@@ -62,6 +62,10 @@ class LogClosed(Rejected):
     """The partition was deleted, is led elsewhere by now, or the store is shutting down."""
 
 
+class LedSince(StorageError):
+    """A log that was to be loaded has batches of a later leader: another broker leads it now."""
+
+
 class Corrupt(StorageError):
     """Bytes that were durable do not read back as written; the broker refuses to start (D7)."""
 

@@ -304,6 +304,11 @@ class Journal:
         """Run ``operation`` on the segment thread after everything appended so far."""
         self.group_for(0).operations.append(operation)
 
+    @property
+    def refusals(self) -> int:
+        """How often groups were refused: what was placed before the last time may be gone."""
+        return self._open.run
+
     def newest_group(self) -> CommitGroup | None:
         """The group to wait for so that everything appended so far is durable; None: it is."""
         if self._scheduled:

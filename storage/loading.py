@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from barnabas.protocol.records import read_header
+from barnabas.storage.errors import LedSince
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.producer_snapshot import decode_snapshot
@@ -30,6 +31,7 @@ def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:
     """Give an empty log all that is ``durable``; it can be read at once, from memory.
 
     The segments are written with the operations of ``group``. The journal has nothing of it.
+    Raises LedSince.
     """
     offset = durable.base_offset
     if durable.snapshot is not None:
@@ -40,7 +42,8 @@ def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:
         log.segments = [log.active]
     for batch in durable.batches:
         log.replay(group, batch, read_header(batch))
-    assert not log.leader_epochs or log.leader_epochs[-1][0] <= log.leader_epoch, log
+    if log.leader_epochs and log.leader_epochs[-1][0] > log.leader_epoch:
+        raise LedSince(f"{log} was written to in epoch {log.leader_epochs[-1][0]}")
     log.high_watermark = log.next_offset
     log.log_start_offset = durable.log_start_offset
     log.drop_segments_below_start()

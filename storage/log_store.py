@@ -145,6 +145,8 @@ class StoreCallbacks:
     )
     """These logs are closed, and the store knows them no longer; who waited for them was told.
     Partitions with one of these ids are led elsewhere, the others have to be loaded again."""
+    on_session_lost: Callable[[], None] = field(default=lambda: None)
+    """Nothing is led here any more, not even what is not loaded yet; ``on_forgotten`` follows."""
     on_fatal: Callable[[BaseException], None] = field(default=lambda _error: None)
 
 
@@ -204,6 +206,8 @@ class LogStore:
         self._checkpoint_due_bytes = 0
         self._checkpoint_due_batches = 0
         self._after_checkpoint: list[Callable[[], None]] = []
+        self._when_written: dict[PartitionLog, Callable[[], None]] = {}
+        """Who waits for logs that were loaded to be in their segments."""
         self._failed = False
         self.journal = Journal(
             submit=self._submit,
@@ -323,17 +327,51 @@ class LogStore:
         Its files are written behind the removal of those that a forgotten log had. Where a group is
         refused before that is done, this log is forgotten too.
         """
-        assert spec.partition_id not in self.logs
-        log = self.new_log(spec)
-        fill(log, durable, self.journal.group_for(0))
-        self.logs[spec.partition_id] = log
+        log, writes = self.filled(spec, durable)
+        self.take_in(log, writes)
         return log
+
+    def filled(self, spec: PartitionSpec, durable: DurableLog) -> tuple[PartitionLog, CommitGroup]:
+        """``load`` up to where the store learns of it, for ``take_in``: on any thread.
+
+        It takes long where the log is long. Raises LedSince.
+        """
+        log = self.new_log(spec)
+        writes = CommitGroup()
+        fill(log, durable, writes)
+        return log, writes
+
+    def take_in(self, log: PartitionLog, writes: CommitGroup) -> None:
+        """Have a log that was ``filled``, and have it written to its segments."""
+        assert log.partition_id not in self.logs
+        group = self.journal.group_for(0)
+        group.operations += writes.operations
+        group.ends.update(writes.ends)
+        self.logs[log.partition_id] = log
+
+    def when_written(self, log: PartitionLog, then: Callable[[], None]) -> None:
+        """Call ``then`` once all of a log is in its segments, or never if it is gone before."""
+        if log.unflushed:
+            self._when_written[log] = then
+        else:
+            then()
 
     def delete(self, partition_id: int) -> None:
         """Forget a partition; its directory goes on the segment thread, after what it still has."""
+        self._let_go(partition_id).close()
+
+    def release(self, partition_id: int) -> None:
+        """Close a partition that is led here no more; its files go as with ``delete``.
+
+        What of it is on its way to be durable may still become so, and who waits is told.
+        """
+        self._let_go(partition_id).forget()
+
+    def _let_go(self, partition_id: int) -> PartitionLog:
         log = self.logs.pop(partition_id)
-        log.close()
+        self._when_written.pop(log, None)
         self._remove_files(log)
+        return log
 
     def _remove_files(self, log: PartitionLog) -> None:
         self.journal.add_operation(log.directory.remove)
@@ -353,7 +391,7 @@ class LogStore:
 
     def written(self, groups: int) -> None:
         """See ``Listener``: forwarded to the loop."""
-        self.engine.call(lambda: self.journal.groups_were_written(groups))
+        self.engine.call(lambda: self._groups_were_written(groups))
 
     def refused(self, groups: int, partition_ids: Collection[int]) -> None:
         """See ``Listener``: forwarded to the loop."""
@@ -384,6 +422,12 @@ class LogStore:
         self.journal.groups_became_durable(groups)
         self._look_at_journal()
 
+    def _groups_were_written(self, groups: int) -> None:
+        self.journal.groups_were_written(groups)
+        if self._when_written:
+            for log in [log for log in self._when_written if not log.unflushed]:
+                self._when_written.pop(log)()
+
     def _drop(self, groups: int | None, moved: frozenset[int]) -> None:
         """Forget all groups that are not durable, of which the oldest ``groups`` were refused.
 
@@ -394,6 +438,7 @@ class LogStore:
             dropped = self.journal.drop()
             logs = self._logs_in(dropped)
             if groups is None:
+                self.callbacks.on_session_lost()
                 moved = frozenset(self.logs)
                 logs.update(dict.fromkeys(self.logs.values()))
             else:
@@ -427,8 +472,7 @@ class LogStore:
         for log in logs:
             log.forget()
             if self.logs.get(log.partition_id) is log:
-                del self.logs[log.partition_id]
-                self._remove_files(log)
+                self._let_go(log.partition_id)
                 forgotten.append(log)
         for group in dropped:
             for operation in group.operations:

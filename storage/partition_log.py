@@ -792,6 +792,7 @@ class PartitionLog:
         The high watermark says for ever up to where this log was durable and shown.
         """
         self.close()
+        self.counts.opened_offset += _NOWHERE - self.next_offset  # What went through it stays so.
         self.next_offset = _NOWHERE
 
     def _refuse_when_forgotten(self) -> None:

@@ -69,7 +69,7 @@ class MarkerPhase:
     ) -> None:
         """``completed`` is called with each transactional id whose transaction is complete.
 
-        ``remote_markers``: sees to the partitions that other brokers lead; None: there are no others.
+        ``remote_markers``: sees to the partitions that others lead; None: there are no others.
         """
         self._log = log
         self._runner = runner

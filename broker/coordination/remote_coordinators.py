@@ -54,7 +54,7 @@ ANSWER_TIMEOUT_MS: Final = 10_000
 """After so long without an answer the connection is given up."""
 PAUSE_FIRST_MS: Final = 2
 PAUSE_MAX_MS: Final = 100
-"""Between two questions about the same: at first, for an end that is about to be durable, and at last.
+"""Between two questions about the same: at first, as the end is about to be durable, and at last.
 Apache Kafka waits 20 ms each time."""
 
 NO_WORD: Final = ErrorCode.NETWORK_EXCEPTION

@@ -217,11 +217,19 @@ class Transactions:
         else:
             group.add_waiter(waiter)
 
-    async def durable(self) -> None:
+    @property
+    def refusals(self) -> int:
+        """How often something was refused that was appended here, whatever it was."""
+        return self._logs.journal.refusals
+
+    async def durable(self, refusals: int | None = None) -> None:
         """Wait until everything that was appended so far is durable (C14).
 
-        Raises KafkaError where that comes to nothing.
+        Raises KafkaError where that comes to nothing. Who has let others run since the first of it
+        names the ``refusals`` there were then: what was refused meanwhile is nowhere any more.
         """
+        if refusals is not None and refusals != self.refusals:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
         durable: asyncio.Future[None] = self._host.loop.create_future()
         self.when_durable(Durability(durable, ErrorCode.NOT_COORDINATOR))
         await durable

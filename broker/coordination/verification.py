@@ -33,8 +33,8 @@ from barnabas.protocol.records import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.broker.coordination.remote_coordinators import Answer
     from barnabas.broker.coordination.guards import Guards, Log
+    from barnabas.broker.coordination.remote_coordinators import Answer
 
 ADDS_SINCE: Final = 12
 ABORTABLE_SINCE: Final = 11

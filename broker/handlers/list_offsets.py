@@ -106,8 +106,8 @@ def list_offsets(
             log = None if partition is None or result.error_code else partition.log
             if log is not None:
                 search = _look_up(log, asked.timestamp, isolation, result)
-                if search is not None:
-                    searches.append(_Sought(topic.name, log, search, result))
+                if search is not None and partition is not None:
+                    searches.append(_Sought(partition, log, search, result))
         response.topics.append(ListOffsetsTopicResponse(topic.name, results))
     return _Searching(readers, host, access, response, searches) if searches else response
 
@@ -161,10 +161,20 @@ def _look_up(
 class _Sought(NamedTuple):
     """A partition for which there is a search, and what its outcome is written into."""
 
-    topic: str
+    partition: Partition
     log: PartitionLog
     search: Search
     result: ListOffsetsPartitionResponse
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the log is this broker's no more: nothing that was found in it is to be told."""
+        return self.partition.log is not self.log
+
+    def fails(self, code: ErrorCode) -> None:
+        """Tell of an error, and of nothing that looks found."""
+        self.result.error_code = code
+        self.result.timestamp = self.result.offset = self.result.leader_epoch = NOT_FOUND
 
 
 class _Searching(Parked[ListOffsetsResponse]):
@@ -190,29 +200,30 @@ class _Searching(Parked[ListOffsetsResponse]):
 
     async def _run(self) -> None:
         for sought in self._pending:
-            await self._fill_in(sought.log, sought.search, sought.result)
+            await self._fill_in(sought)
             if self._gone:
                 return
         for sought in self._pending:
-            if not self._access.may(DESCRIBE, TOPIC, sought.topic):
-                result = sought.result
-                result.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                result.timestamp = result.offset = result.leader_epoch = NOT_FOUND
+            if not self._access.may(DESCRIBE, TOPIC, sought.partition.topic.name):
+                sought.fails(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            elif sought.has_moved:
+                sought.fails(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.complete(self._response_so_far)
 
-    async def _fill_in(
-        self, log: PartitionLog, search: Search, result: ListOffsetsPartitionResponse
-    ) -> None:
+    async def _fill_in(self, sought: _Sought) -> None:
+        log, result = sought.log, sought.result
         try:
-            found = await self._readers.search(search)
+            found = await self._readers.search(sought.search)
         except Rejected as refused:
             result.error_code = error_code_of(refused)
-        except Corrupt as damage:
-            log.suspect(log.log_start_offset, damage)
+        except (Corrupt, CorruptBatch, InvalidBatch, OSError) as damage:
             result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
-        except (CorruptBatch, InvalidBatch, OSError) as damage:
-            logger.error("search by timestamp failed: %s", damage)  # noqa: TRY400  one line
-            result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+            if sought.has_moved:
+                return  # Its files were removed, and are no sign of damage.
+            if isinstance(damage, Corrupt):
+                log.suspect(log.log_start_offset, damage)
+            else:
+                logger.error("search by timestamp failed: %s", damage)  # noqa: TRY400  one line
         else:
             if found is not None:
                 result.timestamp, result.offset, result.leader_epoch = found

@@ -29,7 +29,12 @@ from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, Requ
 from barnabas.broker.api.inspector import Inspected, Inspector
 from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.broker.api.waiting import ParkedProduce, PendingProduce
-from barnabas.broker.coordination.remote_coordinators import Answer, Asking, RemoteCoordinators, Question
+from barnabas.broker.coordination.remote_coordinators import (
+    Answer,
+    Asking,
+    Question,
+    RemoteCoordinators,
+)
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.coordination.verification import (
     ADDS_SINCE,

@@ -69,8 +69,9 @@ async def write_txn_markers(
         raise CloseConnection(f"a request for {count} markers, more than {MARKERS_MAX}")
     epoch = _latest_epoch(catalogue, transactions, brokers)
     work = _Work(catalogue, markers, epoch, context.connection.link)
+    refusals = transactions.refusals
     response = WriteTxnMarkersResponse([await work.write(asked) for asked in request.markers])
-    await transactions.durable()
+    await transactions.durable(refusals)
     return response
 
 

@@ -97,6 +97,7 @@ async def list_transactions(
         raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     include = _filter(request, host.clock.now_ms())
     found, access = response.transaction_states, context.access
+    refusals = transactions.refusals
     ids_per_turn = IDS_PER_TURN if access.is_open else IDS_JUDGED_PER_TURN
     for number, each in enumerate(transactions.all):
         if number % ids_per_turn == ids_per_turn - 1:
@@ -107,7 +108,7 @@ async def list_transactions(
             )
     if len(found) > LISTED_MAX:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"more than {LISTED_MAX} transactional ids")
-    await transactions.durable()
+    await transactions.durable(refusals)
     return response
 
 

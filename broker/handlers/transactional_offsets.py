@@ -26,9 +26,15 @@ from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, transaction_de
 from barnabas.broker.api.dispatch import Deferred, Parked, RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.api.refusals import mirror
-from barnabas.broker.coordination.remote_coordinators import NO_WORD, Answer, Asking, RemoteCoordinators, Question
 from barnabas.broker.coordination.groups import Groups, caller_of
 from barnabas.broker.coordination.guards import Guard
+from barnabas.broker.coordination.remote_coordinators import (
+    NO_WORD,
+    Answer,
+    Asking,
+    Question,
+    RemoteCoordinators,
+)
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.transactions import offsets_partition
 from barnabas.broker.runtime.host import Host
@@ -110,10 +116,10 @@ class _Commit:
         "_command",
         "_context",
         "_denied",
-        "_remote_coordinators",
         "_groups",
         "_guard",
         "_mark",
+        "_remote_coordinators",
         "_request",
         "_transactions",
     )
@@ -203,7 +209,9 @@ class _Commit:
         if found is None:
             return ErrorCode.NOT_COORDINATOR  # Deleted while the commit waited for its turn.
         if self._remote_coordinators is not None and self._guard is not None:
-            is_good = found.log is not None and self._remote_coordinators.guards.take(self._guard, found.log)
+            is_good = found.log is not None and self._remote_coordinators.guards.take(
+                self._guard, found.log
+            )
             return ErrorCode.NONE if is_good else self._sent(NO_WORD)
         partition = found.topic_partition
         asked = (request.transactional_id, request.producer_id, request.producer_epoch)
@@ -301,7 +309,7 @@ class _HeldCommit(Parked[TxnOffsetCommitResponse]):
 class _AskingCommit(Parked[TxnOffsetCommitResponse]):
     """A commit that waits for what the coordinator says, which is another broker."""
 
-    __slots__ = ("_access", "_asking", "_remote_coordinators", "_make", "_request")
+    __slots__ = ("_access", "_asking", "_make", "_remote_coordinators", "_request")
 
     def __init__(
         self,

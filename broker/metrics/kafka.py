@@ -145,13 +145,14 @@ def _topic_families(catalogue: Catalogue, traffic: TopicTraffic) -> Iterator[Fam
 def _replica_families(catalogue: Catalogue, logs: LogStore) -> Iterator[Family]:
     topics = catalogue.topics
     partitions = sum(len(topic.partitions) for topic in topics.values())
+    led = len(logs.logs)
     producers = sum(len(log.producers) for log in logs.logs.values())
     for name, doc, number in (
-        ("partitioncount", "Partitions.", partitions),
-        ("leadercount", "Partitions led by this broker.", partitions),
+        ("partitioncount", "Partitions with a replica here.", led),
+        ("leadercount", "Partitions led by this broker.", led),
         ("underreplicatedpartitions", "Partitions with a replica behind.", 0),
         ("underminisrpartitioncount", "Partitions with too few replicas.", 0),
-        ("atminisrpartitioncount", "Partitions with no replica to spare.", partitions),
+        ("atminisrpartitioncount", "Partitions with no replica to spare.", led),
         ("offlinereplicacount", "Replicas that are not there.", 0),
         ("produceridcount", "Producers whose sequence numbers are known.", producers),
     ):

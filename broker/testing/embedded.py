@@ -53,6 +53,7 @@ from barnabas.broker.testing.security import (
     token_of,
 )
 from barnabas.broker.topics.catalogue import new_cluster_id
+from barnabas.broker.topics.leadership import DurableLogs
 from barnabas.protocol.api import Api
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.file_system import FileSystem
@@ -413,6 +414,7 @@ class Broker:
         self,
         view: ClusterView | None = None,
         peers: Callable[[BrokerServer], Peers] | None = None,
+        durable_logs: DurableLogs | None = None,
     ) -> BrokerServer:
         return BrokerServer(
             self._config,
@@ -421,6 +423,7 @@ class Broker:
             metastore=self._metastore,
             view=view,
             peers=peers,
+            durable_logs=durable_logs,
             routes=self._routes,
         )
 

@@ -19,9 +19,9 @@ import asyncio
 import logging
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol
 
 from barnabas.broker.cluster.view import ClusterView
 from barnabas.broker.config.broker_config import BrokerConfig
@@ -70,6 +70,16 @@ class CollidingName(KafkaError):
         self.other = other
 
 
+class LogKeeper(Protocol):
+    """Who opens and closes logs where partitions come to this broker and go from it."""
+
+    def shown(self, partitions: Sequence[Partition]) -> None:
+        """Take note of partitions that readers see from now on, none with a log yet."""
+
+    def deleted(self, partition: Partition) -> None:
+        """Delete the log of a partition that readers do not see any more, if it has one here."""
+
+
 class Catalogue:
     """All topics of this broker, and the changes that may be made to them."""
 
@@ -80,6 +90,7 @@ class Catalogue:
         view: ClusterView,
         config: BrokerConfig,
         *,
+        keeper: LogKeeper | None = None,
         on_log_removed: Callable[[PartitionLog], None] = lambda _log: None,
         on_topic_deleted: Callable[[Topic], None] = lambda _topic: None,
         on_config_changed: Callable[[BrokerConfig], None] = lambda _config: None,
@@ -89,7 +100,8 @@ class Catalogue:
     ) -> None:
         """Make an empty catalogue; ``load``, then recovery, then ``open`` fill it.
 
-        ``view`` says which partitions have their log here: those that this broker leads.
+        ``view`` says which partitions have their log here: those that this broker leads. They are
+        opened and closed by ``keeper``; None: each stays with this broker, with its log.
         ``config`` is the configuration as it was loaded. ``on_event`` is told what has changed:
         a kind, the resource, and words.
         """
@@ -116,6 +128,7 @@ class Catalogue:
         self._metastore = metastore
         self._logs = logs
         self._view = view
+        self._keeper = keeper
         self._collisions: dict[str, str] = {}
         self._on_log_removed = on_log_removed
         self._on_topic_deleted = on_topic_deleted
@@ -199,6 +212,7 @@ class Catalogue:
                     Partition(topic, partition.index, partition.partition_id, log)
                 )
             self._add(topic)
+            self._tell_shown(topic.partitions)
         self._deleted = {row.topic_id: self._logs.generation for row in self._image.deleted}
         self._image = MetadataImage((), (), {})
 
@@ -335,19 +349,25 @@ class Catalogue:
     async def _show_deleted(self, topic: Topic) -> None:
         self._remove(topic)
         self._deleted[topic.topic_id] = self._logs.generation
-        for count, (partition, log) in enumerate(topic.partitions_here(), start=1):
-            self._logs.delete(partition.partition_id)
-            self._on_log_removed(log)
+        delete = self._delete_log if self._keeper is None else self._keeper.deleted
+        for count, partition in enumerate(topic.partitions, start=1):
+            delete(partition)
             if count % LOGS_PER_TURN == 0:
                 await asyncio.sleep(0)
         self._on_topic_deleted(topic)
         logger.info("topic deleted name=%s", topic.name)
         self._on_event("topic_deleted", f"Topic:{topic.name}", "")
 
+    def _delete_log(self, partition: Partition) -> None:
+        if partition.log is not None:
+            self._logs.delete(partition.partition_id)
+            self._on_log_removed(partition.log)
+
     async def _show_created(self, row: TopicRow) -> None:
         topic = self._topic_of(row)
         await self._make_logs(topic, row.partitions)
         self._add(topic)
+        self._tell_shown(topic.partitions)
         count = len(row.partitions)
         logger.info("topic created name=%s partitions=%d", row.name, count)
         self._on_event("topic_created", f"Topic:{row.name}", f"{count} partitions")
@@ -358,6 +378,7 @@ class Catalogue:
         for partition in grown.partitions:
             partition.topic = topic
         topic.partitions.extend(grown.partitions)
+        self._tell_shown(grown.partitions)
         self.topics_version += 1
         count = len(topic.partitions)
         logger.info("topic grown name=%s partitions=%d", topic.name, count)
@@ -399,8 +420,16 @@ class Catalogue:
             row.partition_id, topic.name, row.index, topic.topic_id, topic.log_config
         )
 
+    def _tell_shown(self, partitions: Sequence[Partition]) -> None:
+        if self._keeper is not None:
+            self._keeper.shown(partitions)
+
     def _is_led_here(self, row: PartitionRow) -> bool:
-        return self._view.leader_of(row.partition_id).node_id == self._view.node_id
+        """Whether a partition has its log here for as long as there are both."""
+        return (
+            self._keeper is None
+            and self._view.leader_of(row.partition_id).node_id == self._view.node_id
+        )
 
     def _add(self, topic: Topic) -> None:
         self.topics[topic.name] = topic

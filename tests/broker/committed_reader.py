@@ -6,7 +6,10 @@ import heapq
 from typing import Any, NamedTuple
 
 from barnabas.protocol.records import iterate_batches, iterate_records, read_marker
-from tests.broker.data_plane import EXPANDED_BYTES
+from tests.broker.data_plane import EXPANDED_BYTES, Named, Wire
+from tests.waiting import wait_until
+
+READ_COMMITTED = 1
 
 
 class Seen(NamedTuple):
@@ -43,3 +46,20 @@ def committed_records(data: Any, position: int) -> tuple[list[Seen], int]:
             ]
         position = max(position, header.next_offset)
     return seen, position
+
+
+def committed_values(wire: Wire, topic: Named, partition: int) -> list[bytes | None]:
+    """The committed records of a partition, once no transaction is open in it."""
+    found: list[Seen] = []
+    position = 0
+
+    def is_read() -> bool:
+        nonlocal position
+        data = wire.fetch_one(topic, position, partition, isolation=READ_COMMITTED)
+        assert data.error_code == 0
+        seen, position = committed_records(data, position)
+        found.extend(seen)
+        return position >= data.high_watermark
+
+    wait_until(is_read)
+    return [each.value for each in found]

@@ -115,8 +115,8 @@ class BrokerWithView(Broker):
         for number, (name, partitions) in enumerate(topics.items(), start=1):
             self._metastore.create_topic(name, topic_id(number), partitions, {})
 
-    def _new_server(self, view=None, peers=None):
-        server = super()._new_server(view or self.view, peers or self._peers_of)
+    def _new_server(self, view=None, peers=None, durable_logs=None):
+        server = super()._new_server(view or self.view, peers or self._peers_of, durable_logs)
         self.view.own_epoch = lambda: server.logs.leader_epoch
         return server
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from barnabas.broker.api.waiting import Durability
+from barnabas.broker.handlers import transaction_markers, transaction_views
 from barnabas.broker.handlers.produce_shortcut import ShortProduce
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_records import (
@@ -34,6 +35,12 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.protocol.messages.write_txn_markers import (
+    WRITE_TXN_MARKERS,
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from barnabas.storage.refusal import Refusal
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch, produce_request
@@ -223,6 +230,51 @@ def test_what_is_told_of_transactions_waits_for_what_is_placed(broker, topic, wi
         (described,) = wire.receive().transaction_states
         assert described.error_code == ErrorCode.NOT_COORDINATOR
         assert wire.receive().error_code == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_marker_that_was_refused_while_others_were_written_is_not_answered_for(
+    broker, topic, wire, monkeypatch
+):
+    """What has let others run may find a journal in which nothing is left to wait for."""
+    monkeypatch.setattr(transaction_markers, "MARKERS_PER_TURN", 1)
+    unknown = [*range(1000, 1050)]
+    asked = WritableTxnMarkerTopic("t", [0, *unknown])
+    request = WriteTxnMarkersRequest([WritableTxnMarker(1 << 40, 0, False, [asked])])
+    log = broker.server.catalogue.partition("t", 0).log
+    with refusing(broker):
+        (result,) = wire.ask(WRITE_TXN_MARKERS, request, 1).markers
+    assert log.closed, "the marker was refused"
+    told = {each.partition_index: each.error_code for each in result.topics[0].partitions}
+    assert told[0] == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_list_of_transactions_that_were_refused_meanwhile_is_not_given(
+    broker, topic, wire, monkeypatch
+):
+    request = InitProducerIdRequest("id", 60_000)
+    assert wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("id", 1), 3).error_code == 0
+    wait_until(lambda: wire.ask(INIT_PRODUCER_ID, request, 4).error_code == 0)
+    monkeypatch.setattr(transaction_views, "IDS_PER_TURN", 1)
+    with refusing(broker) as runner:
+        runner.is_slow = True
+
+        async def refused_now():
+            runner.is_slow = False
+            runner.refuse_held()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+        monkeypatch.setattr(transaction_views, "next_turn", refused_now)
+        frames = (
+            (PRODUCE, produce_request(9, topic, (0, batch(b"v"))), 9),
+            (LIST_TRANSACTIONS, ListTransactionsRequest(), 0),
+        )
+        with Wire(broker.address) as other:
+            other.send(*frames[0])
+            wait_until(lambda: broker.call(lambda: len(runner.held)) == 1)
+            assert wire.ask(*frames[1]).error_code == ErrorCode.NOT_COORDINATOR
+            (produced,) = other.receive().responses
+            assert produced.partition_responses[0].error_code == NOT_LEADER
 
 
 async def test_who_awaits_a_group_is_told_once():

@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.storage.config import LogConfig
-from barnabas.storage.errors import LogClosed, OutOfOrderSequence
+from barnabas.storage.errors import LedSince, LogClosed, OutOfOrderSequence
 from barnabas.storage.loading import DurableLog
 from barnabas.storage.log_store import LogStore, PartitionSpec
 from barnabas.storage.partition_log import READ_COMMITTED
@@ -112,6 +112,85 @@ def test_a_session_that_is_lost_takes_every_log_along():
     member.flushes.fence(member.runner.session)
     member.settle()
     assert member.take_heard() == ["1@0", ("refused", "2@0"), ("forgotten", [1, 2], {1, 2})]
+    assert not member.store.logs
+
+
+def test_it_is_said_that_the_session_is_lost_before_the_logs_are_named():
+    member = Member(1)
+    member.store.callbacks.on_session_lost = lambda: member.heard.append(("session lost",))
+    member.append(1)
+    member.flushes.fence(member.runner.session)
+    member.settle()
+    assert member.take_heard() == [
+        ("session lost",),
+        ("refused", "1@0"),
+        ("forgotten", [1], {1}),
+    ]
+
+
+def test_what_a_released_log_has_placed_is_still_told_of():
+    member = Member(1, 2)
+    log = member.store.get(1)
+    member.append(1)
+    member.engine.turns()
+    member.store.release(1)
+    assert list(member.store.logs) == [2]
+    with pytest.raises(LogClosed):
+        log.plan_read(0, 100)
+    with pytest.raises(LogClosed):
+        log.append(batch())
+    member.settle()
+    assert member.take_heard() == ["1@0"], "it was durable before the partition went"
+    assert "t1-0" not in member.directories()
+
+
+def test_a_released_log_whose_flush_is_refused_is_forgotten_once():
+    member = Member(1, 2)
+    member.append(1)
+    member.append(2)
+    member.engine.turns()
+    member.store.release(1)
+    member.flushes.assign(1, member.stranger)
+    member.settle()
+    assert member.take_heard() == [("refused", "1@0"), ("refused", "2@0"), ("forgotten", [2], {1})]
+
+
+def test_a_loaded_log_tells_when_it_is_in_its_segments():
+    member = Member(1, 2)
+    for partition_id in (1, 2):
+        member.append(partition_id)
+    member.settle()
+    for partition_id in (1, 2):
+        member.store.release(partition_id)
+        member.flushes.assign(partition_id, member.runner.session)
+    member.settle()
+    told = []
+    for partition_id in (1, 2):
+        log = member.load(partition_id)
+        member.store.when_written(log, lambda log=log: told.append((log, [*log.unflushed])))
+    member.store.release(2)
+    member.engine.turns()
+    member.runner.commit()
+    member.engine.hear()
+    assert told == []
+    member.settle()
+    assert told == [(member.store.get(1), [])], "of the one that is gone nothing is told"
+    member.store.when_written(member.store.get(1), lambda: told.append("at once"))
+    assert told[-1] == "at once"
+
+
+def test_a_log_with_batches_of_a_later_leader_is_not_loaded():
+    member = Member(1)
+    member.flushes.assign(1, member.runner.session)
+    member.store.release(1)
+    member.load(1)
+    member.append(1)
+    member.settle()
+    member.store.release(1)
+    durable = member.flushes.rows[1].durable()
+    spec = PartitionSpec(1, "t1", 0, bytes([1] * 16), member.config, 0)
+    with pytest.raises(LedSince):
+        member.store.load(spec, durable)
     assert not member.store.logs
 
 

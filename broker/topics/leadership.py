@@ -1,0 +1,423 @@
+"""Which partitions this broker leads now: their logs are opened when they come, and let go of.
+
+Rules of this file:
+
+* A partition comes in a leader epoch, and whatever ends that leadership ends it for good: it comes
+  again in a later epoch only (R11).
+* Four say so: the view (led here, led elsewhere), who moves partitions (``release``), the store
+  (what was placed is refused), and the catalogue (partitions come, and are deleted). What each of
+  them means for a partition is one table, ``AFTER``.
+* Every step to another state makes void what was under way in the one before: a log that was read
+  too late is dropped unseen, and leaves nothing.
+* What a partition's former log has placed comes to its end, durable or refused, before the
+  partition is opened again (R12): a refusal is never that of a log in which it was not placed.
+* A coordinator's partition is served by its coordinator once all of the log is in its segments.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from enum import Enum, auto
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
+
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.storage.errors import LedSince
+from barnabas.storage.log_store import PartitionSpec
+
+if TYPE_CHECKING:
+    from barnabas.broker.cluster.view import ClusterView
+    from barnabas.broker.runtime.host import Host
+    from barnabas.broker.topics.topic import Partition
+    from barnabas.storage.journal import CommitGroup
+    from barnabas.storage.loading import DurableLog
+    from barnabas.storage.log_store import LogStore
+    from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.refusal import Refusal
+
+logger = logging.getLogger(__name__)
+
+LOADS_AT_ONCE: Final = 4
+"""Logs that are read at the same time, each on a thread."""
+COMPARED_PER_TURN: Final = 256
+"""Partitions compared with the view before the loop may get a turn."""
+
+
+class State(Enum):
+    """How far this broker has come with one partition."""
+
+    AWAY = auto()
+    """Not led here, as far as is known."""
+    READING = auto()
+    """Led here; what is durable of it is being read."""
+    OPENED = auto()
+    """Its log is here and takes batches; its coordinator, if it has one, does not serve it yet."""
+    SERVED = auto()
+    DRAINING = auto()
+    """Its log takes nothing more; what was placed in it is on its way to be durable."""
+
+
+class Event(Enum):
+    """What happens to one partition."""
+
+    LED_HERE = auto()
+    """In a later epoch than any that it was led here in."""
+    LED_ELSEWHERE = auto()
+    """Or by nobody: not in the epoch in which it is led here."""
+    READ = auto()
+    WRITTEN = auto()
+    """All that was read is in the segments."""
+    RELEASED = auto()
+    """It is to be moved."""
+    DRAINED = auto()
+    """Nothing that was placed in it is under way any more."""
+    TAKEN = auto()
+    """The store says that another broker leads it, or that the session is over."""
+    DROPPED = auto()
+    """Its log was forgotten because of a refusal that concerns others; it is still led here."""
+
+
+_LOST: Final = {
+    Event.LED_HERE: State.READING,
+    Event.LED_ELSEWHERE: State.AWAY,
+    Event.TAKEN: State.AWAY,
+}
+"""What holds for every partition that is led here."""
+_WITH_LOG: Final = {
+    **_LOST,
+    Event.RELEASED: State.DRAINING,
+    Event.DROPPED: State.READING,
+}
+
+AFTER: Final[dict[State, dict[Event, State]]] = {
+    State.AWAY: {Event.LED_HERE: State.READING},
+    State.READING: {**_LOST, Event.READ: State.OPENED, Event.RELEASED: State.AWAY},
+    State.OPENED: {**_WITH_LOG, Event.WRITTEN: State.SERVED},
+    State.SERVED: _WITH_LOG,
+    State.DRAINING: {**_LOST, Event.DRAINED: State.AWAY, Event.DROPPED: State.AWAY},
+}
+"""The state after an event; where there is none the event changes nothing."""
+
+_KEEPS_LOG: Final = {
+    (State.OPENED, State.SERVED),
+    (State.OPENED, State.DRAINING),
+    (State.SERVED, State.DRAINING),
+}
+"""The steps over which a partition keeps its log. With all others it gets one, or loses it."""
+
+
+class DurableLogs(Protocol):
+    """Where the logs of all partitions are kept for whoever leads them."""
+
+    def read(self, partition_id: int) -> DurableLog:
+        """Return all that is durable of a partition; called on a thread, waits as long as it takes.
+
+        Nothing that a former leader has on its way becomes durable after that. What this raises
+        ends the broker.
+        """
+
+
+class Shards(Protocol):
+    """The coordinators, each of whose partitions is one of an internal topic."""
+
+    def gain(self, topic: str, index: int) -> None:
+        """Serve the keys of a partition whose log is here, all of it in its segments."""
+
+    def lose(self, topic: str, index: int) -> None:
+        """Serve them no more, if they are served here."""
+
+
+class Leadership:
+    """The partitions of all topics, and which of them are led here; all of it on the loop."""
+
+    def __init__(
+        self,
+        host: Host,
+        logs: LogStore,
+        view: ClusterView,
+        durable_logs: DurableLogs,
+        on_log_removed: Callable[[PartitionLog], None],
+    ) -> None:
+        """``on_log_removed`` is told of each log that is no more, to forget what belongs to it."""
+        self._host = host
+        self._logs = logs
+        self._view = view
+        self._durable_logs = durable_logs
+        self._on_log_removed = on_log_removed
+        self._shards: Shards | None = None
+        self._places: dict[int, _Place] = {}
+        self._threads = ThreadPoolExecutor(LOADS_AT_ONCE, "barnabas-loader")
+        self._compared_version: int | None = None
+        self._is_looking = False
+        self._is_closed = False
+
+    def open(self, shards: Shards) -> None:
+        """Begin to lead what the view says."""
+        self._shards = shards
+        self.look()
+
+    def close(self) -> None:
+        """Open and let go of nothing any more: the broker ends."""
+        self._is_closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def state_of(self, partition_id: int) -> State:
+        """Return how far this broker has come with a partition."""
+        place = self._places.get(partition_id)
+        return State.AWAY if place is None else place.state
+
+    # ------------------------------------------------------------------------------ the view's word
+
+    def look(self) -> None:
+        """Compare what is led here with the view; call it whenever its version has changed."""
+        if self._shards is None or self._is_looking or self._is_closed:
+            return
+        if self._compared_version != self._view.version:
+            self._is_looking = True
+            self._host.spawn(self._look(), "look who leads what")
+
+    async def _look(self) -> None:
+        while self._compared_version != self._view.version:
+            self._compared_version = self._view.version
+            for number, place in enumerate([*self._places.values()], start=1):
+                if place.is_there:
+                    self._compare(place)
+                if number % COMPARED_PER_TURN == 0:
+                    await next_turn()
+        self._is_looking = False
+
+    def _compare(self, place: _Place) -> None:
+        leader = self._view.leader_of(place.partition.partition_id)
+        if leader.node_id != self._view.node_id:
+            if leader.epoch >= place.epoch:  # Else it is older than what is known here.
+                self._happens(place, Event.LED_ELSEWHERE)
+        elif leader.epoch > place.epoch:
+            place.epoch = leader.epoch
+            self._happens(place, Event.LED_HERE)
+
+    # ----------------------------------------------- the word of the catalogue and of movers
+
+    def shown(self, partitions: Sequence[Partition]) -> None:
+        """See ``LogKeeper``; before ``open`` on any thread."""
+        for partition in partitions:
+            place = self._places[partition.partition_id] = _Place(partition)
+            if self._shards is not None:
+                self._compare(place)
+
+    def deleted(self, partition: Partition) -> None:
+        """See ``LogKeeper``. Who releases the partition is told that it is."""
+        place = self._places.pop(partition.partition_id)
+        place.is_there = False
+        log = place.log
+        if log is not None:
+            place.log = None
+            self._logs.delete(partition.partition_id)
+            self._on_log_removed(log)
+        place.tell_released()
+
+    def release(self, partition_id: int, on_released: Callable[[], None]) -> None:
+        """Let go of a partition that is to be moved, once all that was placed in it is durable.
+
+        ``on_released`` is called then, or at once if it is not led here: nothing more is placed in
+        it by this broker before it leads it again, in a later epoch.
+        """
+        place = self._places.get(partition_id)
+        if place is None or place.state is State.AWAY:
+            on_released()
+            return
+        place.on_released.append(on_released)
+        self._happens(place, Event.RELEASED)
+
+    # ----------------------------------------------------------------------------- the store's word
+
+    def forgotten(self, logs: Sequence[PartitionLog], moved: frozenset[int]) -> None:
+        """Take note of logs that the store knows no longer; see ``StoreCallbacks``."""
+        for log in logs:
+            place = self._places.get(log.partition_id)
+            if place is not None and place.log is log:
+                is_taken = log.partition_id in moved
+                self._happens(place, Event.TAKEN if is_taken else Event.DROPPED)
+        if logs:
+            words = "flush refused, logs closed logs=%d led_elsewhere=%d"
+            logger.warning(
+                words, len(logs), len([log for log in logs if log.partition_id in moved])
+            )
+
+    def session_lost(self) -> None:
+        """Take note that nothing is led here any more, until the view names later epochs."""
+        for place in self._places.values():
+            if place.state is State.READING:  # Of all others the store forgets the log.
+                self._happens(place, Event.TAKEN)
+
+    # -------------------------------------------------------------------------- from state to state
+
+    def _happens(self, place: _Place, event: Event) -> None:
+        after = AFTER[place.state].get(event)
+        if after is None or self._is_closed:
+            return
+        step = place.state, after
+        place.state = after
+        place.steps += 1
+        if place.log is not None and step not in _KEEPS_LOG:
+            self._let_go(place, place.log)
+        if after is State.READING:
+            self._host.spawn(self._bring(place, place.steps), f"load {place.partition.topic.name}")
+        elif after is State.OPENED:
+            self._take_in(place)
+        elif after is State.SERVED:
+            self._serve(place)
+        elif after is State.DRAINING:
+            self._drain(place)
+        if place.state is not State.DRAINING:
+            place.tell_released()
+
+    def _happens_later(self, place: _Place, steps: int, event: Event) -> None:
+        """Tell of an event unless the partition has gone on since ``steps``."""
+        if place.is_still_at(steps):
+            self._happens(place, event)
+
+    async def _bring(self, place: _Place, steps: int) -> None:
+        """Read a log, and open it unless something has happened to its partition meanwhile."""
+        if place.former is not None:
+            await place.former.wait()
+            place.former = None
+        if self._is_closed or not place.is_still_at(steps):
+            return
+        partition = place.partition
+        spec = PartitionSpec(
+            partition.partition_id,
+            partition.topic.name,
+            partition.index,
+            partition.topic.topic_id,
+            partition.topic.log_config,
+            place.epoch,
+        )
+        try:
+            loaded = await self._host.loop.run_in_executor(self._threads, self._load, spec)
+        except LedSince as newer:
+            logger.info("not loaded: %s", newer)
+            self._happens_later(place, steps, Event.TAKEN)
+            return
+        if place.is_still_at(steps):
+            place.loaded = loaded
+            self._happens(place, Event.READ)
+
+    def _load(self, spec: PartitionSpec) -> tuple[PartitionLog, CommitGroup]:
+        """On a thread: read a log and make ready all that is known of it."""
+        return self._logs.filled(spec, self._durable_logs.read(spec.partition_id))
+
+    def _take_in(self, place: _Place) -> None:
+        assert place.loaded is not None
+        log, writes = place.loaded
+        place.loaded = None
+        partition = place.partition
+        if log.config is not partition.topic.log_config:  # It has changed meanwhile.
+            log.configure(partition.topic.log_config)
+        self._logs.take_in(log, writes)
+        place.log = partition.log = log
+        written = partial(self._happens_later, place, place.steps, Event.WRITTEN)
+        if partition.topic.is_internal:
+            self._logs.when_written(log, written)
+        else:
+            written()
+
+    def _serve(self, place: _Place) -> None:
+        partition = place.partition
+        logger.debug("led here partition=%s-%d", partition.topic.name, partition.index)
+        if partition.topic.is_internal:
+            assert self._shards is not None
+            self._shards.gain(partition.topic.name, partition.index)
+
+    def _drain(self, place: _Place) -> None:
+        """Place nothing more, and wait for what is placed."""
+        assert place.log is not None
+        place.log.close()
+        group = self._logs.journal.newest_group()
+        drained = partial(self._happens_later, place, place.steps, Event.DRAINED)
+        if group is None:
+            drained()
+        else:
+            group.add_waiter(_Settled(drained))
+
+    def _let_go(self, place: _Place, log: PartitionLog) -> None:
+        """Serve a partition no more: from here on it is led elsewhere, or loaded again."""
+        partition = place.partition
+        place.log = partition.log = None
+        if partition.topic.is_internal:
+            assert self._shards is not None
+            self._shards.lose(partition.topic.name, partition.index)
+        if self._logs.logs.get(log.partition_id) is log:  # Else the store has forgotten it.
+            place.former = self._end_of(log)
+            self._logs.release(log.partition_id)
+        self._on_log_removed(log)
+
+    def _end_of(self, log: PartitionLog) -> asyncio.Event | None:
+        """What is set once all that was placed in a log is durable, or refused; None: it is."""
+        group = self._logs.journal.newest_group()
+        if group is None or (log.next_offset == log.high_watermark and not log.awaits_log_start):
+            return None
+        over = asyncio.Event()
+        group.add_waiter(_Settled(over.set))
+        return over
+
+
+class _Place:
+    """One partition as this broker stands to it."""
+
+    __slots__ = (
+        "epoch",
+        "former",
+        "is_there",
+        "loaded",
+        "log",
+        "on_released",
+        "partition",
+        "state",
+        "steps",
+    )
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.is_there = True
+        """Whether the partition exists."""
+        self.state = State.AWAY
+        self.steps = 0
+        """From state to state so far: whoever waits for something compares it."""
+        self.epoch = -1
+        """The latest in which it is, or was, led here."""
+        self.log: PartitionLog | None = None
+        self.loaded: tuple[PartitionLog, CommitGroup] | None = None
+        """What was read, and is not open yet."""
+        self.former: asyncio.Event | None = None
+        """Set when the fate of all is known that was placed in the log before."""
+        self.on_released: list[Callable[[], None]] = []
+
+    def is_still_at(self, steps: int) -> bool:
+        """Return whether nothing has happened to the partition since a step."""
+        return self.is_there and self.steps == steps
+
+    def tell_released(self) -> None:
+        """Tell who waits for the partition to be released that it is."""
+        waiting, self.on_released = self.on_released, []
+        for on_released in waiting:
+            on_released()
+
+
+class _Settled:
+    """Waits until a group of the journal is durable or refused: either way it is no more open."""
+
+    __slots__ = ("_then",)
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self._then = then
+
+    def durable(self) -> None:
+        """See ``Waiter``."""
+        self._then()
+
+    def refused(self, _refusal: Refusal) -> None:
+        """See ``Waiter``."""
+        self._then()

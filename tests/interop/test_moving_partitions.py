@@ -1,0 +1,144 @@
+"""Client libraries write and read, in groups, while partitions go to and fro between brokers."""
+
+from __future__ import annotations
+
+import threading
+from random import Random
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from kafka import KafkaProducer
+
+from tests.broker.moving import moving_pair
+from tests.broker.test_moving_at_random import Mover
+from tests.seeds import SEED
+from tests.waiting import wait_until
+
+pytestmark = [
+    pytest.mark.timeout(600),
+    # Client libraries warn about their own use of the standard library.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+TOPICS = {"data": 2, "txn": 1, "__consumer_offsets": 1, "__transaction_state": 1}
+MOVES = 12
+PAUSE_S = 0.005
+"""Between two records of a partition, so that moves meet some of them."""
+
+
+class KafkaPython:
+    """A producer of kafka-python's."""
+
+    def __init__(self, servers: str) -> None:
+        self._producer = KafkaProducer(
+            bootstrap_servers=servers, enable_idempotence=True, retry_backoff_ms=20
+        )
+        self._sent = []
+
+    def send(self, value: bytes, partition: int) -> None:
+        self._sent.append(self._producer.send("data", value, partition=partition))
+
+    def end(self) -> None:
+        for sent in self._sent:
+            sent.get(60)
+        self._producer.close()
+
+
+class ConfluentKafka:
+    """A producer of confluent-kafka's."""
+
+    def __init__(self, servers: str) -> None:
+        self._producer = Producer(
+            {
+                "bootstrap.servers": servers,
+                "enable.idempotence": True,
+                "linger.ms": 0,
+                "retry.backoff.ms": 20,
+            }
+        )
+        self._failed = []
+
+    def send(self, value: bytes, partition: int) -> None:
+        self._producer.produce("data", value, partition=partition, on_delivery=self._delivered)
+        self._producer.poll(0)
+
+    def _delivered(self, error, _message) -> None:
+        if error is not None:
+            self._failed.append(error)
+
+    def end(self) -> None:
+        assert self._producer.flush(60) == 0
+        assert self._failed == []
+
+
+class GroupReader(threading.Thread):
+    """A group of one that reads everything, and commits as it goes.
+
+    What it is given again after it had to join again is the same, at the same offset.
+    """
+
+    def __init__(self, servers: str) -> None:
+        super().__init__(daemon=True)
+        self.found: dict[int, dict[int, bytes]] = {0: {}, 1: {}}
+        """Values by offset, of each partition."""
+        self.is_over = threading.Event()
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": servers,
+                "group.id": "g",
+                "auto.offset.reset": "earliest",
+                "auto.commit.interval.ms": 50,
+                "retry.backoff.ms": 20,
+            }
+        )
+
+    def run(self) -> None:
+        self._consumer.subscribe(["data"])
+        while not self.is_over.is_set():
+            message = self._consumer.poll(0.05)
+            # Errors are events of the client library's: it goes on by itself.
+            if message is not None and message.error() is None:
+                found = self.found[message.partition()]
+                value = found.setdefault(message.offset(), message.value())
+                assert value == message.value()
+        self._consumer.close()
+
+
+@pytest.mark.parametrize("library", [KafkaPython, ConfluentKafka])
+def test_every_record_is_read_once_and_in_order(library):
+    with moving_pair(TOPICS, seed=SEED) as cluster:
+        first, second = cluster.brokers
+        everything = [each for ids in cluster.ids.values() for each in ids]
+        cluster.give(first, *everything)
+        reader = GroupReader(second.bootstrap_servers)
+        reader.start()
+        producer = library(first.bootstrap_servers)
+        is_moved = threading.Event()
+        sent = 0
+
+        def send() -> None:
+            nonlocal sent
+            while not is_moved.wait(PAUSE_S):
+                for partition in (0, 1):
+                    producer.send(b"%d" % sent, partition)
+                sent += 1
+
+        sending = threading.Thread(target=send, daemon=True)
+        sending.start()
+        mover = Mover(cluster, Random(SEED))
+        for _ in range(MOVES):
+            before = sent
+            mover.move()
+            wait_until(lambda before=before: sent > before)
+        is_moved.set()
+        sending.join()
+        producer.end()
+        expected = [b"%d" % number for number in range(sent)]
+        wait_until(
+            lambda: all(len(found) >= sent for found in reader.found.values()),
+            lambda: f"{sent}: {[len(found) for found in reader.found.values()]}",
+        )
+        reader.is_over.set()
+        reader.join(60)
+        for found in reader.found.values():
+            assert [found[offset] for offset in sorted(found)] == expected
