@@ -26,7 +26,12 @@ from barnabas.storage.checkpoint import (
     encode_checkpoint,
     encode_offset_checkpoint,
 )
-from barnabas.storage.committer import Committer, Listener, until_there_is_room
+from barnabas.storage.committer import (
+    Committer,
+    JournalCommitter,
+    Listener,
+    until_there_is_room,
+)
 from barnabas.storage.config import LogConfig
 from barnabas.storage.counts import Histogram
 from barnabas.storage.file_system import Device, FileSystem, Lock
@@ -274,7 +279,7 @@ class LogStore:
         """Begin to commit. Recovery has run; ``files`` is at the start of a new run of groups."""
         self.files = files
         self.device = self.file_system.open_device(self.root)
-        committer = Committer(files, self, self.flush_times, self.flush_batches)
+        committer = JournalCommitter(files, self, self.flush_times, self.flush_batches)
         self._runner = self.engine.start_committer(committer, self)
 
     # Partitions
