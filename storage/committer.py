@@ -5,7 +5,8 @@ Rules of this file:
 1. ``Committer`` is plain calls without a thread, so that tests drive it step by step on a simulated
    disk; ``CommitterThreads`` runs it beside the loop: ``commit`` on the journal thread,
    ``write_segments`` on the segment thread, so that the disk syncs one group while the page cache
-   takes another. ``JournalCommitter`` is the one for a journal in files.
+   takes another. ``JournalCommitter`` is the one for a journal in files; in a cluster it is that of
+   ``barnabas.storage.flush_committer``.
 2. A group's bytes become durable first, and only then go to the segment files (D1): what a segment
    holds is durable elsewhere already, so segments are never synced before a checkpoint.
 3. The segment thread does everything to partition directories, in the order of the groups.

@@ -270,10 +270,10 @@ class LogStore:
         self.callbacks.on_shown()
         self.journal.prepare_answers(groups)
 
-    def start_on(self, runner: Runner) -> None:
-        """Begin to commit by a runner that keeps nothing in this directory: logs are loaded."""
+    def start_on(self, committer: Committer) -> None:
+        """Begin to commit by one that keeps nothing in this directory: logs are loaded."""
         self._has_checkpoint = True  # There is nothing that one would have to speak of.
-        self._runner = runner
+        self._runner = self.engine.start_committer(committer, self)
 
     def start(self, files: JournalFiles) -> None:
         """Begin to commit. Recovery has run; ``files`` is at the start of a new run of groups."""

@@ -10,9 +10,7 @@ from barnabas.storage.committer import CommitterThreads, JournalCommitter
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.journal_format import BLOCK_BYTES
 from barnabas.storage.simulated import SimulatedFile
-from tests.storage.journals import FILE_BYTES, Heard, group_of, replayed, started
-
-TIMEOUT_S = 60
+from tests.storage.journals import FILE_BYTES, TIMEOUT_S, Heard, Waited, group_of, replayed, started
 
 
 def nothing():
@@ -190,31 +188,6 @@ def let_be_quick(committer):
     """Have the loop trust the disk."""
     committer._expected_flush_ns = 0
     assert committer.flushes_are_quick
-
-
-class Waited(Heard):
-    """A listener of the threads that can be waited for."""
-
-    def __init__(self):
-        super().__init__()
-        self._changed = threading.Condition()
-
-    def durable(self, groups):
-        with self._changed:
-            super().durable(groups)
-            self._changed.notify_all()
-
-    def written(self, groups):
-        with self._changed:
-            super().written(groups)
-            self._changed.notify_all()
-
-    def wait_for(self, kind, groups):
-        def are_there():
-            return sum(count for what, count in self.events if what == kind) >= groups
-
-        with self._changed:
-            assert self._changed.wait_for(are_there, TIMEOUT_S), self.events
 
 
 @pytest.fixture
