@@ -37,7 +37,7 @@ from barnabas.storage.log_index import (
 _FLUSH_BYTES_MAX: Final = 4 * 1024 * 1024
 """What is merged into one flush; a group that is larger goes alone."""
 
-_PATIENCE_SECONDS: Final = 10.0
+PATIENCE_SECONDS: Final = 10.0
 _NO_SESSION: Final = -1
 _COMMITTED: Final = FlushAnswer(Outcome.COMMITTED)
 _FENCED: Final = FlushAnswer(Outcome.FENCED)
@@ -66,7 +66,7 @@ class FlushCommitter(Committer):
         flush_times: Histogram | None = None,
         flush_batches: Histogram | None = None,
         *,
-        patience_seconds: float = _PATIENCE_SECONDS,
+        patience_seconds: float = PATIENCE_SECONDS,
         flush_bytes_max: int = _FLUSH_BYTES_MAX,
     ) -> None:
         """``patience_seconds``: how long the end waits for an index that does not answer.

@@ -9,7 +9,8 @@ Rules of this file:
    are older journal files recycled.
 3. In a cluster a flush may be refused, or the session lost. Every log of which something was
    placed and is not durable is forgotten as a whole, and its files with it; it comes back by
-   ``load``, here or elsewhere. There are no checkpoints then.
+   ``load``, here or elsewhere. A checkpoint vouches for nothing then, and nothing is synced: it
+   waits for what was placed, and has the files removed that no log needs any more.
 4. Whatever goes wrong in a thread is final (D9): ``on_fatal`` is called once, nothing is answered.
 """
 
@@ -493,10 +494,13 @@ class LogStore:
 
     @property
     def wants_checkpoint(self) -> bool:
-        """Whether the journal is long enough for a checkpoint to be worth its syncs."""
+        """Whether the journal is long enough for a checkpoint to be worth its syncs.
+
+        Without a journal: whether there is anything to remove.
+        """
         files, settings = self.files, self.settings
         if files is None:
-            return False
+            return any(log.dropped_segments for log in self.logs.values())
         if self.journal.batches > self._checkpoint_due_batches:
             return True
         latest_bytes = self._latest_bytes()
@@ -510,6 +514,7 @@ class LogStore:
     def checkpoint(self, on_done: Callable[[], None] | None = None, *, clean: bool = False) -> None:
         """Begin a checkpoint of everything appended so far; ``on_done`` runs when it is durable.
 
+        In a cluster: when all that was appended so far is durable, or was refused.
         ``clean``: nothing is appended from now on, so the next start reads no journal. While
         another one is under way this only waits for that one.
         """
@@ -536,9 +541,8 @@ class LogStore:
 
     def _prepare(self, log: PartitionLog, work: "_CheckpointWork", *, clean: bool) -> None:
         """Queue what ``log`` still has to write, and note where it stands."""
-        wanted = 1 if clean else _SNAPSHOT_EVERY_BATCHES
-        if log.batches_since_snapshot >= wanted:
-            self.journal.add_operation(log.snapshot_operation())
+        if self.files is not None:
+            self._write_derived(log, clean=clean)
         dirty = log.take_dirty_segments()
         work.segments += dirty
         work.logs.append(log)
@@ -548,10 +552,16 @@ class LogStore:
         work.obsolete += [segment.remove for segment in log.take_dropped_segments()]
         for name in log.take_superseded_snapshots():
             work.obsolete.append(partial(log.directory.unlink, name))
+        work.partitions.append(checkpoint_of(log))
+
+    def _write_derived(self, log: PartitionLog, *, clean: bool) -> None:
+        """Queue what the next start would else have to work out."""
+        wanted = 1 if clean else _SNAPSHOT_EVERY_BATCHES
+        if log.batches_since_snapshot >= wanted:
+            self.journal.add_operation(log.snapshot_operation())
         if clean and log.active.awaits_last_indexes:
             # After a crash they would not be looked at.
             self.journal.add_operation(log.active.index_operation())
-        work.partitions.append(checkpoint_of(log))
 
     def _finish_swap(self, log: PartitionLog, pending: PendingSwap) -> None:
         """On the segment thread: give a cleaned segment's files their names."""
@@ -571,10 +581,10 @@ class LogStore:
     def checkpoint_is_durable(self, sequence: int, obsolete: list[Operation]) -> None:
         """Recycle the journal before ``sequence``, remove what is ``obsolete``, tell who waits."""
         files = self.files
-        assert files is not None
         for operation in obsolete:
             self.journal.add_operation(operation)
-        self.journal.add_operation(lambda: self._release(files, sequence))
+        if files is not None:
+            self.journal.add_operation(lambda: self._release(files, sequence))
         self._checkpointing = False
         self._has_checkpoint = True
         waiting, self._after_checkpoint = self._after_checkpoint, []
@@ -674,7 +684,14 @@ class _CheckpointWork:
         assert group is not None
         self._sequence = group.sequence
         self._written = [(log.directory, log.directory.take_written()) for log in self.logs]
-        self._store.engine.run_aside(self._run)
+        if self._store.files is None:
+            self._tell()  # No start will read these files.
+        else:
+            self._store.engine.run_aside(self._run)
+
+    def _tell(self) -> None:
+        done = partial(self._store.checkpoint_is_durable, self._sequence, self.obsolete)
+        self._store.engine.call(done)
 
     def _run(self) -> None:
         try:
@@ -683,8 +700,7 @@ class _CheckpointWork:
         except BaseException as error:  # noqa: BLE001  A checkpoint that fails ends the process (D9).
             self._store.failed(error)
         else:
-            done = partial(self._store.checkpoint_is_durable, self._sequence, self.obsolete)
-            self._store.engine.call(done)
+            self._tell()
 
     def _sync(self) -> None:
         written = [(directory, names) for directory, names in self._written if names]
