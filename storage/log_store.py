@@ -150,7 +150,8 @@ class StoreCallbacks:
         default=lambda _logs, _moved: None
     )
     """These logs are closed, and the store knows them no longer; who waited for them was told.
-    Partitions with one of these ids are led elsewhere, the others have to be loaded again."""
+    Partitions with one of these ids are led elsewhere or in another epoch, the others have to be
+    loaded again."""
     on_fatal: Callable[[BaseException], None] = field(default=lambda _error: None)
 
 
@@ -427,7 +428,8 @@ class LogStore:
         """Forget ``logs``; returns those that were not deleted already.
 
         What ``dropped`` has to do to the files of others is done all the same. Their own
-        directories are removed before that: it finds them gone.
+        directories are removed before that: it finds them gone. So are those of deleted logs, whose
+        place another one of ``logs`` may have taken.
         """
         forgotten = []
         for log in logs:
@@ -436,6 +438,8 @@ class LogStore:
                 del self.logs[log.partition_id]
                 self._remove_files(log)
                 forgotten.append(log)
+            else:
+                self.journal.add_operation(log.directory.remove)
         for group in dropped:
             for operation in group.operations:
                 if not isinstance(operation, StoredBatches):

@@ -183,6 +183,31 @@ def test_the_files_of_a_forgotten_log_make_room_for_those_that_are_loaded():
     }
 
 
+def test_a_log_that_took_a_deleted_ones_place_is_forgotten_with_what_both_had_to_write():
+    member = Member(1, 2, config=LogConfig(segment_bytes=150))
+    member.append(1, batch(value=b"v" * 100))
+    member.settle()
+    member.append(1, batch(value=b"v" * 100))
+    member.engine.end_turns()
+    member.store.delete(1)
+    assign(member.index, 1, member.engine.session)
+    member.load(1)
+    member.append(1)
+    member.settle()
+    assert member.take_heard() == [
+        "1@0",
+        ("refused", "1@1"),
+        ("refused", "1@1"),
+        ("forgotten", [1], {1}),
+    ]
+    assert member.directories() == set()
+    log = member.load(1)
+    member.append(1)
+    member.settle()
+    assert member.take_heard() == ["1@1"]
+    assert len(read_all(log)) == 2
+
+
 def test_a_forgotten_log_has_nothing_for_anybody():
     member = Member(1)
     member.append(1, from_producer(7, 0))
