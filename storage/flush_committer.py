@@ -93,6 +93,11 @@ class FlushCommitter(Committer):
         assert self._session == _NO_SESSION, f"session {self._session} is not lost"
         self._session, self._number = session, 0
 
+    @property
+    def session(self) -> int | None:
+        """Whose flushes these are; None from the moment on when it is found to be lost."""
+        return None if self._session == _NO_SESSION else self._session
+
     def end_session(self, session: int) -> None:
         """Take it that ``session`` has ended, which somebody has found before a flush did.
 
@@ -141,15 +146,15 @@ class FlushCommitter(Committer):
             return None
         if self._session == self._ended_session != _NO_SESSION:
             return PendingFlush(groups, size, self._session, None, _FENCED)
-        return PendingFlush(groups, size, self._session, self._flush_of(groups, size), _COMMITTED)
-
-    def _flush_of(self, groups: Sequence[CommitGroup], size: int) -> Flush | None:
         if not any(group.entry_count for group in groups):
-            return None
+            return PendingFlush(groups, size, self._session, None, _COMMITTED)
         assert self._session != _NO_SESSION, "something was placed, and nobody leads it"
         gathered = _Gathered(groups)
         assert gathered.body_bytes == size, "table and bodies do not fit"
-        return gathered.flush(self._number)
+        if gathered.outdated:
+            refused = FlushAnswer(Outcome.REFUSED, frozenset(gathered.outdated))
+            return PendingFlush(groups, size, self._session, None, refused)
+        return PendingFlush(groups, size, self._session, gathered.flush(self._number), _COMMITTED)
 
     def finish(self, pending: PendingFlush, answer: FlushAnswer) -> None:
         """Tell what came of ``pending``."""
@@ -182,11 +187,12 @@ class _Bodies:
 
     def add(self, next_offset: int, chunk: Buffer, start: int, end: int) -> None:
         """Add ``chunk[start:end]``, which ends before ``next_offset``."""
-        slices = self.slices
+        slices, size = self.slices, end - start
         if slices and slices[-1][0] is chunk and slices[-1][2] == start:
             start = slices.pop()[1]
         slices.append((chunk, start, end))
         self.next_offset = next_offset
+        self.length += size
 
 
 class _Gathered:
@@ -196,6 +202,8 @@ class _Gathered:
         self._bodies: dict[int, _Bodies] = {}
         self._starts: dict[int, LogStart] = {}
         self.body_bytes = 0
+        self.outdated: set[int] = set()
+        """Partitions of which something was placed in two epochs: the index refuses the older."""
         for group in groups:
             self._add(group)
 
@@ -216,9 +224,11 @@ class _Gathered:
             bodies = self._bodies.get(partition_id)
             if bodies is None:
                 bodies = self._bodies[partition_id] = _Bodies(epoch, base)
-            assert (bodies.leader_epoch, bodies.next_offset) == (epoch, base), "a log with a gap"
-            bodies.add(following, chunk, at, at + size)
-            bodies.length += size
+            if bodies.leader_epoch == epoch:
+                assert bodies.next_offset == base, "a log with a gap"
+                bodies.add(following, chunk, at, at + size)
+            else:
+                self.outdated.add(partition_id)
             at += size
             left -= size
             self.body_bytes += size

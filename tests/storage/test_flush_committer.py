@@ -121,6 +121,20 @@ def test_an_answer_that_is_lost_is_asked_for_again():
     assert len(durable_batches(flushed.index, 1)) == 2
 
 
+def test_a_log_of_two_epochs_is_refused_before_anybody_is_asked():
+    """It was gained again while something of the older epoch waited; that is nobody's now."""
+    flushed = Flushed(1, 2)
+    assign(flushed.index, 1, flushed.session)
+    older = flushed.group(10)
+    newer = group_of(10, epoch=1)
+    flushed.committer.commit([flushed.group(10, partition_id=2), older, newer])
+    assert flushed.heard.events == [("refused", 3, [1])]
+    assert not flushed.attempts
+    newer.run = 1
+    flushed.committer.commit([newer])
+    assert flushed.heard.events[1:] == [("durable", 1)]
+
+
 # ---------------------------------------------------------------------------------------- threads
 
 
