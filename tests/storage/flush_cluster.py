@@ -172,6 +172,7 @@ class FlushCluster:
             for node in self.nodes:
                 node.way.mend()
                 node.store.close()
+                node.way.close()
 
     def step(self):
         random = self.random
@@ -242,7 +243,7 @@ class FlushCluster:
         assert Counter(value for *_, value in self.acknowledged) == Counter(self.values)
         there = Counter()
         for partition_id in PARTITIONS:
-            extents = self.index.rows[partition_id].extents
+            extents = self.index.extents(partition_id, 0, most=len(self.values))
             ends = [0, *[extent.next_offset for extent in extents]]
             assert [extent.base_offset for extent in extents] == ends[:-1], "extents are dense"
             epochs = [extent.leader_epoch for extent in extents]
@@ -271,7 +272,7 @@ class FlushCluster:
         for partition_id in PARTITIONS:
             (leader,) = [node for node in self.nodes if node.leads(partition_id)]
             log = leader.store.get(partition_id)
-            assert log.high_watermark == self.index.rows[partition_id].log_end_offset
+            assert log.high_watermark == self.index.partition(partition_id).log_end_offset
             assert verify(log) == []
             assert len(read_all(log)) == log.high_watermark - log.log_start_offset
         self._raise_failure()
