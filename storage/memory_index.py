@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import ParamSpec, TypeVar
 from uuid import UUID
 
@@ -24,6 +26,8 @@ from barnabas.storage.log_index import (
     Outcome,
     PartitionState,
 )
+
+_next_offset = attrgetter("next_offset")
 
 Answer = TypeVar("Answer")
 Asked = ParamSpec("Asked")
@@ -142,7 +146,8 @@ class MemoryIndex:
                 return FlushAnswer(Outcome.COMMITTED)
             if not found.is_live:
                 return FlushAnswer(Outcome.FENCED)
-            _require(number == flush.number, f"flush {flush.number} comes instead of {number}")
+            if number != flush.number:
+                raise IndexMisused(f"flush {flush.number} comes instead of {number}")
             refused = self._led_elsewhere(session, flush)
             if refused:
                 return FlushAnswer(Outcome.REFUSED, refused)
@@ -164,7 +169,8 @@ class MemoryIndex:
         """See ``LogIndex``."""
         with self._lock:
             found = self.rows[partition_id].extents
-            return [each for each in found if each.next_offset > from_offset][:most]
+            first = bisect_right(found, from_offset, key=_next_offset)
+            return found[first : first + most]
 
     def _lease_until(self, lease_ms: int) -> float:
         return self._clock() + lease_ms / 1000
@@ -185,23 +191,23 @@ class MemoryIndex:
     def _write(self, flush: Flush) -> None:
         payload = memoryview(flush.payload or b"")
         partition_ids = {item.partition_id for item in flush.items}
-        _require(len(partition_ids) == len(flush.items), "two items of one partition")
+        if len(partition_ids) < len(flush.items):
+            raise IndexMisused("two items of one partition")
         for item in flush.items:
             row = self.rows[item.partition_id]
             data = bytes(payload[item.position : item.position + item.length])
-            _require(item.base_offset == row.log_end_offset, f"{item} is not at the end of {row}")
-            _require(item.base_offset < item.next_offset, f"{item} has no offsets")
-            _require(len(data) == item.length > 0, f"{item} is not in the payload")
+            fits = (
+                item.base_offset == row.log_end_offset < item.next_offset
+                and len(data) == item.length > 0
+            )
+            if not fits:
+                raise IndexMisused(f"{item} does not go on at {row.log_end_offset} with its bytes")
             row.extents.append(Extent(item.base_offset, item.next_offset, item.leader_epoch, data))
         for start in flush.starts:
             row = self.rows[start.partition_id]
-            _require(start.offset <= row.log_end_offset, f"{start} is behind the end of {row}")
+            if start.offset > row.log_end_offset:
+                raise IndexMisused(f"{start} is behind the end, {row.log_end_offset}")
             row.log_start_offset = max(row.log_start_offset, start.offset)
-
-
-def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001  A condition, as in assert.
-    if not holds:
-        raise IndexMisused(otherwise)
 
 
 class MemoryLogIndex:
