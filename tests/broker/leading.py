@@ -15,13 +15,17 @@ from barnabas.broker.cluster.view import Leader
 from barnabas.broker.topics.leadership import Leadership, State
 from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.protocol.records import read_header
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import LedSince, LogClosed
+from barnabas.storage.loading import DurableLog
+from barnabas.storage.log_reading import read_log
 from barnabas.storage.log_store import LogStore, StoreCallbacks
+from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.refusal import Refusal
 from barnabas.storage.simulated import SimulatedFileSystem
-from tests.storage.flushes import Flushes, ScriptedRunner, ScriptedTurns
+from tests.storage.flushes import FlushEngine, assign, register
 from tests.storage.stores import NOW_MS, ROOT, batch
 
 TURNS = 8
@@ -44,28 +48,59 @@ class Cluster:
     """The store, and who has which session."""
 
     def __init__(self) -> None:
-        self.flushes = Flushes()
-        self.nodes: dict[int, int] = {self.flushes.register(): 0}
+        self.index = MemoryIndex()
+        self.stranger = register(self.index, 0)
+        """The session of a broker that takes no part otherwise."""
+        self.nodes: dict[int | None, int] = {self.stranger: 0}
         """Node ids by session. Node 0 is none of the members."""
         for topic in topics():
-            self.flushes.assign(topic.partitions[0].partition_id, 1)
+            self.assign(topic.partitions[0].partition_id, self.stranger)
         self.acknowledged: dict[int, list[tuple[int, bytes]]] = {INTERNAL: [], DATA: []}
         """Offset and bytes of each batch that was."""
 
-    def leaders(self) -> dict[int, Leader]:
-        rows = self.flushes.rows.items()
-        return {each: Leader(self.nodes[row.session], row.epoch) for each, row in rows}
+    def assign(self, partition_id: int, session: int) -> None:
+        """Have a partition led by a session from now on, unless that is over."""
+        assign(self.index, partition_id, session)
 
-    def read(self, partition_id: int):
-        return self.flushes.rows[partition_id].durable()
+    def leaders(self) -> dict[int, Leader]:
+        rows = self.index.rows.items()
+        return {
+            each: Leader(self.nodes[row.leader_session], row.leader_epoch) for each, row in rows
+        }
+
+    def epoch_of(self, partition_id: int) -> int:
+        return self.index.rows[partition_id].leader_epoch
+
+    def read(self, partition_id: int) -> DurableLog:
+        return read_log(MemoryLogIndex(self.index), partition_id)
 
     def check(self) -> None:
         """Every batch that was acknowledged is there once, where it was said to be."""
-        for partition_id, row in self.flushes.rows.items():
-            known = {base: data for base, _, data in row.batches}
-            assert len(known) == len(row.batches)
+        for partition_id in self.index.rows:
+            batches = [bytes(each) for each in self.read(partition_id).batches]
+            known = {read_header(memoryview(each)).base_offset: each for each in batches}
+            assert len(known) == len(batches)
             for offset, value in self.acknowledged[partition_id]:
                 assert value in known[offset], f"{partition_id}@{offset}"
+
+
+class MemberEngine(FlushEngine):
+    """What flushes for one of the brokers, in one session after the other."""
+
+    def __init__(self, cluster: Cluster, node_id: int) -> None:
+        super().__init__(cluster.index)
+        self._cluster = cluster
+        self._node_id = node_id
+
+    @property
+    def has_submitted(self) -> bool:
+        return bool(self._submitted) or self._pending is not None
+
+    def _begin_session(self) -> None:
+        self._lives += 1
+        self.session = register(self.index, self._node_id, self._lives)
+        self._cluster.nodes[self.session] = self._node_id
+        self.committer.begin_session(self.session)
 
 
 class Acknowledged:
@@ -94,13 +129,11 @@ class Member:
         }
         self.version = 0
         self._leaders = cluster.leaders()
-        self.engine = ScriptedTurns()
+        self.engine = MemberEngine(cluster, node_id)
         self.disk = SimulatedFileSystem()
         self.disk.make_directory(ROOT)
         self.store = LogStore(self.disk, ROOT, engine=self.engine, now_ms=lambda: NOW_MS)
-        self.runner = ScriptedRunner(cluster.flushes, self.store)
-        self.store.start_on(self.runner)
-        self.new_session()
+        self.engine.start(self.store)
         self.reads: deque[tuple[asyncio.Future[Any], Any, Any]] = deque()
         self.tasks: list[asyncio.Task[None]] = []
         self.removed: list[PartitionLog] = []
@@ -181,31 +214,30 @@ class Member:
 
     async def commit(self) -> None:
         """Let everything that is placed become durable, or be refused."""
-        session = self.runner.session
-        self.engine.turns()
-        while self.runner._waiting or self.runner._attempt:
-            self.runner.commit()
-            self.engine.hear()
-            self.engine.turns()
-        if self.runner.session != session:
-            self.new_session()
+        self.engine.end_turns()
+        while self.engine.has_submitted:
+            self.engine.commit()
+            self.engine.hear(1000)
+            self.engine.end_turns()
         await self.turns()
 
     async def write(self) -> None:
         """Let everything that is durable come into its segments."""
-        self.runner.write()
-        self.engine.hear()
+        self.engine.write()
+        self.engine.hear(1000)
         await self.turns()
 
     async def settle(self) -> None:
         """Let everything come to rest."""
-        while self.reads or self.engine.busy or self.runner.busy:
+        while self.reads or self.engine.busy:
             await self.read()
             await self.commit()
             await self.write()
 
-    def new_session(self) -> None:
-        self.cluster.nodes[self.runner.session] = self.node_id
+    @property
+    def session(self) -> int:
+        session: int = self.engine.session
+        return session
 
     def state(self, partition_id: int) -> State:
         return self.leadership.state_of(partition_id)
@@ -231,7 +263,7 @@ class Member:
     async def serve(self, *partition_ids: int) -> None:
         """Come to lead partitions."""
         for partition_id in partition_ids:
-            self.cluster.flushes.assign(partition_id, self.runner.session)
+            self.cluster.assign(partition_id, self.session)
         await self.learn()
         await self.settle()
         for partition_id in partition_ids:

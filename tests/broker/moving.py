@@ -1,22 +1,27 @@
 """Two whole brokers over one store of flushes: partitions move from one to the other.
 
-What is durable, and who may write it, is decided in memory (``tests/storage/flushes.py``), as
-PostgreSQL would. Each broker learns of that when a test tells it, or when it is refused.
+What is durable, and who may write it, is decided by a log index in memory. Each broker learns of
+that when a test tells it, or when it is refused.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections import deque
+import time
 from collections.abc import Iterator
 from random import Random
 from typing import Any
 
 from barnabas.broker.cluster.view import NO_NODE, Leader, Node
 from barnabas.broker.topics.leadership import State
-from barnabas.storage.journal import CommitGroup, StoredBatches
+from barnabas.storage.flush_committer import FlushCommitter
+from barnabas.storage.loading import DurableLog
+from barnabas.storage.log_index import Flush
+from barnabas.storage.log_reading import read_log
+from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.partition_log import PartitionLog
 from tests.broker.several import (
     CLUSTER_ID,
     LISTENER,
@@ -25,7 +30,7 @@ from tests.broker.several import (
     SharedMetaStore,
     node,
 )
-from tests.storage.flushes import Flushes
+from tests.storage.flushes import assign, register
 from tests.waiting import wait_until
 
 NOBODY = Leader(NO_NODE, -1)
@@ -46,95 +51,55 @@ class MovingView(ScriptedView):
         self.version += 1
 
 
-class FlushRunner:
-    """Makes the groups of one broker durable, each a while after it came; on the broker's loop."""
+class Flushing:
+    """What makes the groups of one broker durable, each a while after it came; on threads."""
 
     def __init__(self, store: Store, broker: MovingBroker, random: Random) -> None:
         self._store = store
-        self._logs = broker.server.logs
-        self._loop = broker.server.loop
+        self._node_id = broker.view.node_id
         self._random = random
-        self._waiting: deque[CommitGroup] = deque()
-        self._run = -1
-        self._flush = 0
-        self._is_under_way = False
-        self.held = False
-        """Whether nothing becomes durable for now."""
-        self.session = store.register_node(broker.view.node_id)
+        logs = broker.server.logs
+        self._was_forgotten = logs.callbacks.on_forgotten
+        logs.callbacks.on_forgotten = self._forgotten
+        self.way = MemoryLogIndex(store.index, on_flush=self._take_a_while)
+        self.committer = FlushCommitter(self.way, logs)
+        self._begin_session()
+        logs.files = None
+        logs.start_on(self.committer)
 
-    def submit(self, group: CommitGroup) -> None:
-        self._waiting.append(group)
-        self.go_on()
+    def _take_a_while(self, _flush: Flush) -> None:
+        time.sleep(self._random.random() * 0.004)
 
-    def commit_here(self, group: CommitGroup, meanwhile: Any) -> bool:
-        del group, meanwhile
-        return False
+    def _begin_session(self) -> None:
+        self.session = self._store.register_node(self._node_id)
+        self.committer.begin_session(self.session)
 
-    def stop(self) -> None:
-        self.held = True
-
-    def go_on(self) -> None:
-        """Flush what waits, some milliseconds later, unless it is held."""
-        if self._waiting and not self._is_under_way and not self.held:
-            self._is_under_way = True
-            self._loop.call_later(self._random.random() * 0.004, self._flushed)
-
-    def _flushed(self) -> None:
-        self._is_under_way = False
-        if self.held:
-            return
-        groups = [group for group in self._waiting if group.run > self._run]
-        self._waiting.clear()
-        if groups:
-            self._hear(groups, self._store.commit_flush(self.session, self._flush, groups))
-
-    def _hear(self, groups: list[CommitGroup], answer: Any) -> None:
-        if answer is True:
-            self._flush += 1
-            self._logs.durable(len(groups))
-            for group in groups:
-                for operation in group.operations:
-                    if isinstance(operation, StoredBatches):
-                        chunk = memoryview(operation.chunk)[operation.start : operation.end]
-                        operation.segment.write([chunk], operation.position)
-                    else:
-                        operation()
-            self._logs.written(len(groups))
-        elif answer is None:
-            self._run = groups[0].run
-            self.session, self._flush = (
-                self._store.register_node(self._store.nodes[self.session]),
-                0,
-            )
-            self._logs.lost()
-        else:
-            self._run = groups[0].run
-            self._logs.refused(len(groups), answer)
+    def _forgotten(self, logs: list[PartitionLog], moved: frozenset[int]) -> None:
+        self._was_forgotten(logs, moved)
+        if self.committer.session is None:
+            self._begin_session()
 
 
-class Store(Flushes):
-    """The flushes of all brokers, each on a thread of its own."""
+class Store:
+    """The index that all brokers share, each on threads of its own."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.nodes: dict[int, int] = {}
-        self._lock = threading.RLock()
+        self.index = MemoryIndex()
+        self.nodes: dict[int | None, int] = {None: NO_NODE}
+        """Node ids by session."""
         self._may_read = threading.Event()
         self._may_read.set()
 
     def register_node(self, node_id: int) -> int:
-        with self._lock:
-            session: int = self.register()
-            self.nodes[session] = node_id
-            return session
+        session: int = register(self.index, node_id, len(self.nodes))
+        self.nodes[session] = node_id
+        return session
 
     def assign(self, partition_id: int, session: int) -> None:
-        with self._lock:
-            super().assign(partition_id, session)
+        assert assign(self.index, partition_id, session) is not None, "the session is over"
 
-    def commit_flush(self, session: int, flush: int, groups: Any) -> Any:
-        with self._lock:
-            return super().commit_flush(session, flush, groups)
+    def epoch_of(self, partition_id: int) -> int:
+        return self.index.rows[partition_id].leader_epoch
 
     @contextlib.contextmanager
     def nothing_is_read(self) -> Iterator[None]:
@@ -145,23 +110,22 @@ class Store(Flushes):
         finally:
             self._may_read.set()
 
-    def read(self, partition_id: int) -> Any:
+    def read(self, partition_id: int) -> DurableLog:
         """See ``DurableLogs``."""
         assert self._may_read.wait(60)
-        with self._lock:
-            return self.rows[partition_id].durable()
+        return read_log(MemoryLogIndex(self.index), partition_id)
 
     def leaders(self) -> dict[int, Leader]:
-        with self._lock:
-            return {
-                each: Leader(self.nodes[row.session], row.epoch) for each, row in self.rows.items()
-            }
+        rows = [*self.index.rows.items()]
+        return {
+            each: Leader(self.nodes[row.leader_session], row.leader_epoch) for each, row in rows
+        }
 
 
 class MovingBroker(BrokerWithView):
     """One of the brokers."""
 
-    runner: FlushRunner
+    runner: Flushing
 
     def __init__(self, view: MovingView, store: Store, metastore: Any, **config: str) -> None:
         super().__init__(view, {}, metastore, **config)
@@ -174,8 +138,7 @@ class MovingBroker(BrokerWithView):
         """Begin to flush to the store of the cluster; nothing is led here before."""
 
         def join() -> None:
-            self.runner = self.server.logs._runner = FlushRunner(self._store, self, random)
-            self.server.logs.files = None
+            self.runner = Flushing(self._store, self, random)
 
         genuine = self.server.logs._runner
         wait_until(lambda: self.call(self.server.logs.journal.newest_group) is None)
@@ -193,12 +156,22 @@ class MovingBroker(BrokerWithView):
 
     def hold(self, *, held: bool = True) -> None:
         """Let nothing become durable, until it may."""
+        if held:
+            self.runner.way.cut()
+        else:
+            self.runner.way.mend()
 
-        def hold() -> None:
-            self.runner.held = held
-            self.runner.go_on()
+    def lose_session(self) -> None:
+        """End its session; it learns that at once."""
 
-        self.call(hold)
+        session = self.runner.session
+
+        def end() -> None:
+            self.runner.committer.end_session(session)
+            self.server.logs.journal.add_operation(lambda: None)
+
+        self._store.index.fence(session)
+        self.call(end)
 
     def state(self, partition_id: int) -> State:
         return self.call(lambda: self.server.leadership.state_of(partition_id))

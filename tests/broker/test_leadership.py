@@ -13,8 +13,6 @@ from tests.broker.leading import DATA, INTERNAL, Cluster, Member
 from tests.seeds import SEED
 
 AWAY, READING, OPENED, SERVED, DRAINING = State
-STRANGER = 1
-"""The session of a broker that takes no part otherwise."""
 STEPS = 1500
 """Of a random run."""
 
@@ -40,7 +38,7 @@ async def reach(member: Member, state: State) -> None:
     await member.serve(DATA)
     if state is AWAY:
         return
-    member.cluster.flushes.assign(INTERNAL, member.runner.session)
+    member.cluster.assign(INTERNAL, member.session)
     await member.learn()
     if state is READING:
         return
@@ -55,17 +53,17 @@ async def reach(member: Member, state: State) -> None:
 
 async def led_again(member):
     """In a later epoch, without a word of what was in between."""
-    member.cluster.flushes.assign(INTERNAL, member.runner.session)
+    member.cluster.assign(INTERNAL, member.session)
     await member.learn()
 
 
 async def led_elsewhere(member):
-    member.cluster.flushes.assign(INTERNAL, STRANGER)
+    member.cluster.assign(INTERNAL, member.cluster.stranger)
     await member.learn()
 
 
 async def led_by_nobody(member):
-    epoch = member.cluster.flushes.rows[INTERNAL].epoch
+    epoch = member.cluster.epoch_of(INTERNAL)
     await member.learn(member.cluster.leaders() | {INTERNAL: Leader(NO_NODE, epoch)})
 
 
@@ -98,7 +96,7 @@ async def released(member):
 async def taken(member):
     """The store knows of another leader, and the view does not yet."""
     member.place(INTERNAL)
-    member.cluster.flushes.assign(INTERNAL, STRANGER)
+    member.cluster.assign(INTERNAL, member.cluster.stranger)
     await member.commit()
 
 
@@ -106,13 +104,13 @@ async def dropped(member):
     """Something else in the same flush is refused."""
     member.place(INTERNAL)
     assert member.place(DATA)
-    member.cluster.flushes.assign(DATA, STRANGER)
+    member.cluster.assign(DATA, member.cluster.stranger)
     await member.commit()
 
 
 async def session_lost(member):
     assert member.place(DATA)
-    member.cluster.flushes.fence(member.runner.session)
+    member.cluster.index.fence(member.session)
     await member.commit()
 
 
@@ -199,7 +197,7 @@ async def test_a_gain_that_is_overtaken_by_a_later_epoch_opens_that_one_once(mem
     assert len(member.reads) == 2
     await member.settle()
     log = member.partitions[INTERNAL].log
-    assert log.leader_epoch == member.cluster.flushes.rows[INTERNAL].epoch
+    assert log.leader_epoch == member.cluster.epoch_of(INTERNAL)
     assert member.shards == {"__consumer_offsets": log}
     assert member.removed == []
 
@@ -223,11 +221,11 @@ async def test_a_log_is_not_opened_again_before_all_is_known_of_the_former(membe
     """Else the refusal of what the former one has placed would close the new one."""
     await member.serve(DATA)
     assert member.place(DATA)
-    member.engine.turns()
+    member.engine.end_turns()
     await led_elsewhere(member)
-    member.cluster.flushes.assign(DATA, STRANGER)
+    member.cluster.assign(DATA, member.cluster.stranger)
     await member.learn()
-    member.cluster.flushes.assign(DATA, member.runner.session)
+    member.cluster.assign(DATA, member.session)
     await member.learn()
     assert member.state(DATA) is READING
     assert not member.reads
@@ -264,7 +262,7 @@ async def test_what_was_placed_is_durable_when_a_partition_is_released(member):
     assert member.shards, "it is still the coordinator"
     await member.commit()
     assert member.released == [INTERNAL, INTERNAL]
-    assert member.cluster.flushes.rows[INTERNAL].end_offset == 2
+    assert member.cluster.index.rows[INTERNAL].log_end_offset == 2
     assert not member.shards
     assert member.partitions[INTERNAL].log is None
 
@@ -273,7 +271,7 @@ async def test_what_others_have_placed_does_not_keep_a_partition_when_it_is_refu
     await reach(member, SERVED)
     assert member.place(DATA)
     member.release(INTERNAL)
-    member.cluster.flushes.assign(DATA, STRANGER)
+    member.cluster.assign(DATA, member.cluster.stranger)
     await member.commit()
     assert member.released == [INTERNAL]
     assert (member.state(INTERNAL), member.state(DATA)) == (AWAY, AWAY)
@@ -347,14 +345,14 @@ class ToAndFro:
         if kind == "place":
             self.placed += 1
             member.place(partition_id, b"%d" % self.placed)
-        elif kind == "assign" and member.runner.session in self.cluster.flushes.live:
-            self.cluster.flushes.assign(partition_id, member.runner.session)
+        elif kind == "assign":
+            self.cluster.assign(partition_id, member.session)
         elif kind == "release":
             member.release(partition_id)
         elif kind == "lose":
-            self.cluster.flushes.fence(member.runner.session)
-            member.store.journal.add_operation(lambda: None)  # It learns it with the next flush.
-        elif kind != "assign":
+            self.cluster.index.fence(member.session)
+            member.engine.end_session(member.store)  # It learns it with what comes next.
+        else:
             await getattr(member, kind)()
         for each in self.members:
             each.check()
@@ -366,7 +364,7 @@ class ToAndFro:
             await member.settle()
         for partition_id in (INTERNAL, DATA):
             member = self.random.choice(self.members)
-            self.cluster.flushes.assign(partition_id, member.runner.session)
+            self.cluster.assign(partition_id, member.session)
         for member in self.members:
             await member.learn()
             await member.settle()

@@ -248,8 +248,7 @@ class Mover:
     def lose_session(self, broker: Any) -> None:
         cluster, session = self.cluster, broker.runner.session
         ids = [each for each, leader in cluster.leader.items() if leader is broker]
-        cluster.store.fence(session)
-        broker.call(lambda: broker.server.logs.journal.add_operation(lambda: None))
+        broker.lose_session()
         wait_until(lambda: broker.runner.session != session)
         heir = self.random.choice(cluster.brokers)
         cluster.give(heir, *ids)

@@ -98,7 +98,7 @@ def test_what_one_broker_has_acknowledged_the_next_one_serves(cluster, brokers, 
     refused = first.produce(DATA, batch(b"c"), version=10)
     assert refused.error_code == NOT_LEADER
     told = refused.current_leader.leader_id, refused.current_leader.leader_epoch
-    assert told == (2, cluster.store.rows[moved].epoch)
+    assert told == (2, cluster.store.epoch_of(moved))
     assert first.list_offset("data", -1)[0] == NOT_LEADER
     assert first.read(DATA, 1) == [b"x"], "the others stay"
     assert brokers[0].state(stays) is State.SERVED
@@ -238,7 +238,7 @@ def test_a_session_that_is_lost_leads_nothing(cluster, brokers, wires):
     first, second = wires
     for index in range(3):
         assert first.produce(DATA, batch(b"a"), index).error_code == 0
-    cluster.store.fence(brokers[0].runner.session)
+    cluster.store.index.fence(brokers[0].runner.session)
     assert first.produce(DATA, batch(b"b")).error_code == NOT_LEADER
     for index, partition_id in enumerate(cluster.ids["data"]):
         assert brokers[0].log("data", index) is None
