@@ -9,6 +9,7 @@ What a server keeps lies in a temporary directory, which goes with it. Every wai
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import signal
@@ -21,7 +22,7 @@ from typing import Any, Self
 
 import psycopg
 
-from tests.counterparts.postgresql import PostgreSql, postgresql
+from tests.counterparts.postgresql import postgresql
 from tests.counterparts.probe import free_port
 from tests.waiting import wait_until
 
@@ -32,7 +33,6 @@ STOP_TIMEOUT_S = 60
 SETTINGS = {
     "listen_addresses": HOST,
     "unix_socket_directories": "",
-    "max_connections": "60",
     "shared_buffers": "32MB",
     "max_wal_size": "128MB",
     "wal_keep_size": "64MB",
@@ -48,15 +48,60 @@ class PostgreSqlFailed(Exception):
     """A program of PostgreSQL's did not do what it was started for; the message has its output."""
 
 
+def own(directory: Path) -> None:
+    """Give a directory and all in it to whose processes PostgreSQL's are."""
+    user = postgresql().user
+    if user is not None:
+        for each in (directory, *directory.rglob("*")):
+            os.chown(each, user, -1)
+
+
+def run(*arguments: str | Path, output: Path) -> None:
+    """Run one of the programs to its end."""
+    process = postgresql().start(*arguments, output=output)
+    try:
+        status = process.wait(PROGRAM_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        status = None
+    if status != 0:
+        raise PostgreSqlFailed(f"{arguments[0]} ended {status}: {_last_words(output)}")
+
+
+def _last_words(output: Path) -> str:
+    text = output.read_text("utf-8", "replace") if output.exists() else ""
+    return " ".join(text.split())[-2000:]
+
+
+@functools.cache
+def _empty() -> Path:
+    """Return the files of an empty server, made once."""
+    holder = tempfile.TemporaryDirectory(prefix="postgresql-empty-")
+    _KEPT.append(holder)
+    directory = Path(holder.name)
+    own(directory)
+    # Small files of the write-ahead log: they are copied with the rest.
+    run("initdb", f"--username={ROLE}", "--auth=trust", "--no-sync", "--encoding=UTF8",
+        "--locale=C", "--wal-segsize=1", "--pgdata", directory / "data",
+        output=directory / "output")  # fmt: skip
+    return directory / "data"
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def _connection_to(primary: Server) -> str:
+    return f"host={HOST} port={primary.port} user={ROLE} application_name=standby"
+
+
 class Server:
     """One server: made as a new one, or as a copy of another one that then follows it."""
 
     def __init__(self, **settings: str) -> None:
-        self._program: PostgreSql = postgresql()
         self._temporary = tempfile.TemporaryDirectory(prefix="postgresql-data-")
         self.directory = Path(self._temporary.name)
-        if self._program.user is not None:
-            os.chown(self.directory, self._program.user, -1)
+        own(self.directory)
         self.data = self.directory / "data"
         self.output = self.directory / "output"
         self.port = free_port()
@@ -69,28 +114,34 @@ class Server:
         return f"postgresql://{ROLE}@{HOST}:{self.port}/postgres"
 
     def make(self) -> Self:
-        """Make an empty server of it."""
-        self._run("initdb", f"--username={ROLE}", "--auth=trust", "--no-sync", "--encoding=UTF8",
-                  "--locale=C", "--pgdata", self.data)  # fmt: skip
-        self._write_settings()
+        """Make an empty server of it. Two that were made so can follow each other."""
+        shutil.copytree(_empty(), self.data)
+        self._write("postgresql.conf", self._settings | {"port": str(self.port)})
         return self
 
-    def copy(self, primary: Server, name: str) -> Self:
-        """Make it what follows ``primary``, under a name; whatever it was is gone."""
+    def make_standby(self, primary: Server) -> Self:
+        """Make it an empty server that follows a primary which was made so, too."""
+        self.make()
+        self._write("postgresql.auto.conf", {"primary_conninfo": _connection_to(primary)})
+        self._write("standby.signal", {})
+        return self
+
+    def copy(self, primary: Server) -> Self:
+        """Make it a copy of ``primary`` that follows it; whatever it was is gone."""
         shutil.rmtree(self.data, ignore_errors=True)
-        connection = f"host={HOST} port={primary.port} user={ROLE} application_name={name}"
-        self._run("pg_basebackup", "--dbname", connection, "--pgdata", self.data,
-                  "--checkpoint=fast", "--wal-method=stream", "--no-sync", "--write-recovery-conf",
-                  )  # fmt: skip
-        self._write_settings()
+        run("pg_basebackup", "--dbname", _connection_to(primary), "--pgdata", self.data,
+            "--checkpoint=fast", "--wal-method=stream", "--no-sync", "--write-recovery-conf",
+            output=self.output)  # fmt: skip
+        # Of two lines with one name the last counts.
+        self._write("postgresql.conf", {"port": str(self.port)})
         return self
 
     # -- its life ----------------------------------------------------------------------------------
 
     def start(self) -> Self:
         """Start it, and wait until it takes connections."""
-        self._process = self._program.start("postgres", "-D", self.data, output=self.output)
-        wait_until(self._answers, self._said, seconds=PROGRAM_TIMEOUT_S, pause_s=0.02)
+        self._process = postgresql().start("postgres", "-D", self.data, output=self.output)
+        wait_until(self._answers, self.said, seconds=PROGRAM_TIMEOUT_S, pause_s=0.02)
         return self
 
     def stop(self) -> None:
@@ -140,7 +191,7 @@ class Server:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise PostgreSqlFailed(f"did not end by {how.name}: {self._said()}") from None
+            raise PostgreSqlFailed(f"did not end by {how.name}: {self.said()}") from None
 
     # -- what is asked of it -----------------------------------------------------------------------
 
@@ -181,35 +232,22 @@ class Server:
 
     # -- details -----------------------------------------------------------------------------------
 
-    def _write_settings(self) -> None:
-        settings = self._settings | {"port": str(self.port)}
-        lines = [f"{name} = '{value}'\n" for name, value in settings.items()]
-        # A copy has its primary's: of two lines with one name the last counts.
-        with (self.data / "postgresql.conf").open("a", encoding="utf-8") as file:
-            file.writelines(lines)
+    def _write(self, name: str, settings: dict[str, str]) -> None:
+        with (self.data / name).open("a", encoding="utf-8") as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+        own(self.data)
 
     def _answers(self) -> bool:
         if self._process is not None and self._process.poll() is not None:
-            raise PostgreSqlFailed(f"ended {self._process.returncode}: {self._said()}")
+            raise PostgreSqlFailed(f"ended {self._process.returncode}: {self.said()}")
         try:
             return self.execute("SELECT true") == [(True,)]
         except psycopg.OperationalError:
             return False
 
-    def _run(self, *arguments: str | Path) -> None:
-        process = self._program.start(*arguments, output=self.output)
-        try:
-            status = process.wait(PROGRAM_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            status = None
-        if status != 0:
-            raise PostgreSqlFailed(f"{arguments[0]} ended {status}: {self._said()}")
-
-    def _said(self) -> str:
-        text = self.output.read_text("utf-8", "replace") if self.output.exists() else ""
-        return " ".join(text.split())[-2000:]
+    def said(self) -> str:
+        """Return the last of what it and the programs for it have said."""
+        return _last_words(self.output)
 
 
 class Pair:
@@ -236,7 +274,8 @@ class Pair:
             stack.callback(self.primary.close)
             stack.callback(self.standby.close)
             self.primary.make().start()
-            self.follow()
+            self.standby.make_standby(self.primary).start()
+            self._wait_for_standby()
             self._stack = stack.pop_all()
         return self
 
@@ -252,13 +291,8 @@ class Pair:
     def follow(self) -> None:
         """Make the standby a new copy of the primary, and have it confirm commits."""
         self.standby.stop()
-        self.standby.copy(self.primary, "standby").start()
-        self.primary.wait_for(
-            "SELECT count(*) = 1 FROM pg_stat_replication WHERE state = 'streaming'"
-        )
-        if self._synchronous:
-            self.primary.set(synchronous_standby_names="*")
-            self.primary.wait_for("SELECT bool_or(sync_state = 'sync') FROM pg_stat_replication")
+        self.standby.copy(self.primary).start()
+        self._wait_for_standby()
 
     def fail_over(self) -> None:
         """The primary crashes; the standby takes its place, and is followed by it."""
@@ -275,6 +309,14 @@ class Pair:
         """End the replication: the standby hears nothing more of the primary."""
         self.standby.set(primary_conninfo="")
         self.primary.wait_for("SELECT count(*) = 0 FROM pg_stat_replication")
+
+    def _wait_for_standby(self) -> None:
+        self.primary.wait_for(
+            "SELECT count(*) = 1 FROM pg_stat_replication WHERE state = 'streaming'"
+        )
+        if self._synchronous:
+            self.primary.set(synchronous_standby_names="*")
+            self.primary.wait_for("SELECT bool_or(sync_state = 'sync') FROM pg_stat_replication")
 
     def _promote(self) -> None:
         self.standby.promote()

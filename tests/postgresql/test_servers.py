@@ -6,16 +6,9 @@ import psycopg
 import pytest
 from psycopg.pq import PGconn
 
-from tests.counterparts.postgresql_servers import Pair, PostgreSqlFailed, Server
+from tests.counterparts.postgresql_servers import PostgreSqlFailed, Server
 
 WAITING = "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-
-
-@pytest.fixture
-def pair():
-    with Pair() as running:
-        running.primary.execute("CREATE TABLE numbers (number int)")
-        yield running
 
 
 def numbers(server):
@@ -50,6 +43,7 @@ def test_what_is_committed_survives_a_crash():
 
 
 def test_the_standby_confirms_and_takes_over(pair):
+    pair.primary.execute("CREATE TABLE numbers (number int)")
     insert(pair.primary, 1)
     assert pair.primary.execute("SELECT sync_state FROM pg_stat_replication") == [("sync",)]
     for number in (2, 3):
@@ -61,6 +55,7 @@ def test_the_standby_confirms_and_takes_over(pair):
 
 
 def test_a_commit_waits_for_a_standby_that_is_gone(pair):
+    pair.primary.execute("CREATE TABLE numbers (number int)")
     pair.standby.stop()
     with inserting(pair.primary, 1):
         assert numbers(pair.primary) == []
@@ -69,6 +64,7 @@ def test_a_commit_waits_for_a_standby_that_is_gone(pair):
 
 
 def test_of_two_primaries_the_old_one_has_what_nobody_was_told(pair):
+    pair.primary.execute("CREATE TABLE numbers (number int)")
     pair.cut()
     with inserting(pair.primary, 1):
         old = pair.split()

@@ -1,0 +1,153 @@
+"""What a cluster's brokers ask of the store that decides who writes, and what is durable.
+
+Rules of this interface:
+
+* **A flush is all or nothing (F1), in order (F2), once (F3).** One item that somebody else may
+  write refuses the whole flush. Flush n of a session's lane is committed only behind n - 1. Called
+  again with a number that is committed, it answers so.
+* Methods return what is so for good, whatever server fails then. They wait for that, be it for
+  ever, and call again by themselves: ``IndexClosed`` is raised out of a wait, ``IndexMisused`` for
+  what no order of events excuses. After ``IndexClosed`` it is not known what came of the call.
+* They are called on threads, one at a time, never on the loop.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+
+class IndexClosed(Exception):
+    """The index was closed while a call waited for its answer."""
+
+
+class IndexMisused(Exception):
+    """The store was asked for what no order of events excuses: the caller has a bug."""
+
+
+class Lane(enum.IntEnum):
+    """Each has an order of its own."""
+
+    INLINE = 0
+    """Bodies lie in the store itself."""
+    BULK = 1
+    """Bodies lie in an object store, durable before the flush is called."""
+
+
+class Item(NamedTuple):
+    """The offsets from ``base_offset`` up to ``next_offset`` of a partition, and where they lie.
+
+    ``position`` and ``length`` are bytes of the flush's payload, or of its object.
+    """
+
+    partition_id: int
+    leader_epoch: int
+    base_offset: int
+    next_offset: int
+    position: int
+    length: int
+
+
+class LogStart(NamedTuple):
+    """What a partition's log start is raised to."""
+
+    partition_id: int
+    leader_epoch: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """What is committed together; a partition at most once among the items and the starts each.
+
+    Either ``payload`` or ``key`` where there are items: the bytes, or the object that has them.
+    """
+
+    lane: Lane
+    number: int
+    """From 0 on, in each lane of each session."""
+    items: Sequence[Item]
+    starts: Sequence[LogStart] = ()
+    payload: bytes | None = None
+    key: str | None = None
+
+
+class Outcome(enum.Enum):
+    """What came of a flush."""
+
+    COMMITTED = "committed"
+    REFUSED = "refused"
+    """Somebody else leads some of its partitions. Its number is the next flush's."""
+    FENCED = "fenced"
+    """The session has ended."""
+
+
+class FlushAnswer(NamedTuple):
+    """What came of a flush; ``refused`` are the partitions that somebody else leads."""
+
+    outcome: Outcome
+    refused: frozenset[int] = frozenset()
+
+
+class PartitionState(NamedTuple):
+    """What is known of a partition."""
+
+    leader_session: int | None
+    leader_epoch: int
+    log_start_offset: int
+    log_end_offset: int
+
+
+class Extent(NamedTuple):
+    """A part of a log that lies in the store itself."""
+
+    base_offset: int
+    next_offset: int
+    leader_epoch: int
+    data: bytes
+
+
+class LogIndex(Protocol):
+    """Sessions, who leads, and what is durable; see the rules at the head of this module."""
+
+    def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
+        """Begin a session and end the one that the node had; the same token, the same session."""
+
+    def heartbeat(self, session: int, lease_ms: int) -> bool:
+        """Have the session's lease end ``lease_ms`` from now; False: the session has ended."""
+
+    def fence_expired(self) -> frozenset[int]:
+        """End the sessions whose lease is over, and return which."""
+
+    def fence(self, session: int) -> None:
+        """End a session: nothing of it is committed from now on."""
+
+    def drain(self, session: int) -> None:
+        """Give a session no more partitions."""
+
+    def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
+        """Make an empty partition, unless it is there, whose first leader has this epoch."""
+
+    def assign(self, partition_id: int, session: int, expected_epoch: int) -> bool:
+        """Have a live session lead in the epoch after the expected one, if that still is it.
+
+        True if it leads in that epoch, by this call or an earlier one.
+        """
+
+    def release(self, partition_id: int, session: int, epoch: int) -> bool:
+        """Give up a partition; True if nobody leads it in this epoch then."""
+
+    def commit_flush(self, session: int, flush: Flush) -> FlushAnswer:
+        """Commit a flush."""
+
+    def partition(self, partition_id: int) -> PartitionState | None:
+        """Return what is seen of a partition now; None: there is none."""
+
+    def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
+        """Return up to ``most`` extents that reach beyond an offset, in order."""
+
+    def close(self) -> None:
+        """End whatever waits, on whichever thread."""
