@@ -324,6 +324,12 @@ soak-memory: $(VENV)/.dev $(COMPILED)/.built ## Every load of the benchmark for 
 torture: $(VENV)/.counterparts ## Transactions under random faults for an hour (DURATION=, SEED=)
 	@$(BIN)/python -m tests.torture --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
+ROUNDS ?= 500
+
+.PHONY: nemesis
+nemesis: $(VENV)/.counterparts ## Flushes while PostgreSQL crashes, fails over and splits, for an hour (ROUNDS=, SEED=)
+	@$(BIN)/python -m tests.postgresql.nemesis --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
 .PHONY: attack
 attack: $(VENV)/.dev $(if $(COMPILED),$(COMPILED)/.built) ## Clients that mean harm for an hour (DURATION=, SEED=)
 	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(BIN)/python -m tests.attack --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)

@@ -5,9 +5,10 @@ Rules of this interface:
 * **A flush is all or nothing (F1), in order (F2), once (F3).** One item that somebody else may
   write refuses the whole flush. Flush n of a session's lane is committed only behind n - 1. Called
   again with a number that is committed, it answers so.
-* Methods return what is so for good, whatever server fails then. They wait for that, be it for
-  ever, and call again by themselves: ``IndexClosed`` is raised out of a wait, ``IndexMisused`` for
-  what no order of events excuses. After ``IndexClosed`` it is not known what came of the call.
+* Methods return what is so for good, whatever server fails then, those that read too. They wait
+  for that, be it for ever, and call again by themselves: ``IndexClosed`` is raised out of a wait,
+  ``IndexMisused`` for what no order of events excuses. After ``IndexClosed`` it is not known what
+  came of the call.
 * They are called on threads, one at a time, never on the loop.
 """
 
@@ -144,7 +145,7 @@ class LogIndex(Protocol):
         """Commit a flush."""
 
     def partition(self, partition_id: int) -> PartitionState | None:
-        """Return what is seen of a partition now; None: there is none."""
+        """Return what is known of a partition; None: there is none."""
 
     def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
         """Return up to ``most`` extents that reach beyond an offset, in order."""

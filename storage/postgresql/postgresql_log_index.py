@@ -24,11 +24,8 @@ _COMMIT_FLUSH: Final = (
     " %s::bigint[], %s::integer[], %s::bigint[], %s::bigint[], %s::integer[], %s::integer[],"
     " %s::bigint[], %s::integer[], %s::bigint[])"
 )
-_EXTENTS: Final = """
-SELECT base_offset, next_offset, leader_epoch, substring(payload FROM position + 1 FOR length)
-FROM barnabas.extents JOIN barnabas.objects USING (object_id)
-WHERE partition_id = %s AND next_offset > %s ORDER BY base_offset LIMIT %s
-"""
+_EXTENTS: Final = "SELECT * FROM barnabas.read_extents(%s, %s, %s::integer)"
+_PARTITION: Final = "SELECT * FROM barnabas.read_partition(%s)"
 
 
 class PostgreSqlLogIndex:
@@ -110,12 +107,8 @@ class PostgreSqlLogIndex:
         return FlushAnswer(Outcome(outcome), frozenset(refused))
 
     def partition(self, partition_id: int) -> PartitionState | None:
-        """Return what is seen of a partition now."""
-        rows = self._primary.execute(
-            "SELECT leader_session, leader_epoch, log_start, log_end FROM barnabas.partitions"
-            " WHERE partition_id = %s",
-            (partition_id,),
-        )
+        """Return what is known of a partition."""
+        rows = self._primary.execute(_PARTITION, (partition_id,))
         return PartitionState(*rows[0]) if rows else None
 
     def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:

@@ -310,6 +310,11 @@ class Pair:
         self.standby.set(primary_conninfo="")
         self.primary.wait_for("SELECT count(*) = 0 FROM pg_stat_replication")
 
+    def mend(self) -> None:
+        """Have the standby follow again after ``cut``."""
+        self.standby.set(primary_conninfo=_connection_to(self.primary))
+        self._wait_for_standby()
+
     def _wait_for_standby(self) -> None:
         self.primary.wait_for(
             "SELECT count(*) = 1 FROM pg_stat_replication WHERE state = 'streaming'"

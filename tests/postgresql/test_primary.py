@@ -102,6 +102,28 @@ def test_a_call_leaves_a_primary_that_was_replaced_and_lives(pair, writer):
     assert ADMITTED not in old.said()
 
 
+@pytest.mark.parametrize("read", ["partition", "extents"])
+def test_what_is_read_where_nobody_confirms_it_is_not_answered(pair, writer, read):
+    pair.cut()
+    there = PostgreSqlLogIndex.open(pair.primary.url, patience_s=60)
+    calls = {
+        "partition": lambda: there.partition(0),
+        "extents": lambda: there.extents(0, 0, most=9),
+    }
+    with flushing(writer) as answer, ThreadPoolExecutor(1) as thread:
+        pair.primary.wait_for(WAITING)
+        old = pair.split()
+        assert answer.result() is Outcome.COMMITTED
+        old.terminate_waiting()
+        old.wait_for("SELECT count(*) = 2 FROM barnabas.extents")
+        reading = thread.submit(calls[read])
+        old.wait_for(WAITING)
+        assert not reading.done()
+        there.close()
+        with pytest.raises(IndexClosed):
+            reading.result()
+
+
 def test_a_call_survives_a_crash(pair, writer):
     with flushing(writer) as answer:
         pair.primary.crash()

@@ -9,7 +9,8 @@
 -- 3. Whoever was not answered calls again with the same arguments, and is told what came of the
 --    first call (F3). An answer that somebody acts upon is a commit of its own, on a row that is
 --    written for that: what is only read may be gone after a failover, for what can be seen on a
---    primary need not have reached its standby.
+--    primary need not have reached its standby. Who reads to act upon it writes a message to the
+--    write-ahead log: once that has reached the standby, what was seen has.
 -- 4. Time is this server's. No broker's clock decides who writes.
 -- 5. What no order of events explains raises BB001: the caller has a bug.
 
@@ -188,6 +189,32 @@ BEGIN
         WHERE partition_id = of_partition AND leader_epoch = of_epoch
             AND coalesce(leader_session, old_session) = old_session;
     RETURN FOUND;
+END $$;
+
+-- ------------------------------------------------------------------------------------- reading
+
+CREATE FUNCTION barnabas.read_partition(
+    of_partition bigint, OUT leader_session bigint, OUT leader_epoch integer,
+    OUT log_start bigint, OUT log_end bigint
+) RETURNS SETOF record LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_logical_emit_message(true, 'barnabas', '');
+    RETURN QUERY SELECT led.leader_session, led.leader_epoch, led.log_start, led.log_end
+        FROM barnabas.partitions AS led WHERE led.partition_id = of_partition;
+END $$;
+
+-- Extents that reach beyond an offset, in order, with the bytes that lie here.
+CREATE FUNCTION barnabas.read_extents(
+    of_partition bigint, from_offset bigint, most integer,
+    OUT base_offset bigint, OUT next_offset bigint, OUT leader_epoch integer, OUT data bytea
+) RETURNS SETOF record LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_logical_emit_message(true, 'barnabas', '');
+    RETURN QUERY SELECT part.base_offset, part.next_offset, part.leader_epoch,
+            substring(object.payload FROM part.position + 1 FOR part.length)
+        FROM barnabas.extents AS part JOIN barnabas.objects AS object USING (object_id)
+        WHERE part.partition_id = of_partition AND part.next_offset > from_offset
+        ORDER BY part.base_offset LIMIT most;
 END $$;
 
 -- ----------------------------------------------------------------------------------- the flush
