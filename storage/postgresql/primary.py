@@ -2,8 +2,9 @@
 
 Rules of this file:
 
-1. Each statement is its own transaction, and may be executed any number of times: the outcome of
-   one that was not answered is unknown, so it is executed again, on a new connection.
+1. Each statement is its own transaction, but for those of ``attempt``; either may be executed any
+   number of times: the outcome of one that was not answered is unknown, so it is executed again, on
+   a new connection.
 2. Nothing is ever cancelled, by nobody: a cancelled commit is visible without being replicated. A
    server that does not answer within ``patience_s`` is left: the socket is closed under it.
 3. Whatever the driver raises means unknown, but for what the server says before it commits anything
@@ -99,6 +100,15 @@ def _attended(gen: PQGen[Result], attend: Callable[[], None]) -> PQGen[Result]:
         return result
 
 
+def _is_final(error: Exception) -> bool:
+    if not isinstance(error, psycopg.Error):
+        return False
+    if error.sqlstate is None:
+        # Of the driver's own: arguments that cannot be sent.
+        return isinstance(error, (psycopg.DataError, psycopg.ProgrammingError))
+    return error.sqlstate[:2] in _FINAL
+
+
 class Primary:
     """Executes statements on the primary. One caller at a time; any thread may be that caller."""
 
@@ -123,7 +133,7 @@ class Primary:
         Raises NotDurable. ``prepare`` may be called several times.
         """
 
-        def first(connection: _Connection) -> str | None:
+        def first(connection: psycopg.Connection[Row]) -> str | None:
             warning = judge(read_durability(connection))
             prepare(connection)
             return warning
@@ -136,10 +146,17 @@ class Primary:
         Raises IndexClosed, and IndexMisused for what would be answered with the same error again.
         """
 
-        def once(connection: _Connection) -> list[Row]:
+        def once(connection: psycopg.Connection[Row]) -> list[Row]:
             return connection.execute(statement.encode(), arguments).fetchall()
 
         return self._repeat(once)
+
+    def attempt(self, act: Callable[[psycopg.Connection[Row]], Result]) -> Result:
+        """Have a transaction done until it is answered, and return its result; as ``execute``.
+
+        Each time it has ``patience_s`` for all of its statements.
+        """
+        return self._repeat(act)
 
     def close(self) -> None:
         """End the call that waits, and the connection."""
@@ -147,7 +164,9 @@ class Primary:
         with self._lock:
             self._leave()
 
-    def _repeat(self, act: Callable[[_Connection], Result], *, judged: bool = True) -> Result:
+    def _repeat(
+        self, act: Callable[[psycopg.Connection[Row]], Result], *, judged: bool = True
+    ) -> Result:
         pause_s = PAUSE_S_MIN
         with self._lock:
             while True:
@@ -157,7 +176,7 @@ class Primary:
                     self._leave()
                     if isinstance(error, NotDurable) and not judged:
                         raise
-                    if isinstance(error, psycopg.Error) and (error.sqlstate or "")[:2] in _FINAL:
+                    if _is_final(error):
                         raise IndexMisused(str(error)) from error
                     self.attempts_failed += 1
                     self.trouble = " ".join(str(error).split()) or type(error).__name__
@@ -171,7 +190,7 @@ class Primary:
                     raise IndexClosed
                 pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
-    def _attempt(self, act: Callable[[_Connection], Result], *, judged: bool) -> Result:
+    def _attempt(self, act: Callable[[psycopg.Connection[Row]], Result], *, judged: bool) -> Result:
         if self._closed.is_set():
             raise IndexClosed
         connection = self._connection
