@@ -33,6 +33,8 @@ Result = TypeVar("Result")
 Row = tuple[Any, ...]
 
 PATIENCE_S: Final = 5.0
+PREPARING_PATIENCE_S: Final = 600.0
+"""For what is done once, such as a migration of large tables, or waiting for another broker's."""
 PAUSE_S_MIN: Final = 0.02
 PAUSE_S_MAX: Final = 0.5
 LOOK_S: Final = 0.1
@@ -135,6 +137,7 @@ class Primary:
 
         def first(connection: psycopg.Connection[Row]) -> str | None:
             warning = judge(read_durability(connection))
+            self._until_s = time.monotonic() + PREPARING_PATIENCE_S
             prepare(connection)
             return warning
 
@@ -171,7 +174,7 @@ class Primary:
         with self._lock:
             while True:
                 try:
-                    result = self._attempt(act, judged=judged)
+                    result = self._try(act, judged=judged)
                 except (psycopg.Error, OSError, _Silent, _Warned, NotDurable) as error:
                     self._leave()
                     if isinstance(error, NotDurable) and not judged:
@@ -190,7 +193,7 @@ class Primary:
                     raise IndexClosed
                 pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
-    def _attempt(self, act: Callable[[psycopg.Connection[Row]], Result], *, judged: bool) -> Result:
+    def _try(self, act: Callable[[psycopg.Connection[Row]], Result], *, judged: bool) -> Result:
         if self._closed.is_set():
             raise IndexClosed
         connection = self._connection
@@ -218,7 +221,7 @@ class Primary:
         if self._closed.is_set():
             raise IndexClosed
         if time.monotonic() > self._until_s:
-            raise _Silent(f"no answer within {self._patience_s:g} s")
+            raise _Silent("no answer in time")
 
     def _notice(self, diagnostic: psycopg.errors.Diagnostic) -> None:
         if diagnostic.severity_nonlocalized == "WARNING":

@@ -50,16 +50,12 @@ def migrations() -> list[Migration]:
 
 def migrate(connection: psycopg.Connection[Any], wanted: list[Migration]) -> list[Migration]:
     """Apply what is missing, and return it; raises SchemaTooNew. Nothing is half done."""
+    if _is_made(connection) and not _missing(connection, wanted):
+        return []
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         connection.execute(_HOUSE)
-        row = connection.execute("SELECT coalesce(max(number), 0) FROM barnabas.migrations")
-        (newest,) = row.fetchone() or (0,)
-        if newest > len(wanted):
-            raise SchemaTooNew(
-                f"the database has version {newest} of the schema, this release knows {len(wanted)}"
-            )
-        missing = wanted[newest:]
+        missing = _missing(connection, wanted)
         for each in missing:
             connection.execute(each.statements.encode())
             connection.execute(
@@ -67,3 +63,18 @@ def migrate(connection: psycopg.Connection[Any], wanted: list[Migration]) -> lis
                 (each.number, each.name),
             )
     return missing
+
+
+def _is_made(connection: psycopg.Connection[Any]) -> bool:
+    row = connection.execute("SELECT to_regclass('barnabas.migrations') IS NOT NULL").fetchone()
+    return row == (True,)
+
+
+def _missing(connection: psycopg.Connection[Any], wanted: list[Migration]) -> list[Migration]:
+    row = connection.execute("SELECT coalesce(max(number), 0) FROM barnabas.migrations").fetchone()
+    (newest,) = row or (0,)
+    if newest > len(wanted):
+        raise SchemaTooNew(
+            f"the database has version {newest} of the schema, this release knows {len(wanted)}"
+        )
+    return wanted[newest:]

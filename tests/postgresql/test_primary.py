@@ -139,8 +139,7 @@ def test_attempts_that_were_left_do_not_pile_up(pair, writer):
         failed = writer.index.attempts_failed
         wait_until(lambda: writer.index.attempts_failed >= failed + 12)
         # The first, which waits for the standby, those of the last seconds, and the newest.
-        ((there,),) = pair.primary.execute(f"SELECT count(*) {OURS}")
-        assert there <= 9
+        pair.primary.wait_for(f"SELECT count(*) <= 8 {OURS}")
         assert "no answer" in writer.index.trouble
         pair.follow()
         assert answer.result() is Outcome.COMMITTED
@@ -187,6 +186,7 @@ def test_an_asynchronous_standby_is_refused_at_the_start():
 def test_nothing_is_answered_while_the_standby_is_found_asynchronous(pair, writer):
     pair.primary.set(synchronous_standby_names="")
     pair.primary.execute(f"SELECT pg_terminate_backend(pid) {OURS}")
+    pair.primary.wait_for(f"SELECT count(*) = 0 {OURS}")
     with flushing(writer) as answer:
         wait_until(lambda: "asynchronous" in writer.index.trouble)
         assert not answer.done()

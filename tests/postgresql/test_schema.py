@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+from barnabas.storage.postgresql.primary import Primary
 from barnabas.storage.postgresql.schema import Migration, SchemaTooNew, migrate, migrations
 
 SECOND = Migration(2, "second", "CREATE TABLE barnabas.second (i int)")
@@ -54,6 +55,14 @@ def test_nothing_of_a_migration_that_fails_is_there(connection):
         migrate(connection, [*first, SECOND, WRONG])
     assert applied(connection) == [(1, "flushes")]
     assert connection.execute("SELECT to_regclass('barnabas.second')").fetchone() == (None,)
+
+
+def test_a_long_migration_is_waited_for(address):
+    """Left after a while, it would be begun again for ever."""
+    long = Migration(1, "long", "SELECT pg_sleep(0.5)")
+    primary = Primary(address, patience_s=0.1)
+    assert "one server" in primary.start(lambda connection: migrate(connection, [long]))
+    primary.close()
 
 
 def test_who_comes_at_the_same_time_waits(address):
