@@ -5,9 +5,10 @@ Rules of this file:
 1. ``Committer`` is plain calls without a thread, so that tests drive it step by step on a simulated
    disk; ``CommitterThreads`` runs it beside the loop: ``commit`` on the journal thread,
    ``write_segments`` on the segment thread, so that the disk syncs one group while the page cache
-   takes another.
-2. A group's bytes go to the journal, are synced, and only then to the segment files (D1): what a
-   segment holds is durable elsewhere already, so segments are never synced before a checkpoint.
+   takes another. ``JournalCommitter`` is the one for a journal in files; in a cluster it is that of
+   ``barnabas.storage.flush_committer``.
+2. A group's bytes become durable first, and only then go to the segment files (D1): what a segment
+   holds is durable elsewhere already, so segments are never synced before a checkpoint.
 3. The segment thread does everything to partition directories, in the order of the groups.
 4. Any I/O error but a full disk is final (D9): nothing is answered after it, the process stops.
    A full disk is met by segments and checkpoints only; the journal has its spare file. The write is
@@ -86,7 +87,116 @@ class Listener(Protocol):
 
 
 class Committer:
-    """Commits groups to the journal and applies their operations; one caller at a time for each."""
+    """Commits groups and applies their operations; one caller at a time for each of the two."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        flush_times: Histogram | None = None,
+        flush_batches: Histogram | None = None,
+        *,
+        reported_bytes_min: int = _REPORTED_BYTES_MIN,
+    ) -> None:
+        """What a flush took, and held, is counted if asked.
+
+        ``reported_bytes_min``: how much goes to the segments before the listener is called.
+        """
+        self._listener = listener
+        self._unwritten: deque[CommitGroup] = deque()
+        self._reported_bytes_min = reported_bytes_min
+        self._flush_times = flush_times or Histogram()
+        self._flush_batches = flush_batches or Histogram(shift=0)
+        # Each of the two is changed by one thread at a time: by who commits, by who writes.
+        self._committed_bytes = 0
+        self._written_bytes = 0
+        self._awaited = False
+        self.patience_seconds: float | None = None
+        """How long the end waits for groups that are on their way; None: as long as it takes."""
+
+    @property
+    def flushes_are_quick(self) -> bool:
+        """Whether the loop should rather wait for a flush than hand a group over."""
+        return False
+
+    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+        """Make one group durable without waiting for room; False: nothing was done.
+
+        ``meanwhile`` is called while the disk is at work. The listener is not called, the caller
+        knows.
+        """
+        del group, meanwhile
+        return False
+
+    def commit(self, groups: Sequence[CommitGroup]) -> None:
+        """Make ``groups`` durable in this order, in as few flushes as they fit into."""
+        for _ in self.commit_by_step(groups):
+            pass
+
+    def commit_by_step(self, groups: Sequence[CommitGroup]) -> Iterator[None]:
+        """The same, with a stop behind each flush: the next one may have to wait."""
+        raise NotImplementedError
+
+    def give_up(self) -> None:
+        """Have ``commit`` return soon, whatever it waits for: what is not durable is nobody's now.
+
+        Called on another thread, after ``patience_seconds``.
+        """
+        raise NotImplementedError
+
+    def _leave_to_segments(self, groups: Sequence[CommitGroup], size: int, sequence: int) -> None:
+        """Leave to the segment thread what has become durable as flush ``sequence``."""
+        for group in groups:
+            group.sequence = sequence
+        self._unwritten.extend(groups)
+        self._committed_bytes += size
+        if any(group.awaited for group in groups):
+            self._awaited = True
+
+    @property
+    def has_unwritten(self) -> bool:
+        """Whether segments still lack something that is durable."""
+        return bool(self._unwritten)
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """How much is durable but not in the segments yet."""
+        return self._committed_bytes - self._written_bytes
+
+    @property
+    def segments_are_urgent(self) -> bool:
+        """Whether what is durable but not in the segments yet should not wait for more of it."""
+        return self._awaited or self.unwritten_bytes >= _HAND_OVER_BYTES
+
+    def write_segments(self) -> None:
+        """Apply the operations of every durable group that is not in the segments yet."""
+        self._awaited = False
+        waiting = len(self._unwritten)
+        while waiting:
+            waiting -= self._write_some(waiting)
+
+    def _write_some(self, waiting: int) -> int:
+        """Write the oldest of ``waiting`` groups and tell of them; returns how many they were."""
+        groups: list[CommitGroup] = []
+        runs = _SegmentRuns()
+        size = 0
+        while len(groups) < waiting and size < self._reported_bytes_min:
+            group = self._unwritten.popleft()
+            groups.append(group)
+            size += group.body_bytes
+            for operation in group.operations:
+                if isinstance(operation, StoredBatches):
+                    runs.add(operation)
+                else:
+                    until_there_is_room(runs.write, self._listener)
+                    until_there_is_room(operation, self._listener)
+        until_there_is_room(runs.write, self._listener)
+        self._written_bytes += size
+        self._listener.written(len(groups))
+        return len(groups)
+
+
+class JournalCommitter(Committer):
+    """Commits groups to the journal's files."""
 
     def __init__(
         self,
@@ -97,34 +207,21 @@ class Committer:
         *,
         reported_bytes_min: int = _REPORTED_BYTES_MIN,
     ) -> None:
-        """``files`` must have been started. What a flush took, and held, is counted if asked.
-
-        ``reported_bytes_min``: how much goes to the segments before the listener is called.
-        """
+        """``files`` must have been started."""
+        super().__init__(
+            listener, flush_times, flush_batches, reported_bytes_min=reported_bytes_min
+        )
         self._files = files
-        self._listener = listener
-        self._unwritten: deque[CommitGroup] = deque()
         self._lacks_spare = False
-        self._reported_bytes_min = reported_bytes_min
-        self._flush_times = flush_times or Histogram()
-        self._flush_batches = flush_batches or Histogram(shift=0)
-        # Each of the two is changed by one thread at a time: by who commits, by who writes.
-        self._committed_bytes = 0
-        self._written_bytes = 0
-        self._awaited = False
         self._expected_flush_ns = _EXPECTED_FLUSH_NS_AT_START
 
     @property
     def flushes_are_quick(self) -> bool:
-        """Whether the disk has lately been fast enough for the loop to wait for it."""
+        """See ``Committer``: whether the disk has lately been fast enough."""
         return self._expected_flush_ns <= _HERE_FLUSH_NS_MAX
 
     def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
-        """Make one group durable without waiting for room; False: nothing was done.
-
-        ``meanwhile`` is called while the disk is at work. The listener is not called, the caller
-        knows.
-        """
+        """See ``Committer``."""
         size = GROUP_HEADER_BYTES + group.stored_bytes
         if self._lacks_spare or not self._files.has_room_for(size):
             return False  # Without a spare file each group is an occasion to try for one.
@@ -154,13 +251,8 @@ class Committer:
         self._leave_to_segments([group], group.body_bytes, sequence)
         return True
 
-    def commit(self, groups: Sequence[CommitGroup]) -> None:
-        """Make ``groups`` durable in this order, merged into as few on-disk groups as fit."""
-        for _ in self.commit_by_step(groups):
-            pass
-
     def commit_by_step(self, groups: Sequence[CommitGroup]) -> Iterator[None]:
-        """The same, with a stop behind each on-disk group: the next one may wait for room."""
+        """See ``Committer``: merged into as few on-disk groups as fit."""
         start = 0
         while start < len(groups):
             end, size = self._mergeable(groups, start)
@@ -199,15 +291,6 @@ class Committer:
             self._flush_batches.observe(sum([group.batches for group in groups]))
         self._leave_to_segments(groups, size, sequence)
 
-    def _leave_to_segments(self, groups: Sequence[CommitGroup], size: int, sequence: int) -> None:
-        """Leave to the segment thread what has become durable as ``sequence``."""
-        for group in groups:
-            group.sequence = sequence
-        self._unwritten.extend(groups)
-        self._committed_bytes += size
-        if any(group.awaited for group in groups):
-            self._awaited = True
-
     def _flush_took(self, elapsed_ns: int, *, aside_ns: int = 0) -> None:
         """Expect the next flush to take as long, or not much less than those before it.
 
@@ -234,48 +317,10 @@ class Committer:
                 self._lacks_spare = False
                 self._listener.disk_full(full=False)
 
-    @property
-    def has_unwritten(self) -> bool:
-        """Whether segments still lack something that is durable."""
-        return bool(self._unwritten)
-
-    @property
-    def unwritten_bytes(self) -> int:
-        """How much is durable but not in the segments yet."""
-        return self._committed_bytes - self._written_bytes
-
-    @property
-    def segments_are_urgent(self) -> bool:
-        """Whether what is durable but not in the segments yet should not wait for more of it."""
-        return self._awaited or self.unwritten_bytes >= _HAND_OVER_BYTES
-
     def write_segments(self) -> None:
-        """Apply the operations of every durable group that is not in the segments yet."""
-        self._awaited = False
-        waiting = len(self._unwritten)
-        while waiting:
-            waiting -= self._write_some(waiting)
+        """See ``Committer``."""
+        super().write_segments()
         self._files.start_marking_back()
-
-    def _write_some(self, waiting: int) -> int:
-        """Write the oldest of ``waiting`` groups and tell of them; returns how many they were."""
-        groups: list[CommitGroup] = []
-        runs = _SegmentRuns()
-        size = 0
-        while len(groups) < waiting and size < self._reported_bytes_min:
-            group = self._unwritten.popleft()
-            groups.append(group)
-            size += group.body_bytes
-            for operation in group.operations:
-                if isinstance(operation, StoredBatches):
-                    runs.add(operation)
-                else:
-                    until_there_is_room(runs.write, self._listener)
-                    until_there_is_room(operation, self._listener)
-        until_there_is_room(runs.write, self._listener)
-        self._written_bytes += size
-        self._listener.written(len(groups))
-        return len(groups)
 
 
 def until_there_is_room(operation: Callable[[], Result], listener: Listener) -> Result:
@@ -398,9 +443,15 @@ class CommitterThreads:
         return done
 
     def stop(self) -> None:
-        """Finish what was submitted, segments included, and end the threads. Blocks."""
+        """Finish what was submitted, segments included, and end the threads. Blocks.
+
+        What is not durable when the committer's patience ends is given up, without a word.
+        """
         self._groups.put(None)
-        self._journal_thread.join()
+        self._journal_thread.join(self._committer.patience_seconds)
+        if self._journal_thread.is_alive():
+            self._committer.give_up()
+            self._journal_thread.join()
         self._segment_thread.join()
 
     def _start(self, name: str, step: Callable[[], bool]) -> threading.Thread:

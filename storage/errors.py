@@ -81,3 +81,14 @@ class StrayDirectory(Corrupt):
         reason = "no topic owns it; is the metadata file missing, or another broker's data here?"
         super().__init__(path, 0, reason)
         self.args = (f"{path}: {reason}",)
+
+
+class NotACache(StorageError):
+    """A directory that is to be a cache holds what no cache does: it is not wiped."""
+
+    def __init__(self, path: str, name: str) -> None:
+        """Say what was found in the directory."""
+        super().__init__(
+            f"{path} is to be a broker's cache, which is emptied at every start, and holds {name}; "
+            "only a directory that was empty at first becomes one"
+        )

@@ -22,6 +22,7 @@ LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 DELETED_SUFFIX: Final = "-delete"
 
 _OPEN_FILES_MAX: Final = 16
+_STEM_DIGITS: Final = 20
 
 
 class LogDirectory:
@@ -161,6 +162,15 @@ class LogDirectory:
             self.file_system.unlink(self.file_path(file_name))
         except FileNotFoundError:
             return
+
+
+def is_partition_directory(file_system: FileSystem, path: str) -> bool:
+    """Whether Barnabas made this directory: all its files have names that a partition has."""
+    return all(
+        name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
+        or (name[:_STEM_DIGITS].isdigit() and name[_STEM_DIGITS:].startswith("."))
+        for name in file_system.list_directory(path)
+    )
 
 
 def remove_tree(file_system: FileSystem, path: str) -> None:

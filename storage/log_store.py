@@ -9,7 +9,8 @@ Rules of this file:
    are older journal files recycled.
 3. In a cluster a flush may be refused, or the session lost. Every log of which something was
    placed and is not durable is forgotten as a whole, and its files with it; it comes back by
-   ``load``, here or elsewhere. There are no checkpoints then.
+   ``load``, here or elsewhere. A checkpoint vouches for nothing then, and nothing is synced: it
+   waits for what was placed, and has the files removed that no log needs any more.
 4. Whatever goes wrong in a thread is final (D9): ``on_fatal`` is called once, nothing is answered.
 """
 
@@ -26,7 +27,12 @@ from barnabas.storage.checkpoint import (
     encode_checkpoint,
     encode_offset_checkpoint,
 )
-from barnabas.storage.committer import Committer, Listener, until_there_is_room
+from barnabas.storage.committer import (
+    Committer,
+    JournalCommitter,
+    Listener,
+    until_there_is_room,
+)
 from barnabas.storage.config import LogConfig
 from barnabas.storage.counts import Histogram
 from barnabas.storage.file_system import Device, FileSystem, Lock
@@ -144,7 +150,8 @@ class StoreCallbacks:
         default=lambda _logs, _moved: None
     )
     """These logs are closed, and the store knows them no longer; who waited for them was told.
-    Partitions with one of these ids are led elsewhere, the others have to be loaded again."""
+    Partitions with one of these ids are led elsewhere or in another epoch, the others have to be
+    loaded again."""
     on_fatal: Callable[[BaseException], None] = field(default=lambda _error: None)
 
 
@@ -265,16 +272,16 @@ class LogStore:
         self.callbacks.on_shown()
         self.journal.prepare_answers(groups)
 
-    def start_on(self, runner: Runner) -> None:
-        """Begin to commit by a runner that keeps nothing in this directory: logs are loaded."""
+    def start_on(self, committer: Committer) -> None:
+        """Begin to commit by one that keeps nothing in this directory: logs are loaded."""
         self._has_checkpoint = True  # There is nothing that one would have to speak of.
-        self._runner = runner
+        self._runner = self.engine.start_committer(committer, self)
 
     def start(self, files: JournalFiles) -> None:
         """Begin to commit. Recovery has run; ``files`` is at the start of a new run of groups."""
         self.files = files
         self.device = self.file_system.open_device(self.root)
-        committer = Committer(files, self, self.flush_times, self.flush_batches)
+        committer = JournalCommitter(files, self, self.flush_times, self.flush_batches)
         self._runner = self.engine.start_committer(committer, self)
 
     # Partitions
@@ -421,7 +428,8 @@ class LogStore:
         """Forget ``logs``; returns those that were not deleted already.
 
         What ``dropped`` has to do to the files of others is done all the same. Their own
-        directories are removed before that: it finds them gone.
+        directories are removed before that: it finds them gone. So are those of deleted logs, whose
+        place another one of ``logs`` may have taken.
         """
         forgotten = []
         for log in logs:
@@ -430,6 +438,8 @@ class LogStore:
                 del self.logs[log.partition_id]
                 self._remove_files(log)
                 forgotten.append(log)
+            else:
+                self.journal.add_operation(log.directory.remove)
         for group in dropped:
             for operation in group.operations:
                 if not isinstance(operation, StoredBatches):
@@ -488,10 +498,13 @@ class LogStore:
 
     @property
     def wants_checkpoint(self) -> bool:
-        """Whether the journal is long enough for a checkpoint to be worth its syncs."""
+        """Whether the journal is long enough for a checkpoint to be worth its syncs.
+
+        Without a journal: whether there is anything to remove.
+        """
         files, settings = self.files, self.settings
         if files is None:
-            return False
+            return any(log.dropped_segments for log in self.logs.values())
         if self.journal.batches > self._checkpoint_due_batches:
             return True
         latest_bytes = self._latest_bytes()
@@ -505,6 +518,7 @@ class LogStore:
     def checkpoint(self, on_done: Callable[[], None] | None = None, *, clean: bool = False) -> None:
         """Begin a checkpoint of everything appended so far; ``on_done`` runs when it is durable.
 
+        In a cluster: when all that was appended so far is durable, or was refused.
         ``clean``: nothing is appended from now on, so the next start reads no journal. While
         another one is under way this only waits for that one.
         """
@@ -531,9 +545,8 @@ class LogStore:
 
     def _prepare(self, log: PartitionLog, work: "_CheckpointWork", *, clean: bool) -> None:
         """Queue what ``log`` still has to write, and note where it stands."""
-        wanted = 1 if clean else _SNAPSHOT_EVERY_BATCHES
-        if log.batches_since_snapshot >= wanted:
-            self.journal.add_operation(log.snapshot_operation())
+        if self.files is not None:
+            self._write_derived(log, clean=clean)
         dirty = log.take_dirty_segments()
         work.segments += dirty
         work.logs.append(log)
@@ -543,10 +556,16 @@ class LogStore:
         work.obsolete += [segment.remove for segment in log.take_dropped_segments()]
         for name in log.take_superseded_snapshots():
             work.obsolete.append(partial(log.directory.unlink, name))
+        work.partitions.append(checkpoint_of(log))
+
+    def _write_derived(self, log: PartitionLog, *, clean: bool) -> None:
+        """Queue what the next start would else have to work out."""
+        wanted = 1 if clean else _SNAPSHOT_EVERY_BATCHES
+        if log.batches_since_snapshot >= wanted:
+            self.journal.add_operation(log.snapshot_operation())
         if clean and log.active.awaits_last_indexes:
             # After a crash they would not be looked at.
             self.journal.add_operation(log.active.index_operation())
-        work.partitions.append(checkpoint_of(log))
 
     def _finish_swap(self, log: PartitionLog, pending: PendingSwap) -> None:
         """On the segment thread: give a cleaned segment's files their names."""
@@ -566,10 +585,10 @@ class LogStore:
     def checkpoint_is_durable(self, sequence: int, obsolete: list[Operation]) -> None:
         """Recycle the journal before ``sequence``, remove what is ``obsolete``, tell who waits."""
         files = self.files
-        assert files is not None
         for operation in obsolete:
             self.journal.add_operation(operation)
-        self.journal.add_operation(lambda: self._release(files, sequence))
+        if files is not None:
+            self.journal.add_operation(lambda: self._release(files, sequence))
         self._checkpointing = False
         self._has_checkpoint = True
         waiting, self._after_checkpoint = self._after_checkpoint, []
@@ -669,7 +688,14 @@ class _CheckpointWork:
         assert group is not None
         self._sequence = group.sequence
         self._written = [(log.directory, log.directory.take_written()) for log in self.logs]
-        self._store.engine.run_aside(self._run)
+        if self._store.files is None:
+            self._tell()  # No start will read these files.
+        else:
+            self._store.engine.run_aside(self._run)
+
+    def _tell(self) -> None:
+        done = partial(self._store.checkpoint_is_durable, self._sequence, self.obsolete)
+        self._store.engine.call(done)
 
     def _run(self) -> None:
         try:
@@ -678,8 +704,7 @@ class _CheckpointWork:
         except BaseException as error:  # noqa: BLE001  A checkpoint that fails ends the process (D9).
             self._store.failed(error)
         else:
-            done = partial(self._store.checkpoint_is_durable, self._sequence, self.obsolete)
-            self._store.engine.call(done)
+            self._tell()
 
     def _sync(self) -> None:
         written = [(directory, names) for directory, names in self._written if names]

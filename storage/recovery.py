@@ -33,8 +33,7 @@ from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import KIND_BATCHES, KIND_LOG_START, Entry
 from barnabas.storage.log_directory import (
     DELETED_SUFFIX,
-    LEADER_EPOCH_CHECKPOINT,
-    PARTITION_METADATA,
+    is_partition_directory,
     remove_tree,
 )
 from barnabas.storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore, PartitionSpec
@@ -42,7 +41,6 @@ from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.partition_recovery import open_log
 from barnabas.storage.salvage import Salvage
 
-_STEM_DIGITS: Final = 20
 _FORCED_EPOCH: Final = 1 << 30
 """No coordinator comes as far as this; an operator who writes a marker by hand may, and the epochs
 of batches end at 2^31."""
@@ -286,22 +284,13 @@ def _sweep(
         if name in wanted or not file_system.is_directory(path):
             continue
         if not name.endswith(DELETED_SUFFIX):
-            if not _is_partition_directory(file_system, path):
+            if not is_partition_directory(file_system, path):
                 continue
             if removable is not None and name not in removable:
                 raise StrayDirectory(path)
         remove_tree(file_system, path)
         removed += 1
     return removed
-
-
-def _is_partition_directory(file_system: FileSystem, path: str) -> bool:
-    """Whether Barnabas made this directory: all its files have names that a partition has."""
-    return all(
-        name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
-        or (name[:_STEM_DIGITS].isdigit() and name[_STEM_DIGITS:].startswith("."))
-        for name in file_system.list_directory(path)
-    )
 
 
 def _finish(log: PartitionLog) -> None:

@@ -68,9 +68,22 @@ class ScriptedEngine:
         ``disk_is_quick``: a group that is alone is committed by the loop itself.
         """
         self._disk_is_quick = disk_is_quick
-        for _ in range(len(self._calls)):
+        self.hear(len(self._calls))
+        self.end_turn()
+
+    def hear(self, most: int) -> None:
+        """Up to ``most`` reports of threads come to the loop."""
+        for _ in range(min(most, len(self._calls))):
             self._calls.popleft()()
             self._after()
+
+    def end_turns(self) -> None:
+        """Turns of the loop that bring nothing, until nothing is left to do in them."""
+        while self._scheduled:
+            self.end_turn()
+
+    def end_turn(self) -> None:
+        """The end of a turn of the loop."""
         scheduled, self._scheduled = self._scheduled, []
         for callback in scheduled:
             callback()

@@ -1,217 +1,103 @@
-"""A cluster's flushes without PostgreSQL: what is durable, who leads, and a runner that asks it.
+"""A store on a log index in memory whose loop, threads and index move when a test says so."""
 
-``Flushes`` commits a flush as PostgreSQL has to, in memory: all or nothing, in order, once.
-``ScriptedRunner`` stands between a store and it; it takes a step only when a test says so.
-"""
+from uuid import UUID
 
-from collections import deque
-from dataclasses import dataclass, field
+from barnabas.storage.flush_committer import FlushCommitter
+from barnabas.storage.log_index import Flush, Item, Lane, Outcome
+from barnabas.storage.log_reading import read_log
+from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from tests.crash.scripted_engine import ScriptedEngine
 
-from barnabas.protocol.records import iterate_batches
-from barnabas.storage.journal import StoredBatches
-from barnabas.storage.journal_format import ENTRY, KIND_BATCHES, KIND_LOG_START
-from barnabas.storage.loading import DurableLog
+LEASE_MS = 10_000
 
 
-@dataclass
-class Row:
-    """One partition: who leads it, and all that is durable of it."""
-
-    session: int
-    epoch: int
-    batches: list[tuple[int, int, bytes]] = field(default_factory=list)
-    """(base offset, next offset, bytes) of each."""
-    log_start_offset: int = 0
-
-    @property
-    def end_offset(self):
-        return self.batches[-1][1] if self.batches else 0
-
-    def durable(self):
-        batches = [memoryview(bytearray(data)) for _, _, data in self.batches]
-        return DurableLog(batches, self.log_start_offset)
+def register(index, node_id, life=0):
+    """Begin a session of a node."""
+    return index.register(UUID(int=node_id << 32 | life), node_id, "", LEASE_MS)
 
 
-class Bug(AssertionError):
-    """A flush that no order of events excuses: PostgreSQL raises."""
+def assign(index, partition_id, session):
+    """Have a session lead a partition, which may be new; answers its epoch, None: it has ended."""
+    index.add_partition(partition_id)
+    epoch = index.partition(partition_id).leader_epoch
+    return epoch + 1 if index.assign(partition_id, session, epoch) else None
 
 
-class Flushes:
-    """The rows of all partitions, the counter of each session, and which of them live."""
+class FlushEngine(ScriptedEngine):
+    """A ``FlushCommitter`` whose calls of the index may take long, and their answers get lost.
 
-    def __init__(self):
-        self.rows = {}
-        self.counters = {}
-        self.live = set()
+    It has a new session as soon as the old one is lost.
+    """
 
-    def register(self):
-        session = 1 + len(self.counters)
-        self.counters[session] = 0
-        self.live.add(session)
-        return session
+    def __init__(self, index=None):
+        super().__init__()
+        self.index = index or MemoryIndex()
+        self.session = None
+        self._lives = 0
+        self._pending = None
+        """The flush under way: it is called again until an answer is heard."""
 
-    def fence(self, session):
-        """Nothing that this session flushes from now on is committed."""
-        self.live.discard(session)
+    def start(self, store, listener=None):
+        """Have ``store`` commit here; ``listener`` is told in its place."""
+        store.start_on(FlushCommitter(MemoryLogIndex(self.index), listener or store))
+        self._begin_session()
 
-    def assign(self, partition_id, session):
-        """Have a partition led by a session from now on, in a new epoch."""
-        row = self.rows.setdefault(partition_id, Row(session, -1))
-        row.session = session
-        row.epoch += 1
+    def _begin_session(self):
+        self._lives += 1
+        self.session = register(self.index, 1, self._lives)
+        self.committer.begin_session(self.session)
 
-    def commit_flush(self, session, flush, groups):
-        """Returns True: committed; partition ids: refused because of them; None: fenced."""
-        counter = self.counters[session]
-        if counter > flush:
-            return True
-        if session not in self.live:
-            return None
-        if counter != flush:
-            raise Bug(f"flush {flush} comes instead of {counter}")
-        items = [item for group in groups for item in _items(group)]
-        moved = {
-            partition_id
-            for _, epoch, partition_id, *_ in items
-            if (self.rows[partition_id].session, self.rows[partition_id].epoch) != (session, epoch)
-        }
-        if moved:
-            return moved
-        self.counters[session] = flush + 1
-        for kind, _, partition_id, base_offset, next_offset, body in items:
-            row = self.rows[partition_id]
-            if kind == KIND_LOG_START:
-                row.log_start_offset = max(row.log_start_offset, base_offset)
-                continue
-            assert kind == KIND_BATCHES
-            if base_offset != row.end_offset:
-                raise Bug(f"{partition_id} ends at {row.end_offset}, not at {base_offset}")
-            for position, header in iterate_batches(body):
-                data = bytes(body[position : position + header.size])
-                row.batches.append((header.base_offset, header.next_offset, data))
-            assert row.end_offset == next_offset
-        return True
-
-
-def _items(group):
-    """(kind, epoch, partition id, base, next, body) of each entry of a group."""
-    bodies = memoryview(b"".join(group.chunks))
-    position = 0
-    for kind, epoch, partition_id, base, following, size, _ in ENTRY.iter_unpack(group.table):
-        yield kind, epoch, partition_id, base, following, bodies[position : position + size]
-        position += size
-    assert position == len(bodies) == group.body_bytes
-
-
-class ScriptedRunner:
-    """Flushes what the store submits, as much and as often as it is told."""
-
-    def __init__(self, flushes, listener):
-        self.flushes = flushes
-        self.listener = listener
-        self.session = flushes.register()
-        self.flush = 0
-        self._run = -1
-        """What is of this run or an earlier one was refused."""
-        self._waiting = deque()
-        self._attempt = []
-        """What the flush under way consists of: it is called again until an answer is heard."""
-        self._unwritten = deque()
-
-    # What the store asks of a runner
-
-    def submit(self, group):
-        self._waiting.append(group)
-
-    def commit_here(self, group, meanwhile):
-        del group, meanwhile
-        return False
-
-    def stop(self):
-        self.write()
-
-    # What a test does
+    def end_session(self, store):
+        """What has ended is found out otherwise than by a flush."""
+        self.committer.end_session(self.session)
+        store.journal.add_operation(lambda: None)
 
     @property
     def busy(self):
-        return bool(self._waiting or self._attempt or self._unwritten)
+        return super().busy or self._pending is not None
 
-    def call(self, most=1000):
-        """Flush up to ``most`` groups, or those under way; the answer may be lost on its way."""
-        while not self._attempt and self._waiting:
-            taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
-            self._attempt = [group for group in taken if group.run > self._run]
-        if not self._attempt:
-            return True
-        return self.flushes.commit_flush(self.session, self.flush, self._attempt)
+    def commit_unheard(self, most=1000):
+        """Flush up to ``most`` groups, or those under way; the answer is lost on its way."""
+        if self._pending is None:
+            groups = self._submitted
+            rest = [groups.pop() for _ in range(len(groups) - most)]
+            self._pending = self.committer.take(groups)
+            groups.extend(reversed(rest))
+        if self._pending is None:
+            return None
+        if self._pending.flush is None:
+            return self._pending.answer
+        return self.index.commit_flush(self._pending.session, self._pending.flush)
 
     def commit(self, most=1000):
         """The same, and tell what came of it."""
-        answer = self.call(most)
-        if not self._attempt:
+        answer = self.commit_unheard(most)
+        if self._pending is None:
             return
-        groups, self._attempt = self._attempt, []
-        if answer is True:
-            self.flush += 1
-            self._unwritten.extend(groups)
-            self.listener.durable(len(groups))
-            return
-        self._run = groups[0].run
-        if answer is None:
-            self.listener.lost()
-            self.session, self.flush = self.flushes.register(), 0
-        else:
-            self.listener.refused(len(groups), answer)
-
-    def write(self, most=1000):
-        """Write to the segments what is durable, as the segment thread does."""
-        count = min(most, len(self._unwritten))
-        for _ in range(count):
-            for operation in self._unwritten.popleft().operations:
-                if isinstance(operation, StoredBatches):
-                    chunk = memoryview(operation.chunk)[operation.start : operation.end]
-                    operation.segment.write([chunk], operation.position)
-                else:
-                    operation()
-        if count:
-            self.listener.written(count)
+        pending, self._pending = self._pending, None
+        self.committer.finish(pending, answer)
+        if answer.outcome is Outcome.FENCED:
+            self._begin_session()
 
 
-class ScriptedTurns:
-    """An engine whose loop and whose threads' reports move when a test says so."""
+class Stranger:
+    """Another broker's session, which may lead partitions and write to them."""
 
-    def __init__(self):
-        self._scheduled = []
-        self._reports = deque()
+    def __init__(self, index):
+        self.index = index
+        self.session = register(index, 2)
+        self._flushes = 0
 
-    def schedule(self, callback):
-        self._scheduled.append(callback)
+    def append(self, partition_id, data):
+        """Make the bytes of a batch of one record durable."""
+        state = self.index.partition(partition_id)
+        end = state.log_end_offset
+        item = Item(partition_id, state.leader_epoch, end, end + 1, 0, len(data))
+        flush = Flush(Lane.INLINE, self._flushes, [item], (), data)
+        assert self.index.commit_flush(self.session, flush).outcome is Outcome.COMMITTED
+        self._flushes += 1
 
-    def call(self, callback):
-        self._reports.append(callback)
 
-    def run_aside(self, work):
-        raise AssertionError(f"{work}: there are no checkpoints")
-
-    def start_committer(self, committer, listener):
-        raise AssertionError(f"{committer}: there is no journal in files for {listener}")
-
-    @property
-    def busy(self):
-        return bool(self._scheduled or self._reports)
-
-    def hear(self, most=1000):
-        """What threads reported comes to the loop."""
-        for _ in range(min(most, len(self._reports))):
-            self._reports.popleft()()
-
-    def turns(self):
-        """Turns of the loop that bring nothing, until nothing is left to do in them."""
-        while self._scheduled:
-            self.turn()
-
-    def turn(self):
-        """The end of a turn of the loop."""
-        scheduled, self._scheduled = self._scheduled, []
-        for callback in scheduled:
-            callback()
+def durable_batches(index, partition_id):
+    """The bytes of each batch that is durable."""
+    return [bytes(each) for each in read_log(index, partition_id).batches]

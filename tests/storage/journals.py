@@ -1,11 +1,14 @@
 """Journals on a simulated disk, groups to put into them, and who hears of it."""
 
+import threading
+
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import BLOCK_BYTES, KIND_BATCHES
 from tests.storage.stores import batch
 
 FILE_BYTES = 16 * BLOCK_BYTES
+TIMEOUT_S = 60
 
 
 class Heard:
@@ -20,11 +23,42 @@ class Heard:
     def written(self, groups):
         self.events.append(("written", groups))
 
+    def refused(self, groups, partition_ids):
+        self.events.append(("refused", groups, sorted(partition_ids)))
+
+    def lost(self):
+        self.events.append(("lost",))
+
     def disk_full(self, *, full):
         self.events.append(("full", full))
 
     def failed(self, error):
         raise error
+
+
+class Waited(Heard):
+    """A listener of the threads that can be waited for."""
+
+    def __init__(self):
+        super().__init__()
+        self._changed = threading.Condition()
+
+    def durable(self, groups):
+        with self._changed:
+            super().durable(groups)
+            self._changed.notify_all()
+
+    def written(self, groups):
+        with self._changed:
+            super().written(groups)
+            self._changed.notify_all()
+
+    def wait_for(self, kind, groups):
+        def are_there():
+            return sum(count for what, count in self.events if what == kind) >= groups
+
+        with self._changed:
+            assert self._changed.wait_for(are_there, TIMEOUT_S), self.events
 
 
 class Waiting:
@@ -51,14 +85,14 @@ def started(disk, sequence=1):
     return files
 
 
-def group_of(*sizes, partition_id=1, base_offset=0):
+def group_of(*sizes, partition_id=1, base_offset=0, epoch=-1):
     """A group of one-record batches of about these sizes."""
     group = CommitGroup()
     for size in sizes:
         view = batch(value=b"v" * size)
         view[:8] = base_offset.to_bytes(8, "big")
         group.add_body(view, stable=False)
-        group.add_entry(KIND_BATCHES, -1, partition_id, base_offset, base_offset + 1, len(view))
+        group.add_entry(KIND_BATCHES, epoch, partition_id, base_offset, base_offset + 1, len(view))
         base_offset += 1
     return group
 

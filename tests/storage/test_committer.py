@@ -6,13 +6,11 @@ import threading
 import pytest
 
 from barnabas.storage import committer as committer_module
-from barnabas.storage.committer import Committer, CommitterThreads
+from barnabas.storage.committer import CommitterThreads, JournalCommitter
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.journal_format import BLOCK_BYTES
 from barnabas.storage.simulated import SimulatedFile
-from tests.storage.journals import FILE_BYTES, Heard, group_of, replayed, started
-
-TIMEOUT_S = 60
+from tests.storage.journals import FILE_BYTES, TIMEOUT_S, Heard, Waited, group_of, replayed, started
 
 
 def nothing():
@@ -44,7 +42,7 @@ class Clock:
 
 def test_a_group_committed_here_is_durable_and_nobody_else_hears_of_it(disk):
     heard = Heard()
-    committer = Committer(started(disk), heard)
+    committer = JournalCommitter(started(disk), heard)
     committer.commit([group_of(100)])
     heard.events.clear()
     group = group_of(100, base_offset=1)
@@ -60,7 +58,7 @@ def test_a_group_committed_here_is_durable_and_nobody_else_hears_of_it(disk):
 def test_the_loop_works_while_the_disk_does_and_is_told_nothing_too_early(disk, monkeypatch):
     """A page is begun first; what is longer is durable before the loop goes on."""
     calls = []
-    committer = Committer(started(disk), Heard())
+    committer = JournalCommitter(started(disk), Heard())
     committer.commit([group_of(100)])
     for name in ("begin_page", "pwritev_durable", "fdatasync"):
         note_calls(monkeypatch, name, calls)
@@ -77,7 +75,7 @@ def test_the_loop_works_while_the_disk_does_and_is_told_nothing_too_early(disk, 
 
 def test_a_full_disk_at_the_sync_is_final(disk, monkeypatch):
     """What was made ready meanwhile cannot be taken back, so nothing may go on (D9)."""
-    committer = Committer(started(disk), Heard())
+    committer = JournalCommitter(started(disk), Heard())
     committer.commit([group_of(100)])
 
     def full(_):
@@ -93,7 +91,7 @@ def test_a_large_pile_is_told_of_in_parts(disk):
     heard = Heard()
     groups = [group_of(300, base_offset=number) for number in range(10)]
     size, left = groups[0].body_bytes, []
-    committer = Committer(started(disk), heard, reported_bytes_min=4 * size)
+    committer = JournalCommitter(started(disk), heard, reported_bytes_min=4 * size)
     for group in groups:
         group.operations.append(lambda: left.append(committer.unwritten_bytes))
     committer.commit([*groups, CommitGroup()])
@@ -107,7 +105,7 @@ def test_a_large_pile_is_told_of_in_parts(disk):
 
 
 def test_what_would_hold_the_loop_up_is_not_committed_here(disk):
-    committer = Committer(started(disk), Heard())
+    committer = JournalCommitter(started(disk), Heard())
     first = committer.commit_here(group_of(100), nothing)
     assert not first, "the first file of this run is not chosen yet"
     committer.commit([group_of(100)])
@@ -117,7 +115,7 @@ def test_what_would_hold_the_loop_up_is_not_committed_here(disk):
 
 
 def test_a_full_disk_is_left_to_who_may_wait(disk, monkeypatch):
-    committer = Committer(started(disk), Heard())
+    committer = JournalCommitter(started(disk), Heard())
     committer.commit([group_of(100)])
 
     def refuses(*_):
@@ -134,7 +132,7 @@ def test_a_full_disk_is_left_to_who_may_wait(disk, monkeypatch):
 def test_without_a_spare_file_the_thread_gets_every_group(disk, monkeypatch):
     """Also one that writes nothing: it comes to see whether there is room again (D10)."""
     heard = Heard()
-    committer = Committer(started(disk), heard)
+    committer = JournalCommitter(started(disk), heard)
 
     def refuses(*_):
         raise OSError(errno.ENOSPC, "planted")
@@ -153,7 +151,7 @@ def test_without_a_spare_file_the_thread_gets_every_group(disk, monkeypatch):
 
 @pytest.mark.parametrize("call", ["pwritev", "fdatasync"])
 def test_an_error_of_the_disk_is_not_hidden(disk, monkeypatch, call):
-    committer = Committer(started(disk), Heard())
+    committer = JournalCommitter(started(disk), Heard())
     committer.commit([group_of(100)])
 
     def fails(*_):
@@ -166,7 +164,7 @@ def test_an_error_of_the_disk_is_not_hidden(disk, monkeypatch, call):
 
 def test_a_disk_has_to_be_quick_for_a_while(disk, monkeypatch):
     clock = Clock(monkeypatch)
-    committer = Committer(started(disk), Heard())
+    committer = JournalCommitter(started(disk), Heard())
 
     def flushes_until_quick():
         for count in range(100):
@@ -192,35 +190,10 @@ def let_be_quick(committer):
     assert committer.flushes_are_quick
 
 
-class Waited(Heard):
-    """A listener of the threads that can be waited for."""
-
-    def __init__(self):
-        super().__init__()
-        self._changed = threading.Condition()
-
-    def durable(self, groups):
-        with self._changed:
-            super().durable(groups)
-            self._changed.notify_all()
-
-    def written(self, groups):
-        with self._changed:
-            super().written(groups)
-            self._changed.notify_all()
-
-    def wait_for(self, kind, groups):
-        def are_there():
-            return sum(count for what, count in self.events if what == kind) >= groups
-
-        with self._changed:
-            assert self._changed.wait_for(are_there, TIMEOUT_S), self.events
-
-
 @pytest.fixture
 def threads(disk):
     heard = Waited()
-    committer = Committer(started(disk), heard)
+    committer = JournalCommitter(started(disk), heard)
     threads = CommitterThreads(committer, heard)
     yield threads, committer, heard
     threads.stop()
@@ -243,7 +216,7 @@ def test_the_threads_take_turns_with_the_loop(disk, threads):
 
 def test_the_loop_commits_nothing_where_it_may_not(disk):
     heard = Waited()
-    committer = Committer(started(disk), heard)
+    committer = JournalCommitter(started(disk), heard)
     threads = CommitterThreads(committer, heard, commits_here=False)
     let_be_quick(committer)
     threads.submit(group_of(100))
@@ -266,7 +239,7 @@ def test_the_loop_leaves_a_slow_disk_and_a_busy_committer_to_the_thread(threads)
 
 def test_the_end_writes_what_was_committed_here(disk):
     heard = Waited()
-    committer = Committer(started(disk), heard)
+    committer = JournalCommitter(started(disk), heard)
     threads = CommitterThreads(committer, heard)
     let_be_quick(committer)
     threads.submit(group_of(100))

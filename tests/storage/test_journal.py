@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.protocol.records import read_header
-from barnabas.storage.committer import Committer
+from barnabas.storage.committer import JournalCommitter
 from barnabas.storage.journal import CommitGroup, Journal
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import KIND_BATCHES, KIND_LOG_START, padded
@@ -13,7 +13,7 @@ from tests.storage.stores import batch
 
 
 def test_groups_read_back_in_order_over_several_files(disk):
-    committer = Committer(started(disk), Heard())
+    committer = JournalCommitter(started(disk), Heard())
     for number in range(40):
         committer.commit([group_of(5000, base_offset=number)])
     found, following = replayed(disk)
@@ -23,7 +23,7 @@ def test_groups_read_back_in_order_over_several_files(disk):
 
 def test_waiting_groups_share_one_group_on_disk_as_far_as_a_file_holds_them(disk):
     heard = Heard()
-    committer = Committer(started(disk), heard)
+    committer = JournalCommitter(started(disk), heard)
     groups = [group_of(9000, base_offset=number) for number in range(10)]
     committer.commit(groups)
     found, _ = replayed(disk)
@@ -35,7 +35,7 @@ def test_waiting_groups_share_one_group_on_disk_as_far_as_a_file_holds_them(disk
 
 def test_a_group_without_entries_writes_nothing_and_takes_its_turn(disk):
     ran = []
-    committer = Committer(started(disk), Heard())
+    committer = JournalCommitter(started(disk), Heard())
     operations = disk.operations
     group = CommitGroup()
     group.operations.append(lambda: ran.append(group.sequence))
@@ -48,7 +48,7 @@ def test_a_group_without_entries_writes_nothing_and_takes_its_turn(disk):
 def test_moves_of_the_log_start_have_no_body(disk):
     group = CommitGroup()
     group.add_entry(KIND_LOG_START, 3, 7, 100, 100, 0)
-    Committer(started(disk), Heard()).commit([group])
+    JournalCommitter(started(disk), Heard()).commit([group])
     assert replayed(disk)[0] == [(1, [(KIND_LOG_START, 100)])]
 
 
@@ -63,7 +63,7 @@ def test_small_groups_find_their_blocks_written(disk, monkeypatch):
     monkeypatch.setattr(SimulatedFile, "pwritev_durable", noted)
     files = JournalFiles(disk, "/data", 1 << 20)
     files.start(1)
-    committer = Committer(files, Heard())
+    committer = JournalCommitter(files, Heard())
     sizes = [100] * 65 + [100, 300_000, 100, 400_000, 100]
     for number, size in enumerate(sizes):
         committer.commit([group_of(size, base_offset=number)])
@@ -84,7 +84,7 @@ def test_small_groups_find_their_blocks_written(disk, monkeypatch):
 
 def test_files_are_recycled_once_a_checkpoint_covers_them(disk):
     files = started(disk)
-    committer = Committer(files, Heard())
+    committer = JournalCommitter(files, Heard())
     for number in range(200):
         committer.commit([group_of(20_000, base_offset=number)])
         if number % 5 == 4:
@@ -98,7 +98,7 @@ def test_files_are_recycled_once_a_checkpoint_covers_them(disk):
 
 def test_files_that_are_needed_are_not_recycled(disk):
     files = started(disk)
-    committer = Committer(files, Heard())
+    committer = JournalCommitter(files, Heard())
     for number in range(60):
         committer.commit([group_of(20_000, base_offset=number)])
         files.release(3)
@@ -108,7 +108,7 @@ def test_files_that_are_needed_are_not_recycled(disk):
 
 def test_the_spare_has_its_room_before_it_is_needed(disk):
     files = started(disk)
-    committer = Committer(files, Heard())
+    committer = JournalCommitter(files, Heard())
     committer.commit([group_of(100)])
     (current, spare) = [name for name in disk.list_directory("/data") if "journal" in name]
     sizes = {disk.open(f"/data/{name}").size() for name in (current, spare)}
@@ -124,7 +124,7 @@ def test_a_file_that_was_not_finished_is_finished_before_it_is_used(disk):
     disk.open("/data/barnabas-journal-0000", create=True).truncate(100)
     files = started(disk)
     assert disk.open("/data/barnabas-journal-0000").size() == FILE_BYTES
-    Committer(files, Heard()).commit([group_of(100)])
+    JournalCommitter(files, Heard()).commit([group_of(100)])
     assert len(replayed(disk)[0]) == 1
 
 

@@ -5,13 +5,14 @@ import pytest
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import LogClosed, OutOfOrderSequence
 from barnabas.storage.loading import DurableLog
+from barnabas.storage.log_reading import read_log
 from barnabas.storage.log_store import LogStore, PartitionSpec
 from barnabas.storage.partition_log import READ_COMMITTED
 from barnabas.storage.producer_snapshot import encode_snapshot
 from barnabas.storage.refusal import Refusal
 from barnabas.storage.simulated import SimulatedFileSystem
 from barnabas.storage.transaction_marker import TransactionMarker
-from tests.storage.flushes import Flushes, ScriptedRunner, ScriptedTurns
+from tests.storage.flushes import FlushEngine, Stranger, assign
 from tests.storage.journals import Waiting
 from tests.storage.stores import NOW_MS, ROOT, Host, batch, from_producer, read_all
 
@@ -20,20 +21,19 @@ class Member:
     """A broker of a cluster with some partitions, and another session that may take them away."""
 
     def __init__(self, *partition_ids, config=None):
-        self.flushes = Flushes()
-        self.stranger = self.flushes.register()
+        self.engine = FlushEngine()
+        self.index = self.engine.index
+        self.stranger = Stranger(self.index).session
         self.disk = SimulatedFileSystem()
         self.disk.make_directory(ROOT)
-        self.engine = ScriptedTurns()
         self.config = config or LogConfig()
         self.store = LogStore(self.disk, ROOT, engine=self.engine, now_ms=lambda: NOW_MS)
         self.store.callbacks.on_fatal = self._fatal
         self.store.callbacks.on_forgotten = self._forgotten
-        self.runner = ScriptedRunner(self.flushes, self.store)
-        self.store.start_on(self.runner)
+        self.engine.start(self.store)
         self.heard = []
         for partition_id in partition_ids:
-            self.flushes.assign(partition_id, self.runner.session)
+            assign(self.index, partition_id, self.engine.session)
             self.store.create(
                 partition_id, f"t{partition_id}", 0, bytes([partition_id] * 16), self.config, 0
             )
@@ -52,11 +52,7 @@ class Member:
         return appended
 
     def settle(self):
-        while self.engine.busy or self.runner.busy:
-            self.engine.hear()
-            self.engine.turn()
-            self.runner.commit()
-            self.runner.write()
+        self.engine.settle()
 
     def take_heard(self):
         heard = [*self.heard]
@@ -64,10 +60,10 @@ class Member:
         return [entry[:2] if entry[0] == "refused" else entry for entry in heard]
 
     def load(self, partition_id):
-        row = self.flushes.rows[partition_id]
         topic_id = bytes([partition_id] * 16)
-        spec = PartitionSpec(partition_id, f"t{partition_id}", 0, topic_id, self.config, row.epoch)
-        return self.store.load(spec, row.durable())
+        epoch = self.index.rows[partition_id].leader_epoch
+        spec = PartitionSpec(partition_id, f"t{partition_id}", 0, topic_id, self.config, epoch)
+        return self.store.load(spec, read_log(self.index, partition_id))
 
     def directories(self):
         return {name for name in self.disk.list_directory(ROOT) if name.startswith("t")}
@@ -80,15 +76,15 @@ def test_what_lies_in_the_refused_flush_or_behind_it_is_forgotten_and_nothing_el
     member.settle()
     assert member.take_heard() == ["1@0", "2@0", "3@0", "4@0"]
     logs = [member.store.get(partition_id) for partition_id in (1, 2, 3)]
-    member.flushes.assign(1, member.stranger)
+    assign(member.index, 1, member.stranger)
     member.append(1)
     member.append(2)
-    member.engine.turns()
-    member.runner.commit()
+    member.engine.end_turns()
+    member.engine.commit()
     member.append(3)
-    member.engine.turns()
+    member.engine.end_turns()
     member.append(3)
-    member.engine.hear()
+    member.engine.hear(1000)
     assert member.take_heard() == [
         ("refused", "1@1"),
         ("refused", "2@1"),
@@ -101,7 +97,7 @@ def test_what_lies_in_the_refused_flush_or_behind_it_is_forgotten_and_nothing_el
     member.append(4)
     member.settle()
     assert member.take_heard() == ["4@1"], "what was submitted before is not committed any more"
-    assert [member.flushes.rows[each].end_offset for each in (1, 2, 3, 4)] == [1, 1, 1, 2]
+    assert [member.index.rows[each].log_end_offset for each in (1, 2, 3, 4)] == [1, 1, 1, 2]
 
 
 def test_a_session_that_is_lost_takes_every_log_along():
@@ -109,7 +105,7 @@ def test_a_session_that_is_lost_takes_every_log_along():
     member.append(1)
     member.settle()
     member.append(2)
-    member.flushes.fence(member.runner.session)
+    member.index.fence(member.engine.session)
     member.settle()
     assert member.take_heard() == ["1@0", ("refused", "2@0"), ("forgotten", [1, 2], {1, 2})]
     assert not member.store.logs
@@ -119,14 +115,14 @@ def test_an_answer_that_was_lost_comes_again():
     """The call is repeated; what it committed is there once."""
     member = Member(1)
     member.append(1)
-    member.engine.turns()
-    member.runner.call()
+    member.engine.end_turns()
+    member.engine.commit_unheard()
     assert member.take_heard() == []
-    member.flushes.assign(1, member.stranger)
-    member.flushes.fence(member.runner.session)
+    assign(member.index, 1, member.stranger)
+    member.index.fence(member.engine.session)
     member.settle()
     assert member.take_heard() == ["1@0"]
-    assert member.flushes.rows[1].end_offset == 1
+    assert member.index.rows[1].log_end_offset == 1
 
 
 def test_a_log_start_that_is_refused_closes_its_log():
@@ -136,7 +132,7 @@ def test_a_log_start_that_is_refused_closes_its_log():
     member.settle()
     log = member.store.get(1)
     log.delete_records(1).add_waiter(Waiting(member.heard, "start"))
-    member.flushes.assign(2, member.stranger)
+    assign(member.index, 2, member.stranger)
     member.append(2)
     member.settle()
     assert member.take_heard()[1:] == [
@@ -156,7 +152,7 @@ def test_a_topic_that_was_deleted_meanwhile_is_told_of_once():
     member.append(1)
     member.append(2)
     member.store.delete(1)
-    member.flushes.assign(2, member.stranger)
+    assign(member.index, 2, member.stranger)
     member.settle()
     assert member.take_heard()[1:] == [
         ("refused", "1@1"),
@@ -171,13 +167,12 @@ def test_the_files_of_a_forgotten_log_make_room_for_those_that_are_loaded():
     for _ in range(5):
         member.append(1, batch(value=b"v" * 100))
         member.settle()
-    member.flushes.assign(1, member.runner.session)
+    assign(member.index, 1, member.engine.session)
     member.append(1)
-    member.engine.turns()
-    member.runner.commit()
-    member.engine.hear()
-    row = member.flushes.rows[1]
-    del row.batches[2:]
+    member.engine.end_turns()
+    member.engine.commit()
+    member.engine.hear(1000)
+    del member.index.rows[1].extents[2:]
     log = member.load(1)
     assert len(read_all(log)) == 2, "from memory"
     member.settle()
@@ -188,12 +183,37 @@ def test_the_files_of_a_forgotten_log_make_room_for_those_that_are_loaded():
     }
 
 
+def test_a_log_that_took_a_deleted_ones_place_is_forgotten_with_what_both_had_to_write():
+    member = Member(1, 2, config=LogConfig(segment_bytes=150))
+    member.append(1, batch(value=b"v" * 100))
+    member.settle()
+    member.append(1, batch(value=b"v" * 100))
+    member.engine.end_turns()
+    member.store.delete(1)
+    assign(member.index, 1, member.engine.session)
+    member.load(1)
+    member.append(1)
+    member.settle()
+    assert member.take_heard() == [
+        "1@0",
+        ("refused", "1@1"),
+        ("refused", "1@1"),
+        ("forgotten", [1], {1}),
+    ]
+    assert member.directories() == set()
+    log = member.load(1)
+    member.append(1)
+    member.settle()
+    assert member.take_heard() == ["1@1"]
+    assert len(read_all(log)) == 2
+
+
 def test_a_forgotten_log_has_nothing_for_anybody():
     member = Member(1)
     member.append(1, from_producer(7, 0))
     member.settle()
     log = member.store.get(1)
-    member.flushes.assign(1, member.stranger)
+    assign(member.index, 1, member.stranger)
     member.append(1, from_producer(7, 1))
     member.settle()
     for ask in (
@@ -215,11 +235,11 @@ def test_backlogged_appenders_go_on_when_what_waits_was_dropped():
     member = Member(1)
     told = []
     member.store.callbacks.on_backlogged = told.append
-    member.flushes.assign(1, member.stranger)
+    assign(member.index, 1, member.stranger)
     for _ in range(13):
         member.append(1, batch(value=bytes(900_000)))
     member.append(1, batch(value=bytes(900_000)))
-    member.engine.turns()
+    member.engine.end_turns()
     assert told == []
     for _ in range(45):
         member.append(1, batch(value=bytes(900_000)))
@@ -234,10 +254,10 @@ def test_a_log_is_loaded_at_its_own_epoch_with_all_that_is_known_of_its_producer
     member.append(1, from_producer(7, 0, transactional=True))
     member.append(2)
     member.settle()
-    member.flushes.assign(1, member.stranger)
+    assign(member.index, 1, member.stranger)
     member.append(1, from_producer(7, 1, transactional=True))
     member.settle()
-    member.flushes.assign(1, member.runner.session)
+    assign(member.index, 1, member.engine.session)
     log = member.load(1)
     assert (log.leader_epoch, member.store.get(2).leader_epoch) == (2, 0)
     assert (log.high_watermark, log.last_stable_offset) == (1, 0)

@@ -23,12 +23,15 @@ from barnabas.protocol.records import (
 from barnabas.storage.check import verify
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import LogClosed
+from barnabas.storage.journal import CommitGroup
 from barnabas.storage.loading import DurableLog
+from barnabas.storage.log_reading import read_log
 from barnabas.storage.log_store import LogStore, PartitionSpec, StoreCallbacks
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.simulated import SimulatedFileSystem
 from barnabas.storage.transaction_marker import TransactionMarker
-from tests.storage.flushes import Flushes, ScriptedRunner, ScriptedTurns
+from tests.crash.scripted_engine import ScriptedEngine
+from tests.storage.flushes import FlushEngine, Stranger, assign, durable_batches
 from tests.storage.stores import NOW_MS, ROOT, batch, from_producer, read_all
 
 PARTITIONS = (1, 2, 3)
@@ -78,7 +81,7 @@ class Answer:
 
     @property
     def is_durable(self):
-        return self.data in [data for *_, data in self.history.rows[self.log.partition_id].batches]
+        return self.data in durable_batches(self.history.index, self.log.partition_id)
 
     def prepare(self):
         self.told.append("success")
@@ -126,6 +129,8 @@ class Known:
     durable_end: int
     start: int
     placed_start: int = 0
+    loading: CommitGroup | None = None
+    """What writes its files; until that is done it is forgotten with what is refused."""
     rebuilt: tuple | None = None
 
     @property
@@ -134,7 +139,8 @@ class Known:
 
     @property
     def is_ahead(self):
-        return self.end > self.durable_end or self.placed_start > self.start
+        is_loading = self.loading is not None and not self.loading.durable
+        return is_loading or self.end > self.durable_end or self.placed_start > self.start
 
     def place(self, sent, base_offset):
         header = read_header(memoryview(sent))
@@ -184,17 +190,16 @@ class Refusals(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.flushes = Flushes()
-        self.rows = self.flushes.rows
-        self.stranger = self.flushes.register()
-        self.engine = ScriptedTurns()
+        self.engine = FlushEngine()
+        self.index = self.engine.index
+        self.rows = self.index.rows
+        self.stranger = Stranger(self.index)
         self.store = new_store(
             self.engine,
             callbacks=StoreCallbacks(on_fatal=self._fatal, on_forgotten=self._forgotten),
         )
         self.told_of = deque()
-        self.runner = ScriptedRunner(self.flushes, self)
-        self.store.start_on(self.runner)
+        self.engine.start(self.store, listener=self)
         self.open = {}
         self.closed = []
         self.answers = []
@@ -202,7 +207,7 @@ class Refusals(RuleBasedStateMachine):
         self.seen = dict.fromkeys(PARTITIONS, (0, 0))
         self.numbers = iter(range(1_000_000))
         for partition_id in PARTITIONS:
-            self.flushes.assign(partition_id, self.runner.session)
+            assign(self.index, partition_id, self.engine.session)
             self.gain(partition_id)
 
     def _fatal(self, error):
@@ -233,7 +238,7 @@ class Refusals(RuleBasedStateMachine):
         else:
             assert set(logs) == ahead
             assert moved <= ids
-            assert all(self.rows[each].session != self.runner.session for each in moved)
+            assert all(self.rows[each].leader_session != self.engine.session for each in moved)
         for each in ids:
             known = self.open.pop(each)
             self.closed.append((known.log, known.durable_end))
@@ -271,8 +276,8 @@ class Refusals(RuleBasedStateMachine):
     def serve(self, requests):
         """What clients and coordinators ask for; a log that was forgotten is opened again."""
         for partition_id, kind, number in requests:
-            if partition_id not in self.open:
-                self.load(partition_id)
+            if partition_id not in self.open and not self.load(partition_id):
+                continue
             getattr(self, kind)(self.open[partition_id], number)
 
     def append(self, known, number):
@@ -362,28 +367,27 @@ class Refusals(RuleBasedStateMachine):
             getattr(self, step)(most)
 
     def turn(self, _most):
-        self.engine.turn()
+        self.engine.end_turn()
 
     def hear(self, most):
         self.engine.hear(most)
 
     def flush(self, most):
-        self.runner.commit(most)
+        self.engine.commit(most)
 
     def flush_unheard(self, most):
         """The connection breaks under the call; it is made again later: it counts once."""
-        self.runner.call(most)
+        self.engine.commit_unheard(most)
 
-    def write(self, most):
-        self.runner.write(most)
+    def write(self, _most):
+        self.engine.write()
 
     # --------------------------------------------------------------------------- who leads what
 
     @rule(partition_id=partitions, transactional=st.booleans(), count=st.integers(0, 2))
     def move(self, partition_id, transactional, count):
         """Another session leads a partition, and may append to it at once."""
-        self.flushes.assign(partition_id, self.stranger)
-        row = self.rows[partition_id]
+        epoch = assign(self.index, partition_id, self.stranger.session)
         for _ in range(count):
             value = self.fresh()
             sent = (
@@ -391,26 +395,40 @@ class Refusals(RuleBasedStateMachine):
                 if transactional
                 else batch(value=value)
             )
-            data = bytes(placed(bytes(sent), read_header(sent), row.end_offset, row.epoch))
-            row.batches.append((row.end_offset, row.end_offset + 1, data))
+            base_offset = self.rows[partition_id].log_end_offset
+            data = bytes(placed(bytes(sent), read_header(sent), base_offset, epoch))
+            self.stranger.append(partition_id, data)
 
     @rule(rarely=st.integers(0, 3))
     def fence(self, rarely):
         if not rarely:
-            self.flushes.fence(self.runner.session)
+            self.index.fence(self.engine.session)
 
     def load(self, partition_id):
-        """Open a log again: at its epoch if it is still led here, else at the next one."""
-        if self.rows[partition_id].session != self.runner.session:
-            self.flushes.assign(partition_id, self.runner.session)
+        """Open a log again: at its epoch if it is still led here, else at the next one.
+
+        False: it cannot be led here, for the session has ended, which is known by that.
+        """
+        if self.rows[partition_id].leader_session != self.engine.session:
+            epoch = assign(self.index, partition_id, self.engine.session)
+            if epoch is None:
+                self.engine.end_session(self.store)
+                return False
         self.gain(partition_id)
+        return True
 
     def gain(self, partition_id):
         row = self.rows[partition_id]
-        log = self.store.load(spec_of(partition_id, row.epoch), row.durable())
-        assert log.leader_epoch == row.epoch
+        durable = read_log(self.index, partition_id)
+        log = self.store.load(spec_of(partition_id, row.leader_epoch), durable)
+        assert log.leader_epoch == row.leader_epoch
+        group = self.store.journal.group_for(0)
         self.open[partition_id] = Known(
-            log, [data for *_, data in row.batches], row.end_offset, row.log_start_offset
+            log,
+            durable_batches(self.index, partition_id),
+            row.log_end_offset,
+            row.log_start_offset,
+            loading=group if log in group.ends else None,
         )
 
     # ------------------------------------------------------------------------------- what must hold
@@ -433,13 +451,13 @@ class Refusals(RuleBasedStateMachine):
     def rebuild(self, known):
         batches = [memoryview(bytearray(data)) for data in known.batches]
         spec = spec_of(known.log.partition_id, known.log.leader_epoch)
-        return derived(new_store(ScriptedTurns()).load(spec, DurableLog(batches, known.start)))
+        return derived(new_store(ScriptedEngine()).load(spec, DurableLog(batches, known.start)))
 
     @invariant()
     def readers_see_what_is_durable(self):
         for partition_id, known in self.open.items():
             seen = [data for _, data in read_all(known.log)]
-            durable = [data for *_, data in self.rows[partition_id].batches]
+            durable = durable_batches(self.index, partition_id)
             assert seen == [
                 data
                 for data in known.batches
@@ -476,10 +494,13 @@ class Refusals(RuleBasedStateMachine):
             assert log.append_run([bytes(sent)]) == ([], None)
             assert log.high_watermark == durable_end
 
+    def settle(self):
+        while self.engine.busy:
+            self.run(settled)
+
     def teardown(self):
         """Everything comes to its end: everyone was told, and the truth."""
-        while self.engine.busy or self.runner.busy:
-            self.run(settled)
+        self.settle()
         assert self.store.journal.backlog_bytes == 0
         for each in (*self.answers, *self.waiters):
             assert len(each.told) == 1
@@ -489,8 +510,8 @@ class Refusals(RuleBasedStateMachine):
             assert not known.log.unflushed
             assert verify(known.log) == []
         for partition_id in PARTITIONS:
-            if partition_id not in self.open:
-                self.load(partition_id)
+            while partition_id not in self.open and not self.load(partition_id):
+                self.settle()
         self.open_logs_are_what_a_rebuild_gives()
         self.readers_see_what_is_durable()
         self.nothing_goes_back()

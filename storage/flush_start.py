@@ -1,0 +1,77 @@
+"""A broker of a cluster begins: its directory is a cache, and its logs come from a log index.
+
+Rules of this file:
+
+1. Nothing in a cache is worth anything once its process has ended. What is durable is in the index,
+   so no file of it is synced or read by a later process: a start removes them.
+2. Only a directory with our mark is emptied, and only one that was empty gets it. Another one may
+   be all that somebody has of a broker that was alone.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from barnabas.storage.errors import NotACache
+from barnabas.storage.file_system import FileSystem, temporary_name
+from barnabas.storage.flush_committer import PATIENCE_SECONDS, FlushCommitter
+from barnabas.storage.log_directory import DELETED_SUFFIX, is_partition_directory, remove_tree
+from barnabas.storage.log_index import LogIndex
+from barnabas.storage.log_reading import read_log
+from barnabas.storage.log_store import LOCK_NAME, LogStore, PartitionSpec
+
+CACHE_MARK: Final = "barnabas-cache"
+_MARK_TEXT: Final = (
+    b"Partitions in this directory are copies. Every start of the broker removes them.\n"
+)
+_OF_FILE_SYSTEMS: Final = "lost+found"
+
+
+def open_cache(
+    store: LogStore,
+    index: LogIndex,
+    session: int,
+    specs: Iterable[PartitionSpec] = (),
+    *,
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> FlushCommitter:
+    """Empty the store's directory, begin to commit to ``index``, and load what is led here.
+
+    ``lock_directory`` has been called. ``specs`` are partitions that ``session`` leads, each in its
+    ``leader_epoch``; others are loaded as they come (``LogStore.load``). ``patience_seconds``: how
+    long the end of the store waits for an index that is away. Blocks while it is away now. Returns
+    what has to know when the session ends and another one begins. Raises NotACache, and IndexClosed
+    when the index was closed meanwhile.
+    """
+    wipe(store.file_system, store.root)
+    committer = FlushCommitter(
+        index,
+        store,
+        store.flush_times,
+        store.flush_batches,
+        patience_seconds=patience_seconds,
+    )
+    committer.begin_session(session)
+    store.start_on(committer)
+    for spec in specs:
+        assert spec.leader_epoch is not None, f"{spec}: who leads it?"
+        store.load(spec, read_log(index, spec.partition_id))
+    return committer
+
+
+def wipe(file_system: FileSystem, root: str) -> None:
+    """Remove the partitions of a cache; make one of an empty directory. Raises NotACache."""
+    mark = file_system.join(root, CACHE_MARK)
+    names = file_system.list_directory(root)
+    if CACHE_MARK not in names:
+        harmless = {LOCK_NAME, temporary_name(CACHE_MARK), _OF_FILE_SYSTEMS}
+        for name in names:
+            if name not in harmless:
+                raise NotACache(root, name)
+        file_system.write_file_atomically(mark, _MARK_TEXT)
+        return
+    for name in names:
+        path = file_system.join(root, name)
+        if name == _OF_FILE_SYSTEMS or not file_system.is_directory(path):
+            continue
+        if name.endswith(DELETED_SUFFIX) or is_partition_directory(file_system, path):
+            remove_tree(file_system, path)
