@@ -86,6 +86,7 @@ class Node:
         self.store.callbacks.on_forgotten = self._forgotten
         lock_directory(self.store)
         self.committer = open_cache(self.store, self.way, self._register())
+        self.store._runner = cluster.runner(self)
 
     def delay(self, _flush):
         time.sleep(self.random.random() * DELAY_S_MAX)
@@ -153,6 +154,10 @@ class FlushCluster:
     def way(self, node):
         """How a node gets to the index."""
         return MemoryLogIndex(self.index, node.delay)
+
+    def runner(self, node):
+        """Where the groups of a node's store go."""
+        return node.store._runner
 
     async def run(self, steps):
         """Let everything happen, and then come to its end; AssertionError if anything is wrong."""

@@ -1,11 +1,9 @@
 """Several stores on one log index, with threads; and each rule of the flush broken in turn."""
 
-from collections import deque
 from dataclasses import replace
 
 import pytest
 
-from barnabas.storage.flush_committer import FlushCommitter
 from barnabas.storage.log_index import Outcome
 from barnabas.storage.memory_index import MemoryIndex
 from tests.seeds import SEED
@@ -78,25 +76,32 @@ async def test_an_answer_that_a_failover_takes_back_is_found_out(index, tmp_path
     assert await is_found_out(tmp_path, index, FailoverCluster)
 
 
-async def test_flushes_out_of_order_are_found_out(tmp_path, monkeypatch):
-    genuine = FlushCommitter.take
+class InOtherOrder:
+    """What stands between a store and its runner, and has each second group overtake the first."""
 
-    def take(committer, waiting):
-        newest_first = deque(reversed(waiting))
-        waiting.clear()
-        return genuine(committer, newest_first)
+    def __init__(self, genuine):
+        self.genuine = genuine
+        self.held = None
 
-    monkeypatch.setattr(FlushCommitter, "take", take)
-    assert await is_found_out(tmp_path, MemoryIndex)
+    def submit(self, group):
+        if self.held is None:
+            self.held = group
+            return
+        self.genuine.submit(group)
+        self.genuine.submit(self.held)
+        self.held = None
+
+    def commit_here(self, group, meanwhile):
+        return self.genuine.commit_here(group, meanwhile)
+
+    def stop(self):
+        self.genuine.stop()
 
 
-async def test_what_goes_on_after_a_refusal_is_found_out(tmp_path, monkeypatch):
-    """As if nothing of what lies behind a refused flush built on it."""
-    genuine = FlushCommitter.finish
+class OutOfOrderCluster(FlushCluster):
+    def runner(self, node):
+        return InOtherOrder(super().runner(node))
 
-    def finish(committer, pending, answer):
-        genuine(committer, pending, answer)
-        committer._run = 0
 
-    monkeypatch.setattr(FlushCommitter, "finish", finish)
-    assert await is_found_out(tmp_path, MemoryIndex)
+async def test_flushes_out_of_order_are_found_out(tmp_path):
+    assert await is_found_out(tmp_path, MemoryIndex, OutOfOrderCluster)
