@@ -49,7 +49,7 @@ run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
 .PHONY: test
-test: check-and-prepare unit property crash compiled attack-small interop browser package ## Everything that must be green
+test: check-and-prepare unit property crash compiled attack-small postgresql interop browser package ## Everything that must be green
 	@printf '\nmake test: all passed\n'
 
 # Compiling keeps one processor busy, the rest another.
@@ -95,7 +95,7 @@ $(VENV)/.interop: pyproject.toml $(VENV)/.dev
 
 $(VENV)/.counterparts: $(VENV)/.interop $(wildcard tests/counterparts/*.py tests/counterparts/*.txt) \
 		spark_connector/jars.py spark_connector/java.py
-	@echo "Fetching Java, Apache Kafka's and Spark's jars, kcat, and Chromium"
+	@echo "Fetching Java, Apache Kafka's and Spark's jars, kcat, Chromium, and PostgreSQL"
 	@$(BIN)/python -m tests.counterparts fetch
 	@touch $@
 
@@ -237,6 +237,12 @@ docs-pictures: $(VENV)/.counterparts ## Take the pictures of docs/console.md, of
 browser-soak: $(VENV)/.counterparts $(COMPILED)/.built ## What an open page costs, with 10,000 partitions (DURATION=)
 	@BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED) DURATION=$(DURATION) $(PYTEST) --quiet $(or $(ARGS),tests/browser/long_look.py)
 
+# Each test has servers of its own.
+.PHONY: postgresql
+postgresql: $(VENV)/.counterparts ## What a cluster keeps in PostgreSQL, on a primary and a standby that die
+	$(call heading,PostgreSQL)
+	@$(PYTEST) --quiet $(PARALLEL) $(or $(ARGS),tests/postgresql)
+
 # Three at a time: a broker, its good neighbour and an attacker each.
 .PHONY: attack-small
 attack-small: $(VENV)/.dev $(if $(COMPILED),$(COMPILED)/.built) ## Clients that mean harm, each for seconds; `make attack` for longer
@@ -317,6 +323,12 @@ soak-memory: $(VENV)/.dev $(COMPILED)/.built ## Every load of the benchmark for 
 .PHONY: torture
 torture: $(VENV)/.counterparts ## Transactions under random faults for an hour (DURATION=, SEED=)
 	@$(BIN)/python -m tests.torture --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+ROUNDS ?= 500
+
+.PHONY: nemesis
+nemesis: $(VENV)/.counterparts ## Flushes while PostgreSQL crashes, fails over and splits, for an hour (ROUNDS=, SEED=)
+	@$(BIN)/python -m tests.postgresql.nemesis --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: attack
 attack: $(VENV)/.dev $(if $(COMPILED),$(COMPILED)/.built) ## Clients that mean harm for an hour (DURATION=, SEED=)

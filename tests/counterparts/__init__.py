@@ -1,4 +1,4 @@
-"""Real counterparts for the tests: Apache Kafka, its tools, Spark, kcat, and Barnabas as a process.
+"""Real counterparts for the tests: Apache Kafka, Spark, kcat, PostgreSQL, Barnabas as a process.
 
 Nothing here is skipped when it is missing: what cannot be found is installed, and what cannot be
 installed raises `MissingCounterpart` with the command that would help.

@@ -13,6 +13,7 @@ from tests.counterparts.errors import MissingCounterpart
 from tests.counterparts.jars import delta_jars, kafka_jars, spark_kafka_jars
 from tests.counterparts.java import java
 from tests.counterparts.kcat import kcat
+from tests.counterparts.postgresql import postgresql
 
 
 def main() -> int:
@@ -38,6 +39,7 @@ def fetch() -> None:
         print(f"spark jar   {jar}")
     print(f"kcat        {kcat()}")
     print(f"chromium    {chromium().path}")
+    print(f"postgresql  {postgresql().programs}")
     for name, is_there in make_archives().items():
         print(f"classes     {name}: {'archived' if is_there else 'loaded at every start'}")
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.spark_connector.cache import cache_directory
+from tests.counterparts.debian import Apt, enter, extract
 from tests.counterparts.errors import MissingCounterpart
 
 PACKAGE = "chromium-headless-shell"
@@ -26,9 +27,7 @@ FONTS = ("fonts-dejavu-core", "fonts-liberation")
 IN_THE_PACKAGE = Path("usr/lib/chromium/chromium-headless-shell")
 OTHERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 """What a machine may have on its path where Debian's packages are not to be had."""
-FETCH_TIMEOUT_S = 900
 _LIBRARY = re.compile(r"\.so(\.\d+)*$")
-_TO_INSTALL = re.compile(r"^Inst (\S+) (?:\[\S+\] )?\((\S+) ", re.MULTILINE)
 
 
 class Chromium(NamedTuple):
@@ -108,78 +107,12 @@ def _fetch(directory: Path) -> None:
     # On the same file system, so that it enters the cache by rename: two processes at once
     # never see half of it.
     with tempfile.TemporaryDirectory(dir=cache_directory()) as scratch:
-        apt = Apt(Path(scratch) / "apt")
+        apt = Apt(Path(scratch) / "apt", "Chromium")
         root = Path(scratch) / "chromium"
         root.mkdir()
-        for package in apt.download(apt.missing(PACKAGE, *FONTS)):
-            _run(["dpkg-deb", "--extract", str(package), str(root)])
+        extract(apt.download(apt.missing(PACKAGE, *FONTS)), root)
         (root / "fonts.conf").write_text(_fonts_configuration(directory))
-        shutil.rmtree(directory, ignore_errors=True)
-        try:
-            root.rename(directory)
-        except OSError:
-            # Another process was first.
-            if not directory.exists():
-                raise
-
-
-class Apt:
-    """apt with folders of its own: it knows what is installed, and changes nothing of it."""
-
-    def __init__(self, directory: Path) -> None:
-        self._downloads = directory / "downloads"
-        lists = directory / "state" / "lists" / "partial"
-        for each in (self._downloads, lists, directory / "cache" / "archives" / "partial"):
-            each.mkdir(parents=True)
-        # As root apt becomes another user to fetch, who cannot enter a temporary directory.
-        self._options = [
-            f"--option=Dir::State={directory / 'state'}",
-            f"--option=Dir::Cache={directory / 'cache'}",
-            "--option=Dir::State::status=/var/lib/dpkg/status",
-            "--option=APT::Sandbox::User=",
-            "--option=Acquire::Retries=3",
-            "--option=Debug::NoLocking=true",
-        ]
-        # A list that cannot be had matters only if a package is missing then.
-        self._run("update", check=False)
-
-    def missing(self, *packages: str) -> list[str]:
-        """Return `name=version` of all that would be installed with these packages."""
-        said = self._run("install", "--simulate", "--no-install-recommends", *packages)
-        return to_install(said)
-
-    def download(self, packages: list[str]) -> list[Path]:
-        """Return the files of packages, each given as `name=version`."""
-        self._run("download", *packages)
-        return sorted(self._downloads.glob("*.deb"))
-
-    def _run(self, *arguments: str, check: bool = True) -> str:
-        command = ["apt-get", "--quiet", "--yes", *self._options, *arguments]
-        return _run(command, directory=self._downloads, check=check)
-
-
-def to_install(said: str) -> list[str]:
-    """Return `name=version` of each package that a simulation of apt installs or upgrades."""
-    return [f"{name}={version}" for name, version in _TO_INSTALL.findall(said)]
-
-
-def _run(command: list[str], *, directory: Path | None = None, check: bool = True) -> str:
-    try:
-        answer = subprocess.run(
-            command,
-            cwd=directory,
-            env={**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"},
-            capture_output=True,
-            text=True,
-            timeout=FETCH_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise MissingCounterpart(f"{command[0]} took more than {FETCH_TIMEOUT_S} s") from None
-    if check and answer.returncode:
-        said = " ".join((answer.stdout + answer.stderr).split())
-        raise MissingCounterpart(f"{command[0]} could not fetch Chromium: {said[-1000:]}")
-    return answer.stdout
+        enter(root, directory)
 
 
 def _fonts_configuration(directory: Path) -> str:

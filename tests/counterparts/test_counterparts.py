@@ -8,7 +8,8 @@ import pytest
 
 from tests.counterparts import jars
 from tests.counterparts.broker_process import BrokerDied, BrokerProcess
-from tests.counterparts.chromium import to_install
+from tests.counterparts.debian import to_install
+from tests.counterparts.postgresql import to_unpack
 from tests.counterparts.probe import answers_metadata, free_port
 from tests.counterparts.usage import cpu_time, resident_bytes
 
@@ -75,3 +76,11 @@ Conf libogg0 (1.3.5-3 Debian:12.14/oldstable [amd64])
 """
     found = ["libogg0=1.3.5-3", "libnss3=2:3.87.1-1+deb12u2", "xdg-utils=1.1.3-4.1"]
     assert to_install(said) == found
+
+
+def test_of_postgresql_its_programs_and_the_libraries_that_are_missing_are_unpacked():
+    needed = ["libc6=2", "libxml2=2.9", "libllvm14=14", "libipc-run-perl=1", "perl=5", "ssl-cert=1"]
+    programs = ["postgresql-15=15.20", "postgresql-client-15=15.20"]
+    others = ["postgresql-common=248", "postgresql=15+248"]
+    there = {"libc6", "postgresql-15", "perl"}
+    assert to_unpack([*needed, *programs, *others], there) == ["libxml2=2.9", *programs]

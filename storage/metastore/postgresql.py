@@ -1,0 +1,460 @@
+"""The metadata store of a cluster, in its PostgreSQL.
+
+Rules of this file:
+
+* All changes, of all brokers, are in one order: each begins by raising the version in the cluster's
+  one row, and holds that row until it is committed.
+* A change is made once: a store counts its changes in a row of its own. One that was not answered
+  is made again with the same number, and finds what came of it.
+* What is read is confirmed by the standby before it is returned, as what is written (``Primary``).
+* A method waits while PostgreSQL is away. ``close``, on another thread, ends that.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
+from itertools import starmap
+from typing import Any, Final, Self, TypeVar
+from uuid import uuid4
+
+import psycopg
+
+from barnabas.storage.log_index import IndexClosed, IndexMisused
+from barnabas.storage.metastore.interface import (
+    PRODUCER_ID_BLOCK,
+    AclRow,
+    Identity,
+    MetadataImage,
+    MetaStoreError,
+    MetaStoreRefused,
+    PartitionRow,
+    QuotaRow,
+    ScramRow,
+    TopicExists,
+    TopicNotFound,
+    TopicRow,
+)
+from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
+from barnabas.storage.postgresql.schema import migrate, migrations
+
+Result = TypeVar("Result")
+Connection = psycopg.Connection[Row]
+
+_CONFIRMED: Final = "SELECT pg_logical_emit_message(true, 'barnabas', '')"
+"""What was read before this is committed is durable once this is."""
+
+
+class PostgreSqlMetaStore:
+    """A MetaStore on one connection; see the rules at the head of this file."""
+
+    def __init__(self, primary: Primary, identity: Identity, warning: str | None) -> None:
+        """Take over what has been started; use ``open`` instead."""
+        self._primary = primary
+        self._identity = identity
+        self.warning = warning
+        """What an operator should be told of how durable the server is."""
+        self._token = uuid4()
+        self._changes = 0
+        self._version = 0
+
+    @classmethod
+    def open(
+        cls, address: str, *, node_id: int, new_cluster_id: str, patience_s: float = PATIENCE_S
+    ) -> Self:
+        """Connect, bring the schema to this release's form, and join the cluster that is there.
+
+        ``new_cluster_id`` is used only where there is none. Waits for a server that takes writes.
+        Raises NotDurable, SchemaTooNew.
+        """
+        primary = Primary(address, patience_s=patience_s)
+        try:
+            warning = primary.start(_prepare)
+            statement = (
+                "INSERT INTO barnabas.cluster (cluster_id) VALUES (%s)"
+                " ON CONFLICT (singleton) DO UPDATE SET cluster_id = cluster.cluster_id"
+                " RETURNING cluster_id"
+            )
+            ((cluster_id,),) = primary.execute(statement, (new_cluster_id,))
+            store = cls(primary, Identity(cluster_id, node_id), warning)
+            store._begin()
+        except BaseException:
+            primary.close()
+            raise
+        return store
+
+    @property
+    def identity(self) -> Identity:
+        """Return who this node is."""
+        return self._identity
+
+    @property
+    def version(self) -> int:
+        """Return the newest version that this object has made or seen."""
+        return self._version
+
+    @property
+    def boot_epoch(self) -> int:
+        """Return the durable boot epoch."""
+        return self._read(lambda connection: _cluster(connection, "boot_epoch"))
+
+    def begin_boot(self) -> int:
+        """Raise the boot epoch by one and return it."""
+        return self._raise("boot_epoch", "boot_epoch + 1", ())
+
+    def raise_boot_epoch(self, at_least: int) -> int:
+        """Make the boot epoch at least ``at_least`` and return it."""
+        return self._raise("boot_epoch", "greatest(boot_epoch, %s)", (at_least,))
+
+    def allocate_producer_ids(self) -> range:
+        """Return a block of producer ids that is never returned again (S10)."""
+        end = self._raise("next_producer_id", "next_producer_id + %s", (PRODUCER_ID_BLOCK,))
+        return range(end - PRODUCER_ID_BLOCK, end)
+
+    def raise_producer_ids(self, at_least: int) -> None:
+        """Never hand out a producer id below ``at_least``."""
+        self._raise("next_producer_id", "greatest(next_producer_id, %s)", (at_least,))
+
+    def load(self) -> MetadataImage:
+        """Return all topics, tombstones and settings as one consistent picture."""
+        image = self._read(_image)
+        self._version = max(self._version, image.version)
+        return image
+
+    def create_topic(
+        self, name: str, topic_id: bytes, partition_count: int, configs: Mapping[str, str]
+    ) -> TopicRow:
+        """Create a topic with its partitions and settings; raise TopicExists."""
+
+        def change(connection: Connection) -> list[int]:
+            taken = "SELECT 1 FROM barnabas.topics WHERE name = %s AND NOT deleted"
+            if connection.execute(taken, (name,)).fetchone() is not None:
+                raise TopicExists(name)
+            statement = "INSERT INTO barnabas.topics (topic_id, name) VALUES (%s, %s)"
+            connection.execute(statement, (topic_id, name))
+            _insert_topic_configs(connection, topic_id, configs)
+            return [_insert_partitions(connection, topic_id, 0, partition_count)]
+
+        (first,) = self._change(change)
+        partitions = tuple(PartitionRow(first + index, index) for index in range(partition_count))
+        return TopicRow(topic_id, name, partitions, dict(configs))
+
+    def create_partitions(self, topic_id: bytes, total_count: int) -> tuple[PartitionRow, ...]:
+        """Grow a topic to ``total_count`` partitions and return the new ones."""
+
+        def change(connection: Connection) -> list[int]:
+            _require_live_topic(connection, topic_id)
+            statement = "SELECT count(*) FROM barnabas.topic_partitions WHERE topic_id = %s"
+            ((start,),) = connection.execute(statement, (topic_id,)).fetchall()
+            return [start, _insert_partitions(connection, topic_id, start, total_count)]
+
+        start, first = self._change(change)
+        return tuple(PartitionRow(first + each - start, each) for each in range(start, total_count))
+
+    def delete_topic(self, topic_id: bytes) -> None:
+        """Hide a topic and leave a tombstone; nobody leads its partitions any more."""
+
+        def change(connection: Connection) -> list[int]:
+            _require_live_topic(connection, topic_id)
+            statement = "UPDATE barnabas.topics SET deleted = true WHERE topic_id = %s"
+            connection.execute(statement, (topic_id,))
+            # Locked first, in the order in which flushes lock them.
+            gone = connection.execute(
+                "SELECT led.partition_id FROM barnabas.partitions AS led"
+                " JOIN barnabas.topic_partitions USING (partition_id) WHERE topic_id = %s"
+                " ORDER BY led.partition_id FOR UPDATE OF led",
+                (topic_id,),
+            ).fetchall()
+            connection.execute(
+                "UPDATE barnabas.partitions SET leader_session = NULL"
+                " WHERE partition_id = ANY (%s::bigint[])",
+                ([partition_id for (partition_id,) in gone],),
+            )
+            return []
+
+        self._change(change)
+
+    def forget_topic(self, topic_id: bytes) -> None:
+        """Remove a tombstone."""
+        self._execute("DELETE FROM barnabas.topics WHERE topic_id = %s AND deleted", (topic_id,))
+
+    def set_topic_configs(self, topic_id: bytes, configs: Mapping[str, str]) -> None:
+        """Replace all settings of a topic; raise TopicNotFound."""
+
+        def change(connection: Connection) -> list[int]:
+            _require_live_topic(connection, topic_id)
+            connection.execute(
+                "DELETE FROM barnabas.topic_configs WHERE topic_id = %s", (topic_id,)
+            )
+            _insert_topic_configs(connection, topic_id, configs)
+            return []
+
+        self._change(change)
+
+    def set_broker_configs(self, entity: str, configs: Mapping[str, str]) -> None:
+        """Replace all dynamic settings of a node or of the cluster."""
+        self._replace(
+            "DELETE FROM barnabas.broker_configs WHERE entity = %s",
+            [(entity,)],
+            "INSERT INTO barnabas.broker_configs VALUES (%s, %s, %s)",
+            [(entity, *each) for each in configs.items()],
+        )
+
+    def set_group_configs(self, group_id: str, configs: Mapping[str, str]) -> None:
+        """Replace all settings of a consumer group."""
+        self._replace(
+            "DELETE FROM barnabas.group_configs WHERE group_id = %s",
+            [(group_id,)],
+            "INSERT INTO barnabas.group_configs VALUES (%s, %s, %s)",
+            [(group_id, *each) for each in configs.items()],
+        )
+
+    def change_acls(self, added: Sequence[AclRow], removed: Sequence[AclRow]) -> None:
+        """Add and remove ACLs."""
+        self._replace(
+            "DELETE FROM barnabas.acls WHERE resource_type = %s AND name = %s AND pattern = %s"
+            " AND principal = %s AND host = %s AND operation = %s AND permission = %s",
+            list(map(astuple, removed)),
+            "INSERT INTO barnabas.acls VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            list(map(astuple, added)),
+        )
+
+    def change_scram_credentials(
+        self, upserted: Sequence[ScramRow], deleted: Sequence[tuple[str, str]]
+    ) -> None:
+        """Set and delete credentials."""
+        self._replace(
+            "DELETE FROM barnabas.scram_credentials WHERE user_name = %s AND mechanism = %s",
+            [*deleted, *((row.user, row.mechanism) for row in upserted)],
+            "INSERT INTO barnabas.scram_credentials VALUES (%s, %s, %s, %s, %s, %s)",
+            list(map(astuple, upserted)),
+        )
+
+    def change_quotas(
+        self, set_values: Sequence[QuotaRow], removed: Sequence[tuple[str, str]]
+    ) -> None:
+        """Set and remove limits."""
+        self._replace(
+            "DELETE FROM barnabas.quotas WHERE entity = %s AND name = %s",
+            [*removed, *((row.entity, row.key) for row in set_values)],
+            "INSERT INTO barnabas.quotas VALUES (%s, %s, %s)",
+            list(map(astuple, set_values)),
+        )
+
+    def keep_secret(self, name: str, new: bytes) -> bytes:
+        """Return what is kept under a name, which is ``new`` from now on where it was nothing."""
+        statement = (
+            "INSERT INTO barnabas.secrets VALUES (%s, %s)"
+            " ON CONFLICT (name) DO UPDATE SET value = secrets.value RETURNING value"
+        )
+        ((value,),) = self._guard(lambda: self._primary.execute(statement, (name, new)))
+        return bytes(value)
+
+    def close(self) -> None:
+        """End whatever waits, and release the connection."""
+        self._primary.close()
+
+    # -- how changes are made ----------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Have the row that changes are counted in."""
+        self._primary.execute(
+            "INSERT INTO barnabas.metastores (token, version)"
+            " SELECT %s, version FROM barnabas.cluster"
+            " ON CONFLICT (token) DO UPDATE SET version = excluded.version RETURNING version",
+            (self._token,),
+        )
+        self._version = self.load().version
+
+    def _raise(self, column: str, to: str, arguments: Sequence[object]) -> int:
+        """Change a number of the cluster's, and return it."""
+        statement = f"UPDATE barnabas.cluster SET {column} = {to} RETURNING {column}"  # noqa: S608
+
+        def change(connection: Connection) -> list[int]:
+            ((value,),) = connection.execute(statement.encode(), arguments).fetchall()
+            return [value]
+
+        (value,) = self._change(change)
+        return value
+
+    def _replace(
+        self,
+        delete: str,
+        deleted: Sequence[Sequence[object]],
+        insert: str,
+        inserted: Sequence[Sequence[object]],
+    ) -> None:
+        """Delete rows and insert others, each given as a statement's arguments."""
+
+        def change(connection: Connection) -> list[int]:
+            cursor = connection.cursor()
+            cursor.executemany(delete.encode(), deleted)
+            cursor.executemany(insert.encode(), inserted)
+            return []
+
+        self._change(change)
+
+    def _execute(self, statement: str, arguments: Sequence[object]) -> None:
+        def change(connection: Connection) -> list[int]:
+            connection.execute(statement.encode(), arguments)
+            return []
+
+        self._change(change)
+
+    def _change(self, change: Callable[[Connection], list[int]]) -> list[int]:
+        """Make one change, which may be tried several times and is made once; return its result.
+
+        What it refuses by raising TopicExists or TopicNotFound leaves nothing behind.
+        """
+
+        def attempt(connection: Connection) -> tuple[list[int], int] | TopicExists | TopicNotFound:
+            try:
+                with connection.transaction():
+                    return self._once(connection, change)
+            except (TopicExists, TopicNotFound) as refusal:
+                return refusal
+
+        answer = self._guard(lambda: self._primary.attempt(attempt))
+        if not isinstance(answer, tuple):
+            raise answer
+        result, self._version = answer
+        self._changes += 1
+        return result
+
+    def _once(
+        self, connection: Connection, change: Callable[[Connection], list[int]]
+    ) -> tuple[list[int], int]:
+        """Make the change, unless an earlier attempt did; return its result and its version."""
+        # Written, changed or not: what is answered then is durable.
+        statement = (
+            "UPDATE barnabas.metastores SET token = token WHERE token = %s"
+            " RETURNING next_change, result, version"
+        )
+        ((made, result, version),) = connection.execute(statement, (self._token,)).fetchall()
+        if made > self._changes:
+            return result, version
+        statement = "UPDATE barnabas.cluster SET version = version + 1 RETURNING version"
+        ((version,),) = connection.execute(statement).fetchall()
+        result = change(connection)
+        connection.execute(
+            "UPDATE barnabas.metastores SET next_change = %s, result = %s::bigint[], version = %s"
+            " WHERE token = %s",
+            (self._changes + 1, result, version, self._token),
+        )
+        return result, version
+
+    def _read(self, read: Callable[[Connection], Result]) -> Result:
+        """Return what is seen in one picture, once that is durable."""
+
+        def attempt(connection: Connection) -> Result:
+            with connection.transaction():
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                result = read(connection)
+                connection.execute(_CONFIRMED)
+            return result
+
+        return self._guard(lambda: self._primary.attempt(attempt))
+
+    def _guard(self, call: Callable[[], Result]) -> Result:
+        try:
+            return call()
+        except IndexMisused as error:
+            raise MetaStoreRefused(f"metadata store: {error}") from error
+        except IndexClosed as error:
+            raise MetaStoreError("the metadata store was closed") from error
+
+
+def _prepare(connection: Connection) -> None:
+    migrate(connection, migrations())
+
+
+def _cluster(connection: Connection, column: str) -> int:
+    row = connection.execute(f"SELECT {column} FROM barnabas.cluster".encode()).fetchone()  # noqa: S608
+    assert row is not None
+    value: int = row[0]
+    return value
+
+
+def _require_live_topic(connection: Connection, topic_id: bytes) -> None:
+    """Raise TopicNotFound unless a topic of this id is there and not deleted."""
+    statement = "SELECT 1 FROM barnabas.topics WHERE topic_id = %s AND NOT deleted"
+    if connection.execute(statement, (topic_id,)).fetchone() is None:
+        raise TopicNotFound(topic_id)
+
+
+def _insert_partitions(connection: Connection, topic_id: bytes, start: int, stop: int) -> int:
+    """Add partitions of these indexes, nobody leading them; return the id of the first."""
+    count = max(stop - start, 0)
+    statement = (
+        "UPDATE barnabas.cluster SET next_partition_id = next_partition_id + %s"
+        " RETURNING next_partition_id"
+    )
+    ((end,),) = connection.execute(statement, (count,)).fetchall()
+    first: int = end - count
+    numbers = (first, topic_id, start, count)
+    connection.execute(
+        "INSERT INTO barnabas.topic_partitions (partition_id, topic_id, partition_index)"
+        " SELECT %s::bigint + each, %s, %s::integer + each"
+        " FROM generate_series(0, %s::integer - 1) AS each",
+        numbers,
+    )
+    connection.execute(
+        "INSERT INTO barnabas.partitions (partition_id)"
+        " SELECT %s::bigint + each FROM generate_series(0, %s::integer - 1) AS each",
+        (first, count),
+    )
+    return first
+
+
+def _insert_topic_configs(
+    connection: Connection, topic_id: bytes, configs: Mapping[str, str]
+) -> None:
+    """Add settings of a topic that has none."""
+    connection.cursor().executemany(
+        "INSERT INTO barnabas.topic_configs VALUES (%s, %s, %s)",
+        [(topic_id, *each) for each in configs.items()],
+    )
+
+
+def _image(connection: Connection) -> MetadataImage:
+    """Return everything, sorted as bytes are, wherever the database sorts otherwise."""
+
+    def rows(statement: str) -> list[Row]:
+        return connection.execute(statement.encode()).fetchall()
+
+    partitions: defaultdict[bytes, list[PartitionRow]] = defaultdict(list)
+    for topic_id, *partition in rows(
+        "SELECT topic_id, partition_id, partition_index FROM barnabas.topic_partitions"
+        " ORDER BY topic_id, partition_index"
+    ):
+        partitions[topic_id].append(PartitionRow(*partition))
+    topic_configs = _by_owner(rows("SELECT topic_id, name, value FROM barnabas.topic_configs"))
+    topics: dict[bool, list[TopicRow]] = {False: [], True: []}
+    for topic_id, name, deleted in rows(
+        'SELECT topic_id, name, deleted FROM barnabas.topics ORDER BY name COLLATE "C", topic_id'
+    ):
+        row = TopicRow(topic_id, name, tuple(partitions[topic_id]), topic_configs.get(topic_id, {}))
+        topics[deleted].append(row)
+    acls = starmap(AclRow, rows("SELECT * FROM barnabas.acls"))
+    credentials = starmap(ScramRow, rows("SELECT * FROM barnabas.scram_credentials"))
+    quotas = starmap(QuotaRow, rows("SELECT * FROM barnabas.quotas"))
+    return MetadataImage(
+        tuple(topics[False]),
+        tuple(topics[True]),
+        _by_owner(rows("SELECT entity, name, value FROM barnabas.broker_configs")),
+        _by_owner(rows("SELECT group_id, name, value FROM barnabas.group_configs")),
+        acls=tuple(sorted(acls, key=astuple)),
+        scram_credentials=tuple(sorted(credentials, key=astuple)),
+        quotas=tuple(sorted(quotas, key=astuple)),
+        next_producer_id=_cluster(connection, "next_producer_id"),
+        version=_cluster(connection, "version"),
+    )
+
+
+def _by_owner(rows: list[Row]) -> dict[Any, dict[str, str]]:
+    """Gather settings, each given as (owner, name, value)."""
+    settings: defaultdict[Any, dict[str, str]] = defaultdict(dict)
+    for owner, name, value in sorted(rows):
+        settings[owner][name] = value
+    return dict(settings)

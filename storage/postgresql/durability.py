@@ -1,0 +1,70 @@
+"""Whether what PostgreSQL says is committed survives the loss of its primary.
+
+An asynchronous standby that is promoted lacks what was acknowledged last: offsets would be given
+out twice. So it is refused, be it at a start or later. A single server keeps what it has, on its
+one disk; a standby that is away for the moment looks the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import psycopg
+
+_STRONG: Final = ("on", "remote_apply")
+
+# Without the privilege to see more, a standby's row has nothing but its process.
+_QUESTION: Final = """
+SELECT current_setting('fsync'), current_setting('full_page_writes'),
+    current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),
+    (SELECT count(*) FROM pg_stat_replication AS standby
+        WHERE coalesce(standby.state, 'streaming') <> 'backup'
+        AND coalesce(standby.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal')
+        AND NOT EXISTS (SELECT 1 FROM pg_replication_slots AS slot
+            WHERE slot.active_pid = standby.pid AND slot.slot_type = 'logical'))
+"""
+
+
+class NotDurable(Exception):
+    """What this server commits may be lost, or may be lost when its standby takes over."""
+
+
+class Durability(NamedTuple):
+    """What a server says of how it commits."""
+
+    fsync: str
+    full_page_writes: str
+    synchronous_commit: str
+    synchronous_standby_names: str
+    standbys: int
+    """Those that follow it now; not copies being made, nor subscribers."""
+
+
+def read_durability(connection: psycopg.Connection[Any]) -> Durability:
+    """Ask a server how this connection commits."""
+    row = connection.execute(_QUESTION).fetchone()
+    assert row is not None
+    return Durability(*row)
+
+
+def judge(found: Durability) -> str | None:
+    """Return what an operator should be warned of, if anything; raises NotDurable."""
+    for name, value in (("fsync", found.fsync), ("full_page_writes", found.full_page_writes)):
+        if value != "on":
+            raise NotDurable(f"PostgreSQL has {name} = {value}: a crash may lose what it committed")
+    if found.synchronous_commit not in _STRONG:
+        raise NotDurable(
+            f"PostgreSQL has synchronous_commit = {found.synchronous_commit} for this role: it has"
+            " to be on or remote_apply"
+        )
+    if found.synchronous_standby_names.strip():
+        return None
+    if found.standbys:
+        raise NotDurable(
+            f"PostgreSQL has {found.standbys} asynchronous standby(s) and no"
+            " synchronous_standby_names: a standby that is promoted may lack what was acknowledged"
+        )
+    return (
+        "PostgreSQL has no synchronous_standby_names, and nothing follows it now: all that is"
+        " acknowledged is on this one server"
+    )

@@ -1,0 +1,323 @@
+-- What is durable of every partition, who may write it, and in which order.
+--
+-- Rules of these functions:
+--
+-- 1. Each is one statement of its caller's, in a transaction of its own, at READ COMMITTED: every
+--    statement in it sees what was committed when its locks were granted.
+-- 2. Locks are taken in one order: the counter of a lane, the session, partitions in ascending id.
+--    Who holds a partition waits for nothing.
+-- 3. Whoever was not answered calls again with the same arguments, and is told what came of the
+--    first call (F3). An answer that somebody acts upon is a commit of its own, on a row that is
+--    written for that: what is only read may be gone after a failover, for what can be seen on a
+--    primary need not have reached its standby. Who reads to act upon it writes a message to the
+--    write-ahead log: once that has reached the standby, what was seen has.
+-- 4. Time is this server's. No broker's clock decides who writes.
+-- 5. What no order of events explains raises BB001: the caller has a bug.
+
+-- One row for each life of a broker.
+CREATE TABLE barnabas.sessions (
+    session_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    token uuid NOT NULL UNIQUE,
+    node_id integer NOT NULL CHECK (node_id >= 0),
+    state text NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'draining', 'fenced')),
+    endpoints text NOT NULL
+);
+CREATE UNIQUE INDEX one_session_of_a_node ON barnabas.sessions (node_id) WHERE state <> 'fenced';
+
+-- Apart from the sessions, whose rows every flush shares.
+CREATE TABLE barnabas.leases (
+    session_id bigint PRIMARY KEY REFERENCES barnabas.sessions,
+    lease_until timestamptz NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE barnabas.lanes (
+    session_id bigint NOT NULL REFERENCES barnabas.sessions,
+    lane smallint NOT NULL CHECK (lane IN (0, 1)),
+    next_flush bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (session_id, lane)
+) WITH (fillfactor = 50);
+
+CREATE TABLE barnabas.partitions (
+    partition_id bigint PRIMARY KEY,
+    leader_session bigint REFERENCES barnabas.sessions,
+    leader_epoch integer NOT NULL DEFAULT -1,
+    log_start bigint NOT NULL DEFAULT 0,
+    log_end bigint NOT NULL DEFAULT 0,
+    CHECK (0 <= log_start AND log_start <= log_end)
+) WITH (fillfactor = 50);
+
+-- What one flush brought: in the row itself, or named by the key of an object elsewhere.
+CREATE TABLE barnabas.objects (
+    object_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    session_id bigint NOT NULL,
+    key text UNIQUE,
+    payload bytea,
+    live_extents integer NOT NULL,
+    CHECK ((key IS NULL) <> (payload IS NULL))
+);
+-- Producers have compressed what is worth it.
+ALTER TABLE barnabas.objects ALTER COLUMN payload SET STORAGE EXTERNAL;
+
+-- The offsets [base, next) of a partition lie in an object, at a position.
+CREATE TABLE barnabas.extents (
+    partition_id bigint NOT NULL,
+    base_offset bigint NOT NULL,
+    next_offset bigint NOT NULL,
+    leader_epoch integer NOT NULL,
+    object_id bigint NOT NULL,
+    position integer NOT NULL CHECK (position >= 0),
+    length integer NOT NULL CHECK (length > 0),
+    PRIMARY KEY (partition_id, base_offset),
+    CHECK (base_offset < next_offset)
+);
+
+-- ------------------------------------------------------------------------------------- sessions
+
+-- Begin a session, and end the one that the node had before. Called again with a token, it answers
+-- what it answered first.
+CREATE FUNCTION barnabas.register(
+    new_token uuid, new_node_id integer, new_endpoints text, lease_ms integer
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    registered bigint;
+BEGIN
+    -- Nobody else registers or is fenced meanwhile; flushes and heartbeats go on.
+    LOCK TABLE barnabas.sessions IN SHARE ROW EXCLUSIVE MODE;
+    UPDATE barnabas.sessions SET token = token WHERE token = new_token
+        RETURNING session_id INTO registered;
+    IF FOUND THEN
+        RETURN registered;
+    END IF;
+    UPDATE barnabas.sessions SET state = 'fenced'
+        WHERE node_id = new_node_id AND state <> 'fenced';
+    INSERT INTO barnabas.sessions (token, node_id, endpoints)
+        VALUES (new_token, new_node_id, new_endpoints)
+        RETURNING session_id INTO registered;
+    INSERT INTO barnabas.leases
+        VALUES (registered, clock_timestamp() + lease_ms * interval '1 ms');
+    INSERT INTO barnabas.lanes (session_id, lane) VALUES (registered, 0), (registered, 1);
+    RETURN registered;
+END $$;
+
+-- Whether the session goes on; if so its lease ends `lease_ms` from now.
+CREATE FUNCTION barnabas.heartbeat(of_session bigint, lease_ms integer)
+RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    found_state text;
+BEGIN
+    -- Who fences waits for this, and then sees the new lease.
+    SELECT state INTO found_state FROM barnabas.sessions
+        WHERE session_id = of_session FOR SHARE;
+    IF found_state IS DISTINCT FROM 'live' AND found_state IS DISTINCT FROM 'draining' THEN
+        RETURN false;
+    END IF;
+    UPDATE barnabas.leases SET lease_until = clock_timestamp() + lease_ms * interval '1 ms'
+        WHERE session_id = of_session;
+    RETURN true;
+END $$;
+
+-- End the sessions whose lease is over; answers which.
+CREATE FUNCTION barnabas.fence_expired() RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+    candidate bigint;
+    fenced bigint[] := '{}';
+BEGIN
+    -- Before any row, as who registers does.
+    LOCK TABLE barnabas.sessions IN ROW EXCLUSIVE MODE;
+    FOR candidate IN
+        SELECT session_id FROM barnabas.sessions JOIN barnabas.leases USING (session_id)
+        WHERE state <> 'fenced' AND lease_until < clock_timestamp() ORDER BY session_id
+    LOOP
+        PERFORM 1 FROM barnabas.sessions WHERE session_id = candidate FOR UPDATE;
+        -- A heartbeat may have come while this waited for the row.
+        UPDATE barnabas.sessions SET state = 'fenced'
+            WHERE session_id = candidate AND state <> 'fenced' AND EXISTS (
+                SELECT 1 FROM barnabas.leases
+                WHERE session_id = candidate AND lease_until < clock_timestamp()
+            );
+        IF FOUND THEN
+            fenced := fenced || candidate;
+        END IF;
+    END LOOP;
+    RETURN fenced;
+END $$;
+
+-- The session takes no new partitions, but goes on with those that it has.
+CREATE FUNCTION barnabas.drain(of_session bigint) RETURNS void LANGUAGE sql AS $$
+    UPDATE barnabas.sessions SET state = 'draining'
+        WHERE session_id = of_session AND state <> 'fenced';
+$$;
+
+-- Nothing of this session is committed from now on; its node id is free.
+CREATE FUNCTION barnabas.fence(of_session bigint) RETURNS void LANGUAGE sql AS $$
+    UPDATE barnabas.sessions SET state = 'fenced' WHERE session_id = of_session;
+$$;
+
+-- ----------------------------------------------------------------------------------- leadership
+
+CREATE FUNCTION barnabas.add_partition(new_partition bigint, first_epoch integer)
+RETURNS void LANGUAGE sql AS $$
+    -- The first leader's epoch is one more.
+    INSERT INTO barnabas.partitions (partition_id, leader_epoch)
+        VALUES (new_partition, first_epoch - 1) ON CONFLICT DO NOTHING;
+$$;
+
+-- Have a live session lead a partition in the epoch after `expected_epoch`, if that is its epoch
+-- still. True if it leads in that epoch, by this call or an earlier one.
+CREATE FUNCTION barnabas.assign(of_partition bigint, new_session bigint, expected_epoch integer)
+RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM barnabas.sessions
+        WHERE session_id = new_session AND state = 'live' FOR SHARE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    UPDATE barnabas.partitions
+        SET leader_session = new_session, leader_epoch = expected_epoch + 1
+        WHERE partition_id = of_partition AND (
+            leader_epoch = expected_epoch
+            OR (leader_session = new_session AND leader_epoch = expected_epoch + 1)
+        );
+    RETURN FOUND;
+END $$;
+
+-- Give up a partition that is led in this epoch; true if nobody leads it in this epoch.
+CREATE FUNCTION barnabas.release(of_partition bigint, old_session bigint, of_epoch integer)
+RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE barnabas.partitions SET leader_session = NULL
+        WHERE partition_id = of_partition AND leader_epoch = of_epoch
+            AND coalesce(leader_session, old_session) = old_session;
+    RETURN FOUND;
+END $$;
+
+-- ------------------------------------------------------------------------------------- reading
+
+CREATE FUNCTION barnabas.read_partition(
+    of_partition bigint, OUT leader_session bigint, OUT leader_epoch integer,
+    OUT log_start bigint, OUT log_end bigint
+) RETURNS SETOF record LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_logical_emit_message(true, 'barnabas', '');
+    RETURN QUERY SELECT led.leader_session, led.leader_epoch, led.log_start, led.log_end
+        FROM barnabas.partitions AS led WHERE led.partition_id = of_partition;
+END $$;
+
+-- Extents that reach beyond an offset, in order, with the bytes that lie here.
+CREATE FUNCTION barnabas.read_extents(
+    of_partition bigint, from_offset bigint, most integer,
+    OUT base_offset bigint, OUT next_offset bigint, OUT leader_epoch integer, OUT data bytea
+) RETURNS SETOF record LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_logical_emit_message(true, 'barnabas', '');
+    RETURN QUERY SELECT part.base_offset, part.next_offset, part.leader_epoch,
+            substring(object.payload FROM part.position + 1 FOR part.length)
+        FROM barnabas.extents AS part JOIN barnabas.objects AS object USING (object_id)
+        WHERE part.partition_id = of_partition AND part.next_offset > from_offset
+        ORDER BY part.base_offset LIMIT most;
+END $$;
+
+-- ----------------------------------------------------------------------------------- the flush
+
+-- Commit what a session placed: flush number `flush` of its lane. An item is the offsets
+-- [base, next) of a partition in an epoch, and where in the object they lie; a start is a
+-- partition's new log start. `refused` are the partitions that somebody else leads.
+CREATE FUNCTION barnabas.commit_flush(
+    of_session bigint, of_lane smallint, flush bigint, object_key text, object_payload bytea,
+    item_partitions bigint[], item_epochs integer[], bases bigint[], nexts bigint[],
+    positions integer[], lengths integer[],
+    start_partitions bigint[], start_epochs integer[], starts bigint[],
+    OUT outcome text, OUT refused bigint[]
+) LANGUAGE plpgsql AS $$
+DECLARE
+    counter bigint;
+    found_state text;
+    wrong bigint[];
+    new_object bigint;
+BEGIN
+    refused := '{}';
+
+    -- An attempt that is under way elsewhere has this lock, or will find the counter moved on.
+    SELECT next_flush INTO counter FROM barnabas.lanes
+        WHERE session_id = of_session AND lane = of_lane FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE 'session % has no lane %', of_session, of_lane USING ERRCODE = 'BB001';
+    END IF;
+
+    IF counter > flush THEN
+        -- Unchanged, but written: it is answered when this, and so the flush, is replicated.
+        UPDATE barnabas.lanes SET next_flush = counter
+            WHERE session_id = of_session AND lane = of_lane;
+        outcome := 'committed';
+        RETURN;
+    END IF;
+
+    -- Who fences waits for this flush; once fenced, no flush gets past here.
+    SELECT state INTO found_state FROM barnabas.sessions WHERE session_id = of_session FOR SHARE;
+    IF found_state = 'fenced' THEN
+        UPDATE barnabas.lanes SET next_flush = counter
+            WHERE session_id = of_session AND lane = of_lane;
+        outcome := 'fenced';
+        RETURN;
+    END IF;
+
+    IF counter <> flush THEN
+        RAISE 'flush % of session % comes instead of %', flush, of_session, counter
+            USING ERRCODE = 'BB001';
+    END IF;
+
+    PERFORM 1 FROM barnabas.partitions
+        WHERE partition_id = ANY (item_partitions || start_partitions)
+        ORDER BY partition_id FOR UPDATE;
+
+    SELECT array_agg(DISTINCT named.partition_id) INTO wrong
+        FROM (
+            SELECT * FROM unnest(item_partitions, item_epochs) AS i (partition_id, epoch)
+            UNION
+            SELECT * FROM unnest(start_partitions, start_epochs) AS s (partition_id, epoch)
+        ) AS named LEFT JOIN barnabas.partitions AS led USING (partition_id)
+        WHERE led.leader_session IS DISTINCT FROM of_session
+            OR led.leader_epoch IS DISTINCT FROM named.epoch;
+    IF wrong IS NOT NULL THEN
+        -- The number is not used up. This attempt can never pass: epochs only rise.
+        UPDATE barnabas.lanes SET next_flush = counter
+            WHERE session_id = of_session AND lane = of_lane;
+        outcome := 'refused';
+        refused := wrong;
+        RETURN;
+    END IF;
+
+    UPDATE barnabas.lanes SET next_flush = flush + 1
+        WHERE session_id = of_session AND lane = of_lane;
+
+    IF cardinality(item_partitions) > 0 THEN
+        INSERT INTO barnabas.objects (session_id, key, payload, live_extents)
+            VALUES (of_session, object_key, object_payload, cardinality(item_partitions))
+            RETURNING object_id INTO new_object;
+        UPDATE barnabas.partitions AS led SET log_end = item.next
+            FROM unnest(item_partitions, bases, nexts) AS item (partition_id, base, next)
+            WHERE led.partition_id = item.partition_id AND led.log_end = item.base;
+        GET DIAGNOSTICS counter = ROW_COUNT;
+        IF counter <> cardinality(item_partitions) THEN
+            RAISE 'flush % of session % does not begin where its logs end', flush, of_session
+                USING ERRCODE = 'BB001';
+        END IF;
+        INSERT INTO barnabas.extents
+            (partition_id, base_offset, next_offset, leader_epoch, object_id, position, length)
+            SELECT partition_id, base, next, epoch, new_object, at, size
+            FROM unnest(item_partitions, item_epochs, bases, nexts, positions, lengths)
+                AS item (partition_id, epoch, base, next, at, size);
+        SELECT array_agg(size) INTO wrong FROM unnest(positions, lengths) AS item (at, size)
+            WHERE at::bigint + size > octet_length(object_payload);
+        IF wrong IS NOT NULL THEN
+            RAISE 'flush % of session % names more than its payload', flush, of_session
+                USING ERRCODE = 'BB001';
+        END IF;
+    END IF;
+
+    UPDATE barnabas.partitions AS led SET log_start = greatest(led.log_start, new.log_start)
+        FROM unnest(start_partitions, starts) AS new (partition_id, log_start)
+        WHERE led.partition_id = new.partition_id;
+
+    outcome := 'committed';
+END $$;

@@ -1,0 +1,130 @@
+"""The LogIndex in PostgreSQL: each method is one call of a function of ``migrations``."""
+
+from __future__ import annotations
+
+from typing import Final, Self, TypeVar
+from uuid import UUID
+
+import psycopg
+
+from barnabas.storage.log_index import (
+    Extent,
+    Flush,
+    FlushAnswer,
+    Outcome,
+    PartitionState,
+)
+from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
+from barnabas.storage.postgresql.schema import migrate, migrations
+
+Result = TypeVar("Result")
+
+_COMMIT_FLUSH: Final = (
+    "SELECT outcome, refused FROM barnabas.commit_flush(%s, %s::smallint, %s, %s, %b,"
+    " %s::bigint[], %s::integer[], %s::bigint[], %s::bigint[], %s::integer[], %s::integer[],"
+    " %s::bigint[], %s::integer[], %s::bigint[])"
+)
+_EXTENTS: Final = "SELECT * FROM barnabas.read_extents(%s, %s, %s::integer)"
+_PARTITION: Final = "SELECT * FROM barnabas.read_partition(%s)"
+
+
+class PostgreSqlLogIndex:
+    """A LogIndex on one connection; who calls from several threads at once makes several."""
+
+    def __init__(self, primary: Primary, warning: str | None) -> None:
+        """Take over what has been started; use ``open`` instead."""
+        self._primary = primary
+        self.warning = warning
+        """What an operator should be told of how durable the server is."""
+
+    @classmethod
+    def open(cls, address: str, *, patience_s: float = PATIENCE_S) -> Self:
+        """Connect, and bring the schema to this release's form.
+
+        Waits for a server that takes writes. Raises NotDurable, SchemaTooNew.
+        """
+        primary = Primary(address, patience_s=patience_s)
+        try:
+            warning = primary.start(_prepare)
+        except BaseException:
+            primary.close()
+            raise
+        return cls(primary, warning)
+
+    @property
+    def attempts_failed(self) -> int:
+        """Return how many calls had to be made again so far."""
+        return self._primary.attempts_failed
+
+    @property
+    def trouble(self) -> str:
+        """Return why the last call was not answered yet; empty: it was."""
+        return self._primary.trouble
+
+    def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
+        """Begin a session and end the one that the node had."""
+        statement = "SELECT barnabas.register(%s, %s::integer, %s, %s::integer)"
+        return self._one(int, statement, token, node_id, endpoints, lease_ms)
+
+    def heartbeat(self, session: int, lease_ms: int) -> bool:
+        """Have the session's lease end later; False: the session has ended."""
+        statement = "SELECT barnabas.heartbeat(%s, %s::integer)"
+        return self._one(bool, statement, session, lease_ms)
+
+    def fence_expired(self) -> frozenset[int]:
+        """End the sessions whose lease is over."""
+        return frozenset(self._one(list, "SELECT barnabas.fence_expired()"))
+
+    def fence(self, session: int) -> None:
+        """End a session."""
+        self._primary.execute("SELECT barnabas.fence(%s)", (session,))
+
+    def drain(self, session: int) -> None:
+        """Give a session no more partitions."""
+        self._primary.execute("SELECT barnabas.drain(%s)", (session,))
+
+    def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
+        """Make an empty partition, unless it is there."""
+        statement = "SELECT barnabas.add_partition(%s, %s::integer)"
+        self._primary.execute(statement, (partition_id, first_epoch))
+
+    def assign(self, partition_id: int, session: int, expected_epoch: int) -> bool:
+        """Have a live session lead in the epoch after the expected one."""
+        statement = "SELECT barnabas.assign(%s, %s, %s::integer)"
+        return self._one(bool, statement, partition_id, session, expected_epoch)
+
+    def release(self, partition_id: int, session: int, epoch: int) -> bool:
+        """Give up a partition."""
+        statement = "SELECT barnabas.release(%s, %s, %s::integer)"
+        return self._one(bool, statement, partition_id, session, epoch)
+
+    def commit_flush(self, session: int, flush: Flush) -> FlushAnswer:
+        """Commit a flush."""
+        items = [list(column) for column in zip(*flush.items, strict=True)] or [[]] * 6
+        starts = [list(column) for column in zip(*flush.starts, strict=True)] or [[]] * 3
+        arguments = (session, flush.lane.value, flush.number, flush.key, flush.payload)
+        ((outcome, refused),) = self._primary.execute(_COMMIT_FLUSH, (*arguments, *items, *starts))
+        return FlushAnswer(Outcome(outcome), frozenset(refused))
+
+    def partition(self, partition_id: int) -> PartitionState | None:
+        """Return what is known of a partition."""
+        rows = self._primary.execute(_PARTITION, (partition_id,))
+        return PartitionState(*rows[0]) if rows else None
+
+    def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
+        """Return up to ``most`` extents that reach beyond an offset, in order."""
+        rows = self._primary.execute(_EXTENTS, (partition_id, from_offset, most))
+        return [Extent(*row) for row in rows]
+
+    def close(self) -> None:
+        """End whatever waits, on whichever thread."""
+        self._primary.close()
+
+    def _one(self, kind: type[Result], statement: str, *arguments: object) -> Result:
+        ((value,),) = self._primary.execute(statement, arguments)
+        assert isinstance(value, kind), value
+        return value
+
+
+def _prepare(connection: psycopg.Connection[Row]) -> None:
+    migrate(connection, migrations())

@@ -1,0 +1,233 @@
+"""The wall around the driver: a statement for whichever server is the primary, until it answers.
+
+Rules of this file:
+
+1. Each statement is its own transaction, but for those of ``attempt``; either may be executed any
+   number of times: the outcome of one that was not answered is unknown, so it is executed again, on
+   a new connection.
+2. Nothing is ever cancelled, by nobody: a cancelled commit is visible without being replicated. A
+   server that does not answer within ``patience_s`` is left: the socket is closed under it.
+3. Whatever the driver raises means unknown, but for what the server says before it commits anything
+   and would say again (``_FINAL``). So does an answer that came with a WARNING: "canceling wait for
+   synchronous replication" comes with a success.
+4. Every connection is judged before it is used (``storage/postgresql/durability.py``). A server
+   that is found lacking after the start is waited for, as one that is away.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg import waiting
+from psycopg.abc import PQGen
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from barnabas.storage.log_index import IndexClosed, IndexMisused
+from barnabas.storage.postgresql.durability import NotDurable, judge, read_durability
+
+Result = TypeVar("Result")
+Row = tuple[Any, ...]
+
+PATIENCE_S: Final = 5.0
+PREPARING_PATIENCE_S: Final = 600.0
+"""For what is done once, such as a migration of large tables, or waiting for another broker's."""
+PAUSE_S_MIN: Final = 0.02
+PAUSE_S_MAX: Final = 0.5
+LOOK_S: Final = 0.1
+"""So often a wait looks whether it was ended."""
+
+_FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB")
+"""Classes of errors that come again however often one asks, and never with a commit."""
+
+_DEFAULTS: Final = {
+    "application_name": "barnabas",
+    "connect_timeout": "3",
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "load_balance_hosts": "random",
+    "target_session_attrs": "read-write",
+    "tcp_user_timeout": "10000",
+}
+"""What the operator's address says instead counts. At random, since an old primary that does not
+know yet that it was replaced may be the first of several hosts."""
+
+# Not all servers know all of them. An attempt that was left while it waited for a lock ends by
+# itself, or there would be one more each time; one that waits for a standby goes on.
+_SESSION: Final = """
+SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN (
+    'statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_session_timeout',
+    'idle_in_transaction_session_timeout')
+UNION ALL SELECT set_config('client_connection_check_interval', '2000', false)
+UNION ALL SELECT set_config('default_transaction_isolation', 'read committed', false)
+UNION ALL SELECT set_config('client_encoding', 'UTF8', false)
+"""
+
+
+class _Silent(Exception):
+    """A server that did not answer in time."""
+
+
+class _Warned(Exception):
+    """A server answered, but with a warning."""
+
+
+class _Connection(psycopg.Connection[Row]):
+    """A connection on which every wait ends, and by which nothing is cancelled."""
+
+    attend: Callable[[], None]
+    """Called again and again while a wait lasts; raises to end it."""
+
+    def wait(
+        self, gen: PQGen[Result], interval: float = LOOK_S, timeout: float | None = None
+    ) -> Result:
+        """Wait for the server. The driver's own would send a cancel on Ctrl-C."""
+        del timeout
+        return waiting.wait(_attended(gen, self.attend), self.pgconn.socket, interval=interval)
+
+
+def _attended(gen: PQGen[Result], attend: Callable[[], None]) -> PQGen[Result]:
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            attend()
+            wanted = gen.send(ready)
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
+
+
+def _is_final(error: Exception) -> bool:
+    if not isinstance(error, psycopg.Error):
+        return False
+    if error.sqlstate is None:
+        # Of the driver's own: arguments that cannot be sent.
+        return isinstance(error, (psycopg.DataError, psycopg.ProgrammingError))
+    return error.sqlstate[:2] in _FINAL
+
+
+class Primary:
+    """Executes statements on the primary. One caller at a time; any thread may be that caller."""
+
+    def __init__(self, address: str, *, patience_s: float = PATIENCE_S) -> None:
+        """``address`` is a URL or libpq's own form; its hosts may be several."""
+        given = conninfo_to_dict(address)
+        self._address = make_conninfo("", **(_DEFAULTS | given))
+        self._patience_s = patience_s
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+        self._connection: _Connection | None = None
+        self._until_s = 0.0
+        self._warnings: list[str] = []
+        self.attempts_failed = 0
+        """How many attempts were not answered, or were with a warning."""
+        self.trouble = ""
+        """What the last of them failed by; empty once there was an answer."""
+
+    def start(self, prepare: Callable[[psycopg.Connection[Row]], object]) -> str | None:
+        """Wait for a primary, and do what has to be done once; return what to warn of.
+
+        Raises NotDurable. ``prepare`` may be called several times.
+        """
+
+        def first(connection: psycopg.Connection[Row]) -> str | None:
+            warning = judge(read_durability(connection))
+            self._until_s = time.monotonic() + PREPARING_PATIENCE_S
+            prepare(connection)
+            return warning
+
+        return self._repeat(first, judged=False)
+
+    def execute(self, statement: str, arguments: Sequence[object] = ()) -> list[Row]:
+        """Execute a statement until it is answered, and return the rows.
+
+        Raises IndexClosed, and IndexMisused for what would be answered with the same error again.
+        """
+
+        def once(connection: psycopg.Connection[Row]) -> list[Row]:
+            return connection.execute(statement.encode(), arguments).fetchall()
+
+        return self._repeat(once)
+
+    def attempt(self, act: Callable[[psycopg.Connection[Row]], Result]) -> Result:
+        """Have a transaction done until it is answered, and return its result; as ``execute``.
+
+        Each time it has ``patience_s`` for all of its statements.
+        """
+        return self._repeat(act)
+
+    def close(self) -> None:
+        """End the call that waits, and the connection."""
+        self._closed.set()
+        with self._lock:
+            self._leave()
+
+    def _repeat(
+        self, act: Callable[[psycopg.Connection[Row]], Result], *, judged: bool = True
+    ) -> Result:
+        pause_s = PAUSE_S_MIN
+        with self._lock:
+            while True:
+                try:
+                    result = self._try(act, judged=judged)
+                except (psycopg.Error, OSError, _Silent, _Warned, NotDurable) as error:
+                    self._leave()
+                    if isinstance(error, NotDurable) and not judged:
+                        raise
+                    if _is_final(error):
+                        raise IndexMisused(str(error)) from error
+                    self.attempts_failed += 1
+                    self.trouble = " ".join(str(error).split()) or type(error).__name__
+                except BaseException:
+                    self._leave()
+                    raise
+                else:
+                    self.trouble = ""
+                    return result
+                if self._closed.wait(pause_s):
+                    raise IndexClosed
+                pause_s = min(2 * pause_s, PAUSE_S_MAX)
+
+    def _try(self, act: Callable[[psycopg.Connection[Row]], Result], *, judged: bool) -> Result:
+        if self._closed.is_set():
+            raise IndexClosed
+        connection = self._connection
+        if connection is None:
+            connection = self._connect(judged=judged)
+        self._warnings.clear()
+        self._until_s = time.monotonic() + self._patience_s
+        result = act(connection)
+        if self._warnings:
+            raise _Warned(self._warnings[0])
+        return result
+
+    def _connect(self, *, judged: bool) -> _Connection:
+        connection = _Connection.connect(self._address, autocommit=True)
+        self._connection = connection
+        connection.attend = self._attend
+        connection.add_notice_handler(self._notice)
+        self._until_s = time.monotonic() + self._patience_s
+        connection.execute(_SESSION)
+        if judged:
+            judge(read_durability(connection))
+        return connection
+
+    def _attend(self) -> None:
+        if self._closed.is_set():
+            raise IndexClosed
+        if time.monotonic() > self._until_s:
+            raise _Silent("no answer in time")
+
+    def _notice(self, diagnostic: psycopg.errors.Diagnostic) -> None:
+        if diagnostic.severity_nonlocalized == "WARNING":
+            self._warnings.append(diagnostic.message_primary or "a warning")
+
+    def _leave(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()

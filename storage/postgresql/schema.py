@@ -1,0 +1,80 @@
+"""The tables and functions in PostgreSQL, brought to this release's form by numbered files.
+
+A file of ``migrations`` that was released never changes: the next one changes what it made. All
+that are missing are applied in one transaction, by one broker at a time.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any, Final, NamedTuple
+
+import psycopg
+
+_LOCK: Final = 0x6261726E6162
+"""The advisory lock of who migrates: "barnab"."""
+
+_HOUSE: Final = """
+CREATE SCHEMA IF NOT EXISTS barnabas;
+CREATE TABLE IF NOT EXISTS barnabas.migrations (
+    number integer PRIMARY KEY,
+    name text NOT NULL,
+    applied timestamptz NOT NULL DEFAULT clock_timestamp()
+)
+"""
+
+
+class SchemaTooNew(Exception):
+    """A newer release has changed the schema; this one does not know what it means."""
+
+
+class Migration(NamedTuple):
+    """One file of statements."""
+
+    number: int
+    name: str
+    statements: str
+
+
+def migrations() -> list[Migration]:
+    """Return the migrations of this release, in order, numbered from 1 without gaps."""
+    folder = resources.files(__package__) / "migrations"
+    found = []
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+        if file.name.endswith(".sql"):
+            number, _, name = file.name.removesuffix(".sql").partition("_")
+            found.append(Migration(int(number), name, file.read_text(encoding="utf-8")))
+    assert [each.number for each in found] == list(range(1, len(found) + 1)), found
+    return found
+
+
+def migrate(connection: psycopg.Connection[Any], wanted: list[Migration]) -> list[Migration]:
+    """Apply what is missing, and return it; raises SchemaTooNew. Nothing is half done."""
+    if _is_made(connection) and not _missing(connection, wanted):
+        return []
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute(_HOUSE)
+        missing = _missing(connection, wanted)
+        for each in missing:
+            connection.execute(each.statements.encode())
+            connection.execute(
+                "INSERT INTO barnabas.migrations (number, name) VALUES (%s, %s)",
+                (each.number, each.name),
+            )
+    return missing
+
+
+def _is_made(connection: psycopg.Connection[Any]) -> bool:
+    row = connection.execute("SELECT to_regclass('barnabas.migrations') IS NOT NULL").fetchone()
+    return row == (True,)
+
+
+def _missing(connection: psycopg.Connection[Any], wanted: list[Migration]) -> list[Migration]:
+    row = connection.execute("SELECT coalesce(max(number), 0) FROM barnabas.migrations").fetchone()
+    (newest,) = row or (0,)
+    if newest > len(wanted):
+        raise SchemaTooNew(
+            f"the database has version {newest} of the schema, this release knows {len(wanted)}"
+        )
+    return wanted[newest:]

@@ -1,0 +1,280 @@
+"""The functions in PostgreSQL, one after the other: what each answer means, and what it leaves."""
+
+import itertools
+from uuid import uuid4
+
+import pytest
+
+from barnabas.storage.log_index import (
+    Extent,
+    Flush,
+    FlushAnswer,
+    IndexMisused,
+    Item,
+    Lane,
+    LogStart,
+    Outcome,
+)
+from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+
+COMMITTED = FlushAnswer(Outcome.COMMITTED)
+FENCED = FlushAnswer(Outcome.FENCED)
+LEASE_MS = 60_000
+NODES = itertools.count()
+PARTITIONS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def index(server):
+    opened = PostgreSqlLogIndex.open(server.url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def session(index):
+    return register(index)
+
+
+@pytest.fixture
+def partition(index, session):
+    return led(index, session)
+
+
+def register(index, node_id=None, lease_ms=LEASE_MS):
+    node_id = next(NODES) if node_id is None else node_id
+    return index.register(uuid4(), node_id, "broker:9092", lease_ms)
+
+
+def led(index, session):
+    partition_id = next(PARTITIONS)
+    index.add_partition(partition_id)
+    assert index.assign(partition_id, session, -1)
+    return partition_id
+
+
+def refused(*partition_ids):
+    return FlushAnswer(Outcome.REFUSED, frozenset(partition_ids))
+
+
+def flush(number, *items, payload=b"0123456789", lane=Lane.INLINE, starts=()):
+    """Items as (partition, epoch, base, next), each of them all of the payload."""
+    whole = [Item(*item, 0, len(payload)) for item in items]
+    return Flush(lane, number, whole, starts, payload if items else None)
+
+
+def test_a_flush_is_there_with_its_bytes(index, session, partition):
+    other = led(index, session)
+    items = [Item(other, 0, 0, 2, 3, 4), Item(partition, 0, 0, 7, 0, 3)]
+    assert (
+        index.commit_flush(session, Flush(Lane.INLINE, 0, items, payload=b"abcdefg")) == COMMITTED
+    )
+    assert index.extents(partition, 0, most=9) == [Extent(0, 7, 0, b"abc")]
+    assert index.extents(other, 1, most=9) == [Extent(0, 2, 0, b"defg")]
+    assert index.partition(partition) == (session, 0, 0, 7)
+
+
+def test_called_again_it_is_there_once_f3(index, session, partition):
+    first = flush(0, (partition, 0, 0, 1))
+    for _ in range(3):
+        assert index.commit_flush(session, first) == COMMITTED
+    assert index.commit_flush(session, flush(1, (partition, 0, 1, 2))) == COMMITTED
+    assert index.commit_flush(session, first) == COMMITTED
+    assert len(index.extents(partition, 0, most=9)) == 2
+
+
+def test_that_it_was_committed_is_answered_by_a_write_f3(server, index, session, partition):
+    first = flush(0, (partition, 0, 0, 1))
+    index.commit_flush(session, first)
+    before = lane_version(server, session)
+    index.commit_flush(session, first)
+    assert lane_version(server, session) != before
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_that_it_was_refused_or_fenced_is_answered_by_a_write(
+    server, index, session, partition, moved
+):
+    if moved:
+        index.assign(partition, register(index), 0)
+    else:
+        index.fence(session)
+    before = lane_version(server, session)
+    answer = index.commit_flush(session, flush(0, (partition, 0, 0, 1)))
+    assert answer == (refused(partition) if moved else FENCED)
+    assert lane_version(server, session) != before
+
+
+def lane_version(server, session):
+    """Changes with every write of the row."""
+    return server.execute(
+        "SELECT xmin::text FROM barnabas.lanes WHERE session_id = %s AND lane = 0", session
+    )
+
+
+def test_one_partition_of_somebody_else_refuses_all_f1(index, session, partition):
+    lost, released, unknown, older = led(index, session), led(index, session), 10**9, partition
+    index.assign(lost, register(index), 0)
+    index.release(released, session, 0)
+    for wrong in (lost, released, unknown):
+        items = [(partition, 0, 0, 1), (wrong, 0, 0, 1)]
+        assert index.commit_flush(session, flush(0, *items)) == refused(wrong)
+    assert index.commit_flush(session, flush(0, (older, -1, 0, 1))) == refused(older)
+    assert index.extents(partition, 0, most=9) == []
+    # The number was not used up, and what was refused does not come back.
+    assert index.commit_flush(session, flush(0, (partition, 0, 0, 2))) == COMMITTED
+    assert index.extents(partition, 0, most=9) == [Extent(0, 2, 0, b"0123456789")]
+
+
+def test_a_start_of_somebody_else_refuses_all_f1(index, session, partition):
+    lost = led(index, session)
+    index.assign(lost, register(index), 0)
+    attempt = flush(0, (partition, 0, 0, 1), starts=[LogStart(lost, 0, 0)])
+    assert index.commit_flush(session, attempt) == refused(lost)
+    assert index.partition(partition) == (session, 0, 0, 0)
+
+
+def test_numbers_come_in_order_f2(index, session, partition):
+    with pytest.raises(IndexMisused, match=r"flush 1 of session .* comes instead of 0"):
+        index.commit_flush(session, flush(1, (partition, 0, 0, 1)))
+    assert index.extents(partition, 0, most=9) == []
+
+
+def test_lanes_have_orders_of_their_own_f2(index, session, partition):
+    for lane in Lane:
+        base = lane.value
+        answer = index.commit_flush(session, flush(0, (partition, 0, base, base + 1), lane=lane))
+        assert answer == COMMITTED
+
+
+def test_an_object_elsewhere_is_named_by_its_key(server, index, session, partition):
+    key = f"wal/{uuid4()}"
+    items = [Item(partition, 0, 0, 5, 100, 50)]
+    assert index.commit_flush(session, Flush(Lane.BULK, 0, items, key=key)) == COMMITTED
+    assert server.execute(
+        "SELECT session_id, live_extents FROM barnabas.objects WHERE key = %s", key
+    ) == [(session, 1)]
+
+
+def test_what_does_not_follow_the_log_is_a_bug(index, session, partition):
+    index.commit_flush(session, flush(0, (partition, 0, 0, 5)))
+    for base in (4, 6):
+        with pytest.raises(IndexMisused, match="does not begin where its logs end"):
+            index.commit_flush(session, flush(1, (partition, 0, base, 9)))
+    with pytest.raises(IndexMisused, match="does not begin where its logs end"):
+        index.commit_flush(session, flush(1, (partition, 0, 5, 6), (partition, 0, 6, 7)))
+    assert index.partition(partition) == (session, 0, 0, 5)
+    assert index.commit_flush(session, flush(1, (partition, 0, 5, 6))) == COMMITTED
+
+
+def test_bytes_that_are_not_in_the_payload_are_a_bug(index, session, partition):
+    item = Item(partition, 0, 0, 1, 3, 5)
+    with pytest.raises(IndexMisused, match="names more than its payload"):
+        index.commit_flush(session, Flush(Lane.INLINE, 0, [item], payload=b"1234567"))
+
+
+def test_a_session_that_never_was_is_a_bug(index):
+    with pytest.raises(IndexMisused, match="has no lane 0"):
+        index.commit_flush(10**9, flush(0))
+
+
+def test_log_starts_rise_within_the_log(index, session, partition):
+    index.commit_flush(session, flush(0, (partition, 0, 0, 9)))
+    for number, start, expected in [(1, 4, 4), (2, 3, 4), (3, 9, 9)]:
+        starts = [LogStart(partition, 0, start)]
+        assert index.commit_flush(session, flush(number, starts=starts)) == COMMITTED
+        assert index.partition(partition) == (session, 0, expected, 9)
+    with pytest.raises(IndexMisused, match="check constraint"):
+        index.commit_flush(session, flush(4, starts=[LogStart(partition, 0, 10)]))
+
+
+def test_nothing_of_a_fenced_session_is_committed_but_what_was_stays_so(index, session, partition):
+    first = flush(0, (partition, 0, 0, 1))
+    index.commit_flush(session, first)
+    index.fence(session)
+    assert index.commit_flush(session, flush(1, (partition, 0, 1, 2))) == FENCED
+    assert index.commit_flush(session, first) == COMMITTED
+    assert not index.heartbeat(session, LEASE_MS)
+    assert index.partition(partition) == (session, 0, 0, 1)
+
+
+def test_a_draining_session_goes_on_with_what_it_has(index, session, partition):
+    index.drain(session)
+    assert index.heartbeat(session, LEASE_MS)
+    assert index.commit_flush(session, flush(0, (partition, 0, 0, 1))) == COMMITTED
+    another = next(PARTITIONS)
+    index.add_partition(another)
+    assert not index.assign(another, session, -1)
+    index.fence(session)
+    index.drain(session)
+    assert not index.heartbeat(session, LEASE_MS)
+
+
+def test_registering_ends_the_nodes_former_session(index):
+    node_id = next(NODES)
+    former, other, now = register(index, node_id), register(index), register(index, node_id)
+    assert len({former, other, now}) == 3
+    assert [index.heartbeat(each, LEASE_MS) for each in (former, other, now)] == [False, True, True]
+
+
+def test_the_same_token_is_the_same_session(index):
+    node_id, token, again = next(NODES), uuid4(), uuid4()
+    first = index.register(token, node_id, "a", LEASE_MS)
+    assert index.register(token, node_id, "a", LEASE_MS) == first
+    second = index.register(again, node_id, "a", LEASE_MS)
+    # Fenced meanwhile: it learns so by its first flush or heartbeat.
+    assert index.register(token, node_id, "a", LEASE_MS) == first
+    assert not index.heartbeat(first, LEASE_MS)
+    assert index.heartbeat(second, LEASE_MS)
+
+
+def test_who_does_not_extend_the_lease_is_ended(index):
+    late, kept, extended = register(index, lease_ms=0), register(index), register(index, lease_ms=0)
+    assert index.heartbeat(extended, LEASE_MS)
+    ended = index.fence_expired()
+    assert late in ended
+    assert not ended & {kept, extended}
+    assert not index.heartbeat(late, LEASE_MS)
+    assert late not in index.fence_expired()
+
+
+def test_leading_changes_hands_by_the_epoch(index, session):
+    other, partition_id = register(index), next(PARTITIONS)
+    assert not index.assign(partition_id, session, -1)
+    assert index.partition(partition_id) is None
+    index.add_partition(partition_id, first_epoch=6)
+    index.add_partition(partition_id)
+    assert index.partition(partition_id) == (None, 5, 0, 0)
+    assert [index.assign(partition_id, session, epoch) for epoch in (4, 6, 5, 5)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    # Of two who see the same epoch one wins.
+    assert not index.assign(partition_id, other, 5)
+    assert index.assign(partition_id, other, 6)
+    assert not index.assign(partition_id, session, 5)
+    assert index.partition(partition_id) == (other, 7, 0, 0)
+
+
+def test_a_partition_is_given_up_by_who_leads_it(index, session, partition):
+    other = register(index)
+    assert not index.release(partition, other, 0)
+    assert not index.release(partition, session, 1)
+    assert [index.release(partition, session, 0) for _ in range(2)] == [True, True]
+    assert index.partition(partition) == (None, 0, 0, 0)
+    assert index.assign(partition, other, 0)
+    assert not index.release(partition, session, 0)
+
+
+def test_extents_are_read_from_anywhere(index, session, partition):
+    for number in range(5):
+        base = 2 * number
+        index.commit_flush(
+            session, flush(number, (partition, 0, base, base + 2), payload=b"%d" % number)
+        )
+    found = index.extents(partition, 5, most=2)
+    assert found == [Extent(4, 6, 0, b"2"), Extent(6, 8, 0, b"3")]
+    assert [each.data for each in index.extents(partition, 8, most=9)] == [b"4"]
+    assert index.extents(partition, 10, most=9) == []

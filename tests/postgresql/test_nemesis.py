@@ -1,0 +1,152 @@
+"""Nothing that was acknowledged is lost, torn or there twice, whatever happens to the servers.
+
+And what shows that this would be seen: the same judge, where one of the rules is broken.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+
+import pytest
+
+from barnabas.storage.log_index import FlushAnswer, IndexMisused, Outcome
+from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+from barnabas.storage.postgresql.schema import migrations
+from tests.counterparts.postgresql_servers import Pair
+from tests.postgresql.flushing import History, Writer, violations
+from tests.postgresql.nemesis import torment
+from tests.seeds import SEED
+from tests.waiting import wait_until
+
+ROUNDS = 7
+"""Each kind of what can happen once."""
+WAITING = "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+
+def test_under_all_that_happens_every_flush_is_whole_in_order_and_once():
+    with Pair() as pair:
+        history = torment(pair, ROUNDS, SEED)
+        assert violations(pair.primary, history) == []
+    assert {each.outcome for each in history.attempts} >= {Outcome.COMMITTED, Outcome.REFUSED}
+
+
+# ------------------------------------------------------------------------------ broken on purpose
+
+
+class PerItem(PostgreSqlLogIndex):
+    """Commits what it can of a flush, each item by itself."""
+
+    number = 0
+
+    def commit_flush(self, session, flush):
+        refused = set()
+        for item in flush.items:
+            single = type(flush)(flush.lane, self.number, [item], payload=flush.payload)
+            answer = super().commit_flush(session, single)
+            self.number += answer.outcome is Outcome.COMMITTED
+            refused |= answer.refused
+        return FlushAnswer(Outcome.REFUSED if refused else Outcome.COMMITTED, frozenset(refused))
+
+
+def break_flush(server, changes):
+    """Have the function that commits flushes do something else."""
+    (statements,) = (each.statements for each in migrations() if each.name == "flushes")
+    start = statements.index("CREATE FUNCTION barnabas.commit_flush")
+    function = statements[start : statements.index("END $$;", start)] + "END $$;"
+    for text, instead in {"CREATE FUNCTION": "CREATE OR REPLACE FUNCTION", **changes}.items():
+        assert function.count(text) == 1
+        function = function.replace(text, instead)
+    server.execute(function)
+
+
+# A row that is locked is a write, too.
+ANSWER_FROM_A_READ = {
+    "lane = of_lane FOR UPDATE;": "lane = of_lane;",
+    """UPDATE barnabas.lanes SET next_flush = counter
+            WHERE session_id = of_session AND lane = of_lane;
+        outcome := 'committed';""": "outcome := 'committed';",
+}
+NO_COMPARE = {"IF wrong IS NOT NULL THEN\n        -- The": "IF false THEN\n        -- The"}
+
+
+@pytest.fixture
+def history():
+    return History()
+
+
+@contextmanager
+def writers(pair, history, count=2, **options):
+    """Writers of which the first one leads two partitions."""
+    with ExitStack() as stack:
+        made = []
+        for node_id in range(count):
+            made.append(Writer(pair.url, node_id, f"{SEED}.{node_id}", history, **options))
+            stack.callback(made[-1].index.close)
+        for partition_id in range(2):
+            made[0].index.add_partition(partition_id)
+            made[0].take(partition_id)
+        yield made
+
+
+@contextmanager
+def flushing(writer):
+    """A flush of both partitions, whose answer comes on a thread."""
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            yield thread.submit(writer.flush, [0, 1])
+        except BaseException:
+            writer.index.close()
+            raise
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_an_answer_from_a_read_loses_what_was_acknowledged_f3(pair, history, broken):
+    with writers(pair, history, 1) as (writer,):
+        if broken:
+            break_flush(pair.primary, ANSWER_FROM_A_READ)
+        writer.flush([0, 1])
+        pair.cut()
+        with flushing(writer) as answer:
+            pair.primary.wait_for(WAITING)
+            failed = writer.index.attempts_failed
+            pair.primary.terminate_waiting()
+            # The next attempt finds it committed, as far as can be seen.
+            wait_until(lambda: writer.index.attempts_failed > failed)
+            wait_until(lambda: answer.done() or pair.primary.execute(WAITING) == [(True,)])
+            assert answer.done() == broken
+            pair.fail_over()
+            assert answer.result() is Outcome.COMMITTED
+    assert bool(violations(pair.primary, history)) == broken
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_without_the_compare_two_lead_f1(pair, history, broken):
+    with writers(pair, history) as (former, present):
+        if broken:
+            break_flush(pair.primary, NO_COMPARE)
+        present.take(1)
+        former.flush([0, 1])
+        with suppress(IndexMisused):
+            present.flush([1])
+    assert bool(violations(pair.primary, history)) == broken
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_committing_item_by_item_tears_a_flush_f1(pair, history, broken):
+    index = PerItem if broken else PostgreSqlLogIndex
+    with writers(pair, history, index=index) as (former, present):
+        present.take(1)
+        assert former.flush([0, 1]) is Outcome.REFUSED
+    assert bool(violations(pair.primary, history)) == broken
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_an_asynchronous_standby_loses_what_was_acknowledged(pair, history, broken):
+    with writers(pair, history, 1) as (writer,):
+        pair.cut()
+        if broken:
+            pair.primary.set(synchronous_standby_names="")
+        with flushing(writer) as answer:
+            wait_until(lambda: answer.done() or pair.primary.execute(WAITING) == [(True,)])
+            pair.fail_over()
+            assert answer.result() is Outcome.COMMITTED
+    assert bool(violations(pair.primary, history)) == broken

@@ -1,0 +1,211 @@
+"""Whatever becomes of servers and connections under a call, its answer is what is so for good."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from uuid import uuid4
+
+import pytest
+
+from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane, Outcome
+from barnabas.storage.postgresql.durability import NotDurable
+from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+from tests.counterparts.postgresql_servers import Pair, Server
+from tests.waiting import wait_until
+
+PATIENCE_S = 0.5
+WAITING = "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+OURS = "FROM pg_stat_activity WHERE application_name = 'barnabas'"
+ADMITTED = "canceling"
+"""What a server says when somebody cancels a statement or a wait."""
+
+
+class Writer:
+    """A session that leads one partition and flushes an offset at a time."""
+
+    def __init__(self, address, patience_s=PATIENCE_S):
+        self.index = PostgreSqlLogIndex.open(address, patience_s=patience_s)
+        self.index.add_partition(0)
+        self.session = self.index.register(uuid4(), 1, "", 60_000)
+        assert self.index.assign(0, self.session, -1)
+        self.number = 0
+
+    def flush(self):
+        item = Item(0, 0, self.number, self.number + 1, 0, 1)
+        answer = self.index.commit_flush(
+            self.session, Flush(Lane.INLINE, self.number, [item], payload=b"x")
+        )
+        self.number += 1
+        return answer.outcome
+
+
+@pytest.fixture
+def writer(pair):
+    writing = Writer(pair.url)
+    assert writing.flush() is Outcome.COMMITTED
+    yield writing
+    writing.index.close()
+
+
+@contextmanager
+def flushing(writer):
+    """The answer to a flush, which comes on a thread."""
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            yield thread.submit(writer.flush)
+        except BaseException:
+            writer.index.close()
+            raise
+
+
+def is_whole(server, count):
+    """Whether a server has as many offsets, each once."""
+    extents = server.execute("SELECT base_offset, next_offset FROM barnabas.extents ORDER BY 1")
+    return extents == [(offset, offset + 1) for offset in range(count)]
+
+
+@pytest.mark.parametrize("how", ["pg_terminate_backend", "pg_cancel_backend"])
+def test_what_was_not_replicated_when_somebody_ended_the_wait_is_not_answered(pair, writer, how):
+    pair.standby.stop()
+    with flushing(writer) as answer:
+        pair.primary.wait_for(WAITING)
+        failed = writer.index.attempts_failed
+        pair.primary.execute(f"SELECT {how}(pid) {OURS} AND wait_event = 'SyncRep'")
+        wait_until(lambda: writer.index.attempts_failed > failed)
+        # It can be seen, but only here.
+        pair.primary.wait_for(WAITING)
+        assert is_whole(pair.primary, 2)
+        assert not answer.done()
+        pair.follow()
+        assert answer.result() is Outcome.COMMITTED
+    assert is_whole(pair.primary, 2)
+
+
+def test_a_call_goes_on_at_the_next_primary(pair, writer):
+    for number in range(2):
+        pair.cut()
+        with flushing(writer) as answer:
+            pair.primary.wait_for(WAITING)
+            pair.fail_over()
+            assert answer.result() is Outcome.COMMITTED
+        assert is_whole(pair.primary, number + 2)
+
+
+def test_a_call_leaves_a_primary_that_was_replaced_and_lives(pair, writer):
+    pair.cut()
+    with flushing(writer) as answer:
+        pair.primary.wait_for(WAITING)
+        old = pair.split()
+        assert answer.result() is Outcome.COMMITTED
+    assert is_whole(pair.primary, 2)
+    # It was left alone: nobody has cancelled anything.
+    assert is_whole(old, 1)
+    assert ADMITTED not in old.said()
+
+
+@pytest.mark.parametrize("read", ["partition", "extents"])
+def test_what_is_read_where_nobody_confirms_it_is_not_answered(pair, writer, read):
+    pair.cut()
+    there = PostgreSqlLogIndex.open(pair.primary.url, patience_s=60)
+    calls = {
+        "partition": lambda: there.partition(0),
+        "extents": lambda: there.extents(0, 0, most=9),
+    }
+    with flushing(writer) as answer, ThreadPoolExecutor(1) as thread:
+        pair.primary.wait_for(WAITING)
+        old = pair.split()
+        assert answer.result() is Outcome.COMMITTED
+        old.terminate_waiting()
+        old.wait_for("SELECT count(*) = 2 FROM barnabas.extents")
+        reading = thread.submit(calls[read])
+        old.wait_for(WAITING)
+        assert not reading.done()
+        there.close()
+        with pytest.raises(IndexClosed):
+            reading.result()
+
+
+def test_a_call_survives_a_crash(pair, writer):
+    with flushing(writer) as answer:
+        pair.primary.crash()
+        pair.primary.start()
+        assert answer.result() is Outcome.COMMITTED
+    assert writer.flush() is Outcome.COMMITTED
+    assert is_whole(pair.primary, 3)
+
+
+def test_attempts_that_were_left_do_not_pile_up(pair, writer):
+    pair.standby.stop()
+    with flushing(writer) as answer:
+        failed = writer.index.attempts_failed
+        wait_until(lambda: writer.index.attempts_failed >= failed + 12)
+        # The first, which waits for the standby, those of the last seconds, and the newest.
+        pair.primary.wait_for(f"SELECT count(*) <= 8 {OURS}")
+        assert "no answer" in writer.index.trouble
+        pair.follow()
+        assert answer.result() is Outcome.COMMITTED
+    assert writer.index.trouble == ""
+    assert is_whole(pair.primary, 2)
+
+
+def test_closing_ends_a_call_and_cancels_nothing(pair, writer):
+    pair.standby.stop()
+    with flushing(writer) as answer:
+        pair.primary.wait_for(WAITING)
+        writer.index.close()
+        with pytest.raises(IndexClosed):
+            answer.result()
+    with pytest.raises(IndexClosed):
+        writer.flush()
+    pair.follow()
+    pair.primary.wait_for("SELECT count(*) = 2 FROM barnabas.extents")
+    assert ADMITTED not in pair.primary.said()
+
+
+def test_an_interrupt_cancels_nothing(pair, writer):
+    """Ctrl-C does so in the driver's own wait."""
+    connection = writer.index._primary._connection
+
+    def interrupt():
+        pair.primary.wait_for(WAITING)
+        raise KeyboardInterrupt
+
+    pair.standby.stop()
+    connection.attend = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        writer.flush()
+    pair.follow()
+    pair.primary.wait_for("SELECT count(*) = 2 FROM barnabas.extents")
+    assert ADMITTED not in pair.primary.said()
+
+
+def test_an_asynchronous_standby_is_refused_at_the_start():
+    with Pair(synchronous=False) as pair, pytest.raises(NotDurable, match="asynchronous"):
+        PostgreSqlLogIndex.open(pair.url)
+
+
+def test_nothing_is_answered_while_the_standby_is_found_asynchronous(pair, writer):
+    pair.primary.set(synchronous_standby_names="")
+    pair.primary.execute(f"SELECT pg_terminate_backend(pid) {OURS}")
+    pair.primary.wait_for(f"SELECT count(*) = 0 {OURS}")
+    with flushing(writer) as answer:
+        wait_until(lambda: "asynchronous" in writer.index.trouble)
+        assert not answer.done()
+        pair.primary.set(synchronous_standby_names="*")
+        assert answer.result() is Outcome.COMMITTED
+    assert is_whole(pair.primary, 2)
+
+
+def test_a_single_server_is_warned_of(pair):
+    with Server() as server:
+        index = PostgreSqlLogIndex.open(server.url)
+        assert "one server" in index.warning
+        index.close()
+    index = PostgreSqlLogIndex.open(pair.url)
+    assert index.warning is None
+    index.close()
+
+
+@pytest.mark.parametrize(("setting", "value"), [("fsync", "off"), ("synchronous_commit", "off")])
+def test_settings_that_lose_commits_are_refused(setting, value):
+    with Server(**{setting: value}) as server, pytest.raises(NotDurable, match=setting):
+        PostgreSqlLogIndex.open(server.url)

@@ -1,0 +1,84 @@
+"""The servers that the other tests use do what these rely on."""
+
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from psycopg.pq import PGconn
+
+from tests.counterparts.postgresql_servers import PostgreSqlFailed, Server
+
+WAITING = "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+
+def numbers(server):
+    return [number for (number,) in server.execute("SELECT number FROM numbers ORDER BY number")]
+
+
+def insert(server, number):
+    server.execute("INSERT INTO numbers VALUES (%s)", number)
+
+
+@contextmanager
+def inserting(server, number):
+    """A client that was not answered yet."""
+    client = PGconn.connect(server.url.encode())
+    try:
+        client.send_query(f"INSERT INTO numbers VALUES ({number})".encode())
+        server.wait_for(WAITING)
+        yield
+    finally:
+        client.finish()
+
+
+def test_what_is_committed_survives_a_crash():
+    with Server() as server:
+        server.execute("CREATE TABLE numbers (number int)")
+        insert(server, 1)
+        server.crash()
+        with pytest.raises(psycopg.OperationalError):
+            server.connect()
+        server.start()
+        assert numbers(server) == [1]
+
+
+def test_the_standby_confirms_and_takes_over(pair):
+    pair.primary.execute("CREATE TABLE numbers (number int)")
+    insert(pair.primary, 1)
+    assert pair.primary.execute("SELECT sync_state FROM pg_stat_replication") == [("sync",)]
+    for number in (2, 3):
+        pair.fail_over()
+        insert(pair.primary, number)
+    assert numbers(pair.primary) == [1, 2, 3]
+    with psycopg.connect(pair.url) as connection:
+        assert connection.info.port == pair.primary.port
+
+
+def test_a_commit_waits_for_a_standby_that_is_gone(pair):
+    pair.primary.execute("CREATE TABLE numbers (number int)")
+    pair.standby.stop()
+    with inserting(pair.primary, 1):
+        assert numbers(pair.primary) == []
+        pair.primary.terminate_waiting()
+        pair.primary.wait_for("SELECT count(*) = 1 FROM numbers")
+
+
+def test_of_two_primaries_the_old_one_has_what_nobody_was_told(pair):
+    pair.primary.execute("CREATE TABLE numbers (number int)")
+    pair.cut()
+    with inserting(pair.primary, 1):
+        old = pair.split()
+        old.terminate_waiting()
+        old.wait_for("SELECT count(*) = 1 FROM numbers")
+    assert numbers(pair.primary) == []
+    pair.follow()
+    insert(pair.primary, 2)
+    pair.fail_over()
+    assert numbers(pair.primary) == [2]
+
+
+def test_a_server_that_does_not_start_says_why():
+    server = Server(shared_buffers="nonsense")
+    with pytest.raises(PostgreSqlFailed, match="nonsense"), server:
+        pass
+    assert not server.directory.exists()

@@ -1,0 +1,48 @@
+"""Stores with threads, on an index in PostgreSQL: moves, sessions that end, connections that do."""
+
+import pytest
+
+from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+from tests.counterparts.postgresql_servers import Pair
+from tests.seeds import SEED
+from tests.storage.flush_cluster import FlushCluster
+
+PATIENCE_S = 0.5
+STEPS = 80
+TERMINATE = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'barnabas'
+"""
+
+
+class Way(PostgreSqlLogIndex):
+    """One that only the server cuts."""
+
+    def mend(self):
+        """It mends itself."""
+
+
+class PostgreSqlCluster(FlushCluster):
+    """Its index is a primary with a standby."""
+
+    events = ("move", "fence", "terminate", "delete_records")
+
+    def __init__(self, seed, path, pair):
+        self.pair = pair
+        super().__init__(seed, path, PostgreSqlLogIndex.open(pair.url, patience_s=PATIENCE_S))
+
+    def way(self, node):
+        return Way.open(self.pair.url, patience_s=PATIENCE_S)
+
+    def terminate(self, _node):
+        self.pair.primary.execute(TERMINATE)
+
+
+@pytest.mark.parametrize("number", range(2))
+async def test_whatever_happens_what_is_acknowledged_is_there_once(number, tmp_path):
+    with Pair() as pair:
+        cluster = PostgreSqlCluster(SEED + number, tmp_path, pair)
+        try:
+            await cluster.run(STEPS)
+        finally:
+            cluster.index.close()
+        assert cluster.refusals, "nothing has happened"

@@ -1,0 +1,46 @@
+"""Which servers are taken, which warned of, and which refused."""
+
+import pytest
+
+from barnabas.storage.postgresql.durability import Durability, NotDurable, judge
+
+SYNCHRONOUS = Durability("on", "on", "on", "FIRST 1 (*)", 1)
+SINGLE = Durability("on", "on", "on", "", 0)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        SYNCHRONOUS,
+        SYNCHRONOUS._replace(synchronous_commit="remote_apply"),
+        # A standby that is away holds up commits, and loses none.
+        SYNCHRONOUS._replace(standbys=0),
+    ],
+)
+def test_a_synchronous_standby_is_what_is_wanted(found):
+    assert judge(found) is None
+
+
+@pytest.mark.parametrize("commit", ["on", "remote_apply"])
+def test_a_single_server_is_warned_of(commit):
+    assert "one server" in judge(SINGLE._replace(synchronous_commit=commit))
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (SINGLE._replace(standbys=1), "asynchronous standby"),
+        (SINGLE._replace(standbys=1, synchronous_standby_names=" "), "asynchronous standby"),
+        (SINGLE._replace(fsync="off"), "fsync = off"),
+        (SYNCHRONOUS._replace(fsync="off"), "fsync = off"),
+        (SYNCHRONOUS._replace(full_page_writes="off"), "full_page_writes = off"),
+        *(
+            (server._replace(synchronous_commit=commit), f"synchronous_commit = {commit}")
+            for server in (SINGLE, SYNCHRONOUS)
+            for commit in ("off", "local", "remote_write")
+        ),
+    ],
+)
+def test_what_may_lose_commits_is_refused(found, why):
+    with pytest.raises(NotDurable, match=why):
+        judge(found)
