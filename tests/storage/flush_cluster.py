@@ -172,6 +172,7 @@ class FlushCluster:
             await until(self._is_over, lambda: (self.unsent, self.refusals, self.failures))
             self._raise_failure()
             self.judge()
+            await until(self._is_settled, lambda: self.failures)
             await self._look_at_logs()
         finally:
             for node in self.nodes:
@@ -242,6 +243,15 @@ class FlushCluster:
         self._keep_led()
         self._send_again()
         return self.failures or len(self.acknowledged) >= len(self.values)
+
+    def _is_settled(self):
+        """Whether all is led, and no session will be found to have ended: nothing is on its way."""
+        for node in self.nodes:
+            node.beat()
+        self._keep_led()
+        return self.failures or not any(
+            node.store.journal.newest_group() is not None for node in self.nodes
+        )
 
     def judge(self):
         """Everything was acknowledged by now."""
