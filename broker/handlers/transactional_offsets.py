@@ -274,8 +274,8 @@ class _Commit:
         return _answer(self._context, self._request, self._denied, response)
 
 
-class _HeldCommit(Parked[TxnOffsetCommitResponse]):
-    """A commit that waits until the producer's transaction before it has ended (KIP-890)."""
+class _WaitingCommit(Parked[TxnOffsetCommitResponse]):
+    """A commit that waits before it is handed to its group."""
 
     __slots__ = ("_access", "_make", "_request")
 
@@ -288,8 +288,8 @@ class _HeldCommit(Parked[TxnOffsetCommitResponse]):
         self._request = request
         self._make = make
 
-    def go_on(self) -> None:
-        """Try once more; what is refused now is the response."""
+    def _go_on(self, refusal: Callable[[_Commit], ErrorCode]) -> None:
+        """Hand the commit to its group; what is refused now is the response."""
         request = self._request
         code = transaction_denial(self._access, request.transactional_id, request.group_id)
         if code:
@@ -299,17 +299,27 @@ class _HeldCommit(Parked[TxnOffsetCommitResponse]):
         if commit.is_empty:
             self.complete(commit.answered(OffsetCommitResponse()))
             return
-        code = commit.refusal()
+        code = refusal(commit)
         if code:
             self.complete(commit.refused(code))
         else:
             commit.submit(self)
 
 
-class _AskingCommit(Parked[TxnOffsetCommitResponse]):
+class _HeldCommit(_WaitingCommit):
+    """A commit that waits until the producer's transaction before it has ended (KIP-890)."""
+
+    __slots__ = ()
+
+    def go_on(self) -> None:
+        """Try once more."""
+        self._go_on(_Commit.refusal)
+
+
+class _AskingCommit(_WaitingCommit):
     """A commit that waits for what the coordinator says, which is another broker."""
 
-    __slots__ = ("_access", "_asking", "_make", "_remote_coordinators", "_request")
+    __slots__ = ("_asking", "_remote_coordinators")
 
     def __init__(
         self,
@@ -319,11 +329,8 @@ class _AskingCommit(Parked[TxnOffsetCommitResponse]):
         make: Callable[[], _Commit],
     ) -> None:
         """``make`` makes the commit again, of what may be committed then."""
-        super().__init__()
+        super().__init__(access, request, make)
         self._remote_coordinators = remote_coordinators
-        self._access = access
-        self._request = request
-        self._make = make
         self._asking: Asking | None = None
 
     def ask(self, question: Question) -> Self:
@@ -333,26 +340,9 @@ class _AskingCommit(Parked[TxnOffsetCommitResponse]):
 
     def _answered(self, answer: Answer) -> None:
         try:
-            self._go_on(answer)
+            self._go_on(lambda commit: commit.use(self._remote_coordinators, answer))
         except Exception as error:  # noqa: BLE001  others wait for the same answer
             self.fail(error)
-
-    def _go_on(self, answer: Answer) -> None:
-        """Hand the commit to its group, or answer why not."""
-        request = self._request
-        code = transaction_denial(self._access, request.transactional_id, request.group_id)
-        if code:
-            self.complete(mirror(TxnOffsetCommitResponse, request, code, None))
-            return
-        commit = self._make()
-        if commit.is_empty:
-            self.complete(commit.answered(OffsetCommitResponse()))
-            return
-        code = commit.use(self._remote_coordinators, answer)
-        if code:
-            self.complete(commit.refused(code))
-        else:
-            commit.submit(self)
 
     def abandoned(self) -> None:
         """Commit nothing that was not handed over: the client has gone."""
