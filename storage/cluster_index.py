@@ -1,0 +1,115 @@
+"""What brokers of a cluster ask of their store to know each other, and to agree on who leads.
+
+Rules of this interface:
+
+* What is read may be out of date, or be gone after a failover of the store. It never decides who
+  writes: whoever acts on it names the epoch that it has seen, and the store compares.
+* Methods wait for an answer, be it for ever, and call again by themselves; ``IndexClosed`` is
+  raised out of a wait. They are called on threads, one at a time for each object, never on the
+  loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+
+class Member(NamedTuple):
+    """A broker whose session goes on."""
+
+    session: int
+    node_id: int
+    endpoints: str
+    """Where it listens, as it was registered with."""
+    is_draining: bool
+    """Whether it gives up what it leads, and is given nothing more."""
+
+
+class Led(NamedTuple):
+    """Who leads a partition."""
+
+    partition_id: int
+    session: int | None
+    """Whose session it is, be it over or not; None: nobody's."""
+    epoch: int
+    wanted_node: int | None
+    """Who is to lead it, once its leader has let go of it; None: whoever leads it."""
+
+
+class Picture(NamedTuple):
+    """The brokers of a cluster and what they lead."""
+
+    version: int
+    """Grows with whatever changes in the members or in who leads, or is to lead, a partition."""
+    metadata_version: int
+    """That of the MetaStore's image, or a later one."""
+    controller: int | None
+    """The session that plans who leads what."""
+    members: Sequence[Member]
+    """All whose session goes on."""
+    led: Sequence[Led]
+    """The partitions of which anything has changed since the version asked with, by id."""
+
+
+class Assignment(NamedTuple):
+    """That a session is to lead a partition in the epoch after the expected one."""
+
+    partition_id: int
+    session: int
+    expected_epoch: int
+
+
+class ClusterIndex(Protocol):
+    """Sessions, and who leads; see the rules at the head of this module."""
+
+    def new_node_id(self) -> int:
+        """Return a node id that no broker has had; ids that brokers have chosen count, too."""
+
+    def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
+        """Begin a session and end the one that the node had; the same token, the same session."""
+
+    def heartbeat(self, session: int, lease_ms: int) -> bool:
+        """Have the session's lease end ``lease_ms`` from now; False: the session has ended."""
+
+    def fence_expired(self) -> frozenset[int]:
+        """End the sessions whose lease is over, and return which."""
+
+    def fence(self, session: int) -> None:
+        """End a session: nothing of it is committed from now on."""
+
+    def drain(self, session: int) -> None:
+        """Give a session no more partitions."""
+
+    def control(self, session: int) -> bool:
+        """Whether a live session plans who leads what: it does if no other live one does."""
+
+    def picture(self, since: int) -> Picture:
+        """Return what is so now; 0: with all partitions."""
+
+    def wait(self, since: int, timeout_s: float) -> None:
+        """Return once something has changed since a version of the picture, or its metadata.
+
+        Or when the time is up; or for no reason at all.
+        """
+
+    def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
+        """Have live sessions lead partitions; return which are led as asked.
+
+        Be it by this call or an earlier one. The others have another epoch, or their session takes
+        nothing more.
+        """
+
+    def hand_over(self, partition_id: int, session: int, epoch: int, to: int | None) -> None:
+        """Let go of a partition, which nobody leads then, or the live session ``to``.
+
+        That one in the next epoch; its wish is met then. Nothing changes when the session does not
+        lead it in this epoch.
+        """
+
+    def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+        """Say who is to lead partitions; None: nobody in particular."""
+
+    def close(self) -> None:
+        """End whatever waits, on whichever thread."""
