@@ -67,9 +67,11 @@ from barnabas.broker.security.setup import authorizer_of, quotas_of
 from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.adoption import adopt_if_foreign
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
+from barnabas.broker.topics.changes import FOREVER
 from barnabas.broker.topics.cleaning import LogCleaner
 from barnabas.broker.topics.identity import read_properties, refuse_backup, settle_identity
 from barnabas.broker.topics.leadership import DurableLogs, Leadership
+from barnabas.broker.topics.metastore_calls import MetaStoreCalls
 from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.broker.topics.scrubbing import LogScrubber
 from barnabas.broker.topics.user_credentials import UserCredentials
@@ -103,6 +105,8 @@ class BrokerServer:
 
     leadership: Leadership | None = None
     """Which partitions are led here now; None: all whose log is here, for good."""
+    metastore_calls: MetaStoreCalls | None = None
+    """How the MetaStore is called once the broker has started; None: on the loop. Set it before."""
     asks_for_login = False
     """Whether the console asks who somebody is."""
     changes_refused: str | None = None
@@ -589,6 +593,7 @@ class BrokerServer:
             self.view,
             config,
             keeper=self.leadership,
+            calls=self.metastore_calls,
             on_log_removed=self._log_removed,
             on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
             on_config_changed=self._use_config,
@@ -664,9 +669,8 @@ class BrokerServer:
             name, partitions, replication, *policy = item.split(":")
             if replication not in {"1", "-1"}:
                 logger.warning("one broker has one replica topic=%s asked=%s", name, replication)
-            if self.catalogue.topic(name) is None:
-                configs = {"cleanup.policy": policy[0]} if policy else {}
-                await self.catalogue.create_topic(name, int(partitions), configs)
+            configs = {"cleanup.policy": policy[0]} if policy else {}
+            await self.catalogue.ensure_topic(name, int(partitions), configs, FOREVER)
 
     async def _first_checkpoint(self) -> None:
         await self._checkpoint(self.catalogue.forget_deleted)
