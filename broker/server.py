@@ -641,6 +641,7 @@ class BrokerServer:
         self.leadership = Leadership(self, self.logs, self.view, durable_logs, self._log_removed)
         self.logs.callbacks.on_forgotten = self.leadership.forgotten
         self.logs.callbacks.on_session_lost = self.leadership.session_lost
+        self.scrubber.on_damaged_copy = self.leadership.read_anew
 
     def _open_metadata(self) -> MetadataImage:
         """Open the MetaStore, or make it of a Kafka's directory; load what it holds."""
