@@ -50,6 +50,7 @@ from barnabas.storage.metastore.interface import (
     MetaStoreError,
     MetaStoreRefused,
     PartitionRow,
+    TopicExists,
     TopicRow,
 )
 from barnabas.storage.partition_log import PartitionLog
@@ -131,6 +132,8 @@ class Catalogue:
         self.producer_ids = ProducerIds(metastore, self.changes)
         self.tombstones = None if keeper is None else Tombstones(metastore, self.changes, view)
         """Those of the cluster; None: there is none."""
+        self._ensuring: dict[str, asyncio.Task[None]] = {}
+        """The changes under way that somebody needs a topic of, by its name."""
         self._deleted: dict[bytes, int] = {}
         self._image = MetadataImage((), (), {})
         self._metastore = metastore
@@ -305,21 +308,32 @@ class Catalogue:
         name: str,
         partition_count: int,
         configs: Mapping[str, str | None],
-        until_s: float | None = None,
+        until_s: float,
     ) -> None:
         """Create a topic unless it is there, be it that another broker has made it just now.
 
-        It is shown when this returns; raises KafkaError as ``create_topic``.
+        It is shown when this returns; raises KafkaError as ``create_topic``. However many ask for
+        it, there is one change for all.
         """
         if name in self.topics:
             return
+        change = self._ensuring.get(name)
+        if change is None:
+            self.changes.admit(until_s)
+            change = self.changes.start(lambda: self._ensure_topic(name, partition_count, configs))
+            self._ensuring[name] = change
+            change.add_done_callback(lambda _done: self._ensuring.pop(name))
+        await self.changes.outcome_of(change, until_s)
+
+    async def _ensure_topic(
+        self, name: str, partition_count: int, configs: Mapping[str, str | None]
+    ) -> None:
+        if name in self.topics:
+            return
         try:
-            await self.create_topic(name, partition_count, configs, until_s)
-        except KafkaError as error:
-            if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
-                raise
-            if name not in self.topics:
-                await self.catch_up(until_s)
+            await self._create_topic(name, partition_count, configs)
+        except TopicExists:
+            await self.changes.catch_up()
 
     async def delete_topic(self, topic_id: bytes, until_s: float | None = None) -> None:
         """Delete a topic and its logs; raises KafkaError UNKNOWN_TOPIC_ID."""

@@ -49,6 +49,8 @@ REPEATED_MS: Final = 1000
 """How long a client waits that asks again by itself, on a connection that others wait for, too."""
 WAITING_MAX: Final = 500
 """Changes that may wait for a store that is away; one more is refused."""
+EARLY_S: Final = 0.002
+"""By so much a timer may be early: with less time left than that there is none."""
 
 
 def time_in(timeout_ms: int) -> float:
@@ -87,7 +89,7 @@ class Changes:
         self._changing = asyncio.Lock()
         self._running: set[asyncio.Task[Any]] = set()
         self._is_given_up = False
-        """Whether this broker ends, and the store was away: what still waits for it is void."""
+        """Whether this broker ends, and a store that may be away is not called any more."""
 
     def join(self, part: Part) -> None:
         """Let a part show what changes from now on; the image that ``load`` is told of is there."""
@@ -111,13 +113,25 @@ class Changes:
         time that suits all clients. It counts only where the store may be away. Raises KafkaError,
         which is REQUEST_TIMED_OUT then.
         """
+        if until_s is None:
+            until_s = self._default_end_s()
+        self.admit(until_s)
+        return await self.outcome_of(self.start(change), until_s)
+
+    def _default_end_s(self) -> float:
         patience_s = self._calls.patience_s
-        if patience_s is None or until_s == FOREVER:
-            return await asyncio.shield(self.start(change))
-        end_s = asyncio.get_running_loop().time() + patience_s if until_s is None else until_s
-        self._check_number()
-        _check_time(end_s)
-        return await self.outcome_of(self.start(change), end_s)
+        return FOREVER if patience_s is None else asyncio.get_running_loop().time() + patience_s
+
+    def admit(self, until_s: float) -> None:
+        """Raise KafkaError where a change is not to be begun for who waits until then."""
+        if self._calls.patience_s is None or until_s == FOREVER:
+            return
+        if len(self._running) >= WAITING_MAX:
+            raise KafkaError(
+                ErrorCode.REQUEST_TIMED_OUT, "Too many changes wait for the metadata store."
+            )
+        if asyncio.get_running_loop().time() >= until_s - EARLY_S:
+            raise _timed_out()
 
     def start(self, change: Callable[[], Awaitable[Result]]) -> asyncio.Task[Result]:
         """Have a change run alone and to its end, for which ``outcome_of`` may wait."""
@@ -125,7 +139,7 @@ class Changes:
 
     async def outcome_of(self, change: asyncio.Task[Result], until_s: float) -> Result:
         """Wait for a change that was started; raises KafkaError, see ``run``."""
-        if self._calls.patience_s is None:
+        if self._calls.patience_s is None or until_s == FOREVER:
             return await asyncio.shield(change)
         await asyncio.wait([change], timeout=max(until_s - asyncio.get_running_loop().time(), 0))
         if not change.done():
@@ -219,12 +233,6 @@ class Changes:
                 self._on_fatal(error)
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
-    def _check_number(self) -> None:
-        if len(self._running) >= WAITING_MAX:
-            raise KafkaError(
-                ErrorCode.REQUEST_TIMED_OUT, "Too many changes wait for the metadata store."
-            )
-
     async def close(self) -> None:
         """Wait until the changes under way are complete.
 
@@ -238,6 +246,7 @@ class Changes:
             self._is_given_up = True
             await self._calls.give_up()
             await self._are_over_within(None)
+        self._is_given_up = self._calls.patience_s is not None
         self._calls.close()
 
     async def _are_over_within(self, patience_s: float | None) -> bool:
@@ -259,11 +268,6 @@ class Changes:
         for task in self._running:
             task.cancel()
         self._calls.close()
-
-
-def _check_time(end_s: float) -> None:
-    if asyncio.get_running_loop().time() >= end_s:
-        raise _timed_out()
 
 
 def _timed_out() -> KafkaError:

@@ -219,6 +219,29 @@ async def test_what_the_store_refuses_is_told_and_what_it_cannot_is_the_end(away
     away.administration.fatal.clear()
 
 
+async def test_one_change_for_all_who_need_a_topic(away, monkeypatch):
+    """They ask again and again; it is not to be all that waits."""
+    monkeypatch.setattr(changes_module, "WAITING_MAX", 2)
+    away.store.cut()
+    for _ in range(5):
+        with pytest.raises(KafkaError) as caught:
+            await away.catalogue.ensure_topic("a", 1, {}, changes_module.time_in(SHORT_MS))
+        assert caught.value.code == TIMED_OUT
+    other = asyncio.ensure_future(
+        away.catalogue.ensure_topic("b", 1, {}, changes_module.time_in(LONG_MS))
+    )
+    await asyncio.sleep(0)
+    with pytest.raises(KafkaError) as caught:
+        await away.catalogue.ensure_topic("c", 1, {}, changes_module.time_in(LONG_MS))
+    assert caught.value.code == TIMED_OUT
+    await away.settled()
+    await other
+    assert set(away.catalogue.topics) == {"a", "b"}
+    assert away.store.calls == ["create_topic"] * 2
+    await away.catalogue.ensure_topic("a", 1, {}, changes_module.time_in(LONG_MS))
+    assert away.catalogue._ensuring == {}
+
+
 # ------------------------------------------------------------------------------- producer ids
 
 
@@ -346,6 +369,9 @@ async def test_the_end_lets_a_change_that_is_under_way_come_to_its_end():
     await closing
     assert (await creation).name == "a"
     assert not away.store.is_closed
+    with pytest.raises(KafkaError):
+        await away.create("too late")
+    assert away.store.calls == ["create_topic"]
     away.administration.stop()
 
 
