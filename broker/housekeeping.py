@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SPACE_INTERVAL_MS = 1000
-TOMBSTONES_INTERVAL_MS = 60_000
+TOMBSTONES_INTERVAL_MS = 300_000
 LOGS_PER_TURN = 64
 """Logs looked at for retention before the loop gets a turn."""
 
