@@ -22,6 +22,7 @@ from barnabas.broker.api.dispatch import ROUTES, Routes
 from barnabas.broker.api.fetch_sessions import FetchSessions
 from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.waiting import FetchWaits
+from barnabas.broker.cluster.moves import Moves
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
@@ -154,6 +155,8 @@ class BrokerServer:
         self.markers: MarkerWriter
         self.transactions: Transactions
         self.remote_coordinators: RemoteCoordinators | None = None
+        self.moves: Moves | None = None
+        """Who is to lead partitions of a cluster; None: this broker is alone."""
         self.sockets: SocketServer
         self.metrics = Metrics()
         self.traffic = TopicTraffic()
@@ -527,6 +530,7 @@ class BrokerServer:
             "inspector": self.inspector,
             "logs": self.logs,
             "markers": self.markers,
+            "moves": self.moves,
             "peer_sessions": self.sockets.peer_sessions,
             "quota_rules": self.quota_rules,
             "producer_ids": self.catalogue.producer_ids,
