@@ -29,6 +29,7 @@ from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.guards import Guards
+from barnabas.broker.coordination.leadership_check import LeadershipCheck
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.moving_shards import MovingShards
 from barnabas.broker.coordination.remote_coordinators import RemoteCoordinators
@@ -148,6 +149,8 @@ class BrokerServer:
         self.markers: MarkerWriter
         self.transactions: Transactions
         self.remote_coordinators: RemoteCoordinators | None = None
+        self.leadership_check: LeadershipCheck | None = None
+        """Whether a partition is led here still; None: this broker is alone, and leads all."""
         self.moves: Moves | None = None
         """Who is to lead partitions of a cluster; None: this broker is alone."""
         self.sockets: SocketServer
@@ -478,6 +481,7 @@ class BrokerServer:
             "host": self,
             "identity": self.metastore.identity,
             "inspector": self.inspector,
+            "leadership_check": self.leadership_check,
             "logs": self.logs,
             "markers": self.markers,
             "moves": self.moves,
@@ -600,6 +604,8 @@ class BrokerServer:
                 await self.catalogue.create_topic(name, int(partitions), configs)
 
     def _close_coordinators(self) -> None:
+        if self.leadership_check is not None:
+            self.leadership_check.close()
         if self.leadership is not None:
             self.leadership.close()
         if hasattr(self, "transactions"):
