@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from random import Random
 
 import pytest
@@ -46,40 +45,13 @@ from barnabas.protocol.messages.list_partition_reassignments import (
 )
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from tests.broker.data_plane import Wire
-from tests.broker.several import LISTENER, BrokerWithView, ScriptedView, node
+from tests.broker.scripted_moves import OneOfThree
+from tests.broker.several import LISTENER, ScriptedView, node
 from tests.seeds import SEED
 
 NONE = ErrorCode.NONE
 MANUAL = "The manual partition assignment includes "
 OTHERS = [node(each, (LISTENER, f"host-{each}", 9092)) for each in (2, 3)]
-
-
-class ScriptedMoves:
-    """The wishes of a cluster, whose store answers when a test lets it."""
-
-    def __init__(self) -> None:
-        self.wishes: dict[int, int] = {}
-        self.asked: list[dict[int, int | None]] = []
-        self.is_away = False
-
-    def wanted(self, partition_id: int) -> int | None:
-        return self.wishes.get(partition_id)
-
-    async def want(self, wishes) -> None:
-        self.asked.append(dict(wishes))
-        if self.is_away:
-            await asyncio.Event().wait()
-        for partition_id, node_id in wishes.items():
-            self.wishes.pop(partition_id, None)
-            if node_id is not None:
-                self.wishes[partition_id] = node_id
-
-
-class OneOfThree(BrokerWithView):
-    def _new_server(self, view=None, peers=None, durable_logs=None):
-        server = super()._new_server(view, peers, durable_logs)
-        self.moves = server.moves = ScriptedMoves()
-        return server
 
 
 @pytest.fixture(scope="module")
