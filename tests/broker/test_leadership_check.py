@@ -14,6 +14,7 @@ import pytest
 from barnabas.broker.coordination.leadership_check import LOOK_EVERY_MS, LeadershipCheck
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
@@ -22,11 +23,15 @@ from barnabas.protocol.messages.offset_fetch import (
 from barnabas.storage.log_index import IndexClosed, PartitionState
 from barnabas.storage.memory_index import MemoryLogIndex
 from tests.broker import moving
+from tests.broker.data_plane import Named, Wire
 from tests.broker.handlers.test_group_offsets import Client
+from tests.broker.raw_producer import RawProducer
 from tests.seeds import SEED
 from tests.waiting import until, wait_until
 
 SESSION = 5
+DATA = Named("data", bytes([1] * 16))
+TOPICS = {DATA.name: 1, "__consumer_offsets": 1, "__transaction_state": 1}
 
 
 class Rows:
@@ -193,10 +198,10 @@ class TestSharing:
         assert len(checked.rows.reads) < 200, "they are shared"
 
 
-class TestOffsetFetch:
+class TestCoordinators:
     @pytest.fixture
     def cluster(self, monkeypatch):
-        """The first broker coordinates all groups; both check that they do."""
+        """The first broker leads everything; both check that they do."""
 
         class CheckingBroker(moving.MovingBroker):
             may_serve = True
@@ -220,10 +225,12 @@ class TestOffsetFetch:
 
             def join(self, random):
                 super().join(random)
-                self.server.leadership_check._logs = self.server.logs
+                server = self.server
+                server.leadership_check._logs = server.logs
+                server.transactions.leadership_check = server.leadership_check
 
         monkeypatch.setattr(moving, "MovingBroker", CheckingBroker)
-        with moving.moving_pair({"data": 1, "__consumer_offsets": 1}) as cluster:
+        with moving.moving_pair(TOPICS) as cluster:
             cluster.give(cluster.brokers[0], *itertools.chain(*cluster.ids.values()))
             yield cluster
 
@@ -261,3 +268,32 @@ class TestOffsetFetch:
             first.may_serve = True
             first.rows.mend()
             assert other.fetch("g") == {("data", 0): 7}
+
+    @pytest.mark.parametrize("is_checked", [True, False])
+    def test_a_transaction_that_has_ended_here_is_not_taken_for_the_next_one(
+        self, cluster, is_checked
+    ):
+        (state,), (first, second) = cluster.ids["__transaction_state"], cluster.brokers
+        if not is_checked:  # What would become of it.
+            first.server.transactions.leadership_check = None
+        with Wire(first.address) as wire, Wire(second.address) as other:
+            producer = RawProducer(wire, "id", version=9)
+            assert producer.add(DATA, 0) == 0
+            request = EndTxnRequest("id", producer.producer_id, producer.epoch, committed=True)
+            assert wire.ask(END_TXN, request, 3).error_code == 0
+            cluster.assign(second, state)
+            second.learn()
+            cluster.served(second, state)
+            producer.wire = other
+            assert producer.add(DATA, 0) == 0, "the next transaction, of the same epoch"
+            # By a client that still takes the first broker for the coordinator.
+            answer = ErrorCode(wire.ask(END_TXN, request, 3).error_code)
+            assert answer == (ErrorCode.NOT_COORDINATOR if is_checked else ErrorCode.NONE)
+
+    def test_what_has_a_record_of_its_own_asks_nothing(self, cluster):
+        first, _ = cluster.brokers
+        with Wire(first.address) as wire:
+            producer = RawProducer(wire, "id", version=9)
+            first.may_serve = False
+            assert producer.add(DATA, 0) == 0
+            assert producer.add(DATA, 0) == ErrorCode.NOT_COORDINATOR, "it is there already"
