@@ -30,7 +30,7 @@ from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.changes import Changes
 from barnabas.broker.topics.configs import ConfigCheck, DynamicConfigs, check_configs
 from barnabas.broker.topics.producer_ids import ProducerIds
-from barnabas.broker.topics.topic import Partition, Topic
+from barnabas.broker.topics.topic import LeasedPartition, Partition, Topic
 from barnabas.broker.topics.topic_names import (
     CLUSTER_METADATA,
     collision_key,
@@ -91,6 +91,7 @@ class Catalogue:
         config: BrokerConfig,
         *,
         keeper: LogKeeper | None = None,
+        may_serve: Callable[[], bool] | None = None,
         on_log_removed: Callable[[PartitionLog], None] = lambda _log: None,
         on_topic_deleted: Callable[[Topic], None] = lambda _topic: None,
         on_config_changed: Callable[[BrokerConfig], None] = lambda _config: None,
@@ -102,6 +103,7 @@ class Catalogue:
 
         ``view`` says which partitions have their log here: those that this broker leads. They are
         opened and closed by ``keeper``; None: each stays with this broker, with its log.
+        ``may_serve``: whether this broker's lease is valid; None: it needs none.
         ``config`` is the configuration as it was loaded. ``on_event`` is told what has changed:
         a kind, the resource, and words.
         """
@@ -129,6 +131,7 @@ class Catalogue:
         self._logs = logs
         self._view = view
         self._keeper = keeper
+        self._may_serve = may_serve
         self._collisions: dict[str, str] = {}
         self._on_log_removed = on_log_removed
         self._on_topic_deleted = on_topic_deleted
@@ -208,9 +211,7 @@ class Catalogue:
             for partition in row.partitions:
                 is_here = self._is_led_here(partition)
                 log = self._logs.get(partition.partition_id) if is_here else None
-                topic.partitions.append(
-                    Partition(topic, partition.index, partition.partition_id, log)
-                )
+                topic.partitions.append(self._new_partition(topic, partition, log))
             self._add(topic)
             self._tell_shown(topic.partitions)
         self._deleted = {row.topic_id: self._logs.generation for row in self._image.deleted}
@@ -411,9 +412,16 @@ class Catalogue:
         """Add new partitions to a topic that is not visible yet, with logs where they are led."""
         for count, row in enumerate(rows, start=1):
             log = self._make_log(topic, row) if self._is_led_here(row) else None
-            topic.partitions.append(Partition(topic, row.index, row.partition_id, log))
+            topic.partitions.append(self._new_partition(topic, row, log))
             if count % LOGS_PER_TURN == 0:
                 await asyncio.sleep(0)
+
+    def _new_partition(
+        self, topic: Topic, row: PartitionRow, log: PartitionLog | None
+    ) -> Partition:
+        if self._may_serve is None:
+            return Partition(topic, row.index, row.partition_id, log)
+        return LeasedPartition(topic, row.index, row.partition_id, log, self._may_serve)
 
     def _make_log(self, topic: Topic, row: PartitionRow) -> PartitionLog:
         return self._logs.create(
