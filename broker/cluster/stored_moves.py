@@ -24,7 +24,7 @@ class LastPicture(Protocol):
     """The picture that this broker goes by; see ``Picture``."""
 
     @property
-    def version(self) -> int:
+    def picture_version(self) -> int:
         """Return its version."""
 
     def wanted(self, partition_id: int) -> int | None:
@@ -49,7 +49,7 @@ class StoredMoves:
 
     def wanted(self, partition_id: int) -> int | None:
         """See ``Moves``."""
-        if self._own and self._picture.version >= self._own_version:
+        if self._own and self._picture.picture_version >= self._own_version:
             self._own = {}
         if partition_id in self._own:
             return self._own[partition_id]
@@ -59,7 +59,7 @@ class StoredMoves:
         """See ``Moves``."""
         loop = asyncio.get_running_loop()
         version = await loop.run_in_executor(self._thread, self._want, dict(wishes))
-        if self._picture.version < version:
+        if self._picture.picture_version < version:
             self._own = {**self._own, **wishes}
             self._own_version = max(self._own_version, version)
             self._refresh()
@@ -76,4 +76,4 @@ class StoredMoves:
             by_node.setdefault(node_id, []).append(partition_id)
         for node_id, partition_ids in by_node.items():
             self._index.want(partition_ids, node_id)
-        return self._index.picture(self._picture.version).version
+        return self._index.picture(self._picture.picture_version).version

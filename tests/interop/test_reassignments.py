@@ -30,7 +30,7 @@ class LivePicture:
         self._index = index
 
     @property
-    def version(self) -> int:
+    def picture_version(self) -> int:
         return self._index.picture(1 << 62).version
 
     def wanted(self, partition_id: int) -> int | None:

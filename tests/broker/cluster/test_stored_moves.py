@@ -21,12 +21,12 @@ class Picture:
 
     def __init__(self, index) -> None:
         self._index = index
-        self.version = 0
+        self.picture_version = 0
         self._led = {}
 
     def take(self) -> None:
-        picture = self._index.picture(self.version)
-        self.version = picture.version
+        picture = self._index.picture(self.picture_version)
+        self.picture_version = picture.version
         self._led.update({each.partition_id: each for each in picture.led})
 
     def wanted(self, partition_id):
