@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from barnabas.broker.cluster.durable_logs import StoredLogs
-from barnabas.broker.cluster.plain_membership import PlainMembership, text_of
+from barnabas.broker.cluster.membership import Membership
 from barnabas.broker.opening.endpoints import endpoints_of
 from barnabas.broker.opening.store_watch import StoreWatch
 from barnabas.broker.peers.client import PeerClient
@@ -61,7 +61,7 @@ class ClusterMember:
         self._logs = logs
         self.durable_logs = StoredLogs(base)
         self._watch = StoreWatch(host.clock, lambda: base.trouble)
-        self._membership: PlainMembership
+        self._membership: Membership
         self._images: MetaStore
         self._index: ClusterIndex
         self._peers: PeerClient
@@ -93,10 +93,11 @@ class ClusterMember:
         with self._home.until_given_up():
             self._images = self._base.metastore(node_id)
             self._index = self._base.cluster_index()
-            self._membership = PlainMembership(
+            self._membership = Membership(
                 self._base,
                 node_id=node_id,
-                text=text_of(config.broker_rack, endpoints_of(listeners)),
+                rack=config.broker_rack,
+                endpoints=endpoints_of(listeners),
                 lease_ms=config.lease_ms,
                 loop=self._host.loop,
                 on_changed=self._changed,
