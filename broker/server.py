@@ -16,7 +16,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import barnabas.broker.handlers  # noqa: F401  registers every handler
 from barnabas.broker.api.brokers import Brokers
@@ -91,6 +91,9 @@ from barnabas.storage.partition_log import PartitionLog
 logger = logging.getLogger("barnabas.broker.server")
 
 Result = TypeVar("Result")
+
+DRAINING_SHARE: Final = 0.75
+"""Of the time for an orderly end, what others have to take over; the rest is for answers."""
 
 
 class BrokerServer:
@@ -255,7 +258,7 @@ class BrokerServer:
         """
         self.stage = Stage.STOPPING
         self.events.add("stopping", "no requests are taken any more")
-        await self.sockets.stop(self.config.shutdown_timeout_ms)
+        await self._stop_serving()
         self.logins.close()
         if self._housekeeping is not None:
             self._housekeeping.stop()
@@ -278,6 +281,15 @@ class BrokerServer:
             self.logs.close()
             self._release()
         return is_complete
+
+    async def _stop_serving(self) -> None:
+        """Have others of a cluster take over, then answer what is in flight; all of it in time."""
+        timeout_ms = self.config.shutdown_timeout_ms
+        if self._member is not None:
+            begun_s = self.clock.monotonic()
+            await self._member.drain(int(timeout_ms * DRAINING_SHARE))
+            timeout_ms -= int((self.clock.monotonic() - begun_s) * 1000)
+        await self.sockets.stop(max(timeout_ms, 0))
 
     async def crash(self) -> None:
         """End as ``kill -9`` would: nothing more is written, sent or answered."""
@@ -560,6 +572,7 @@ class BrokerServer:
         self.peers = member.new_peers(self.node_id)
         self._let_logs_move(member.durable_logs)
         self.logs.callbacks.on_forgotten = member.forgotten
+        self.moves, self.leadership_check = member.moves, member.leadership_check
 
     def _open_storage(self) -> Opened:
         """On a thread: open all that is durable, and show what is in it."""
@@ -594,6 +607,7 @@ class BrokerServer:
             self.view,
             self.config,
             keeper=self.leadership,
+            may_serve=None if self._member is None else self._member.may_serve,
             on_log_removed=self._log_removed,
             on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
             on_config_changed=self._use_config,
@@ -610,6 +624,7 @@ class BrokerServer:
         self.transactions = Transactions(
             self, self.catalogue, self.logs, self.markers, self.view, self.peers
         )
+        self.transactions.leadership_check = self.leadership_check
         if self.peers is not None and guards is not None:
             partition_id_of = self.transactions.log.partition_id_of
             self.remote_coordinators = RemoteCoordinators(
