@@ -16,7 +16,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import barnabas.broker.handlers  # noqa: F401  registers every handler
 from barnabas.broker.api.brokers import Brokers
@@ -25,11 +25,13 @@ from barnabas.broker.api.fetch_sessions import FetchSessions
 from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.cluster.base import ClusterBase
+from barnabas.broker.cluster.moves import Moves
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.guards import Guards
+from barnabas.broker.coordination.leadership_check import LeadershipCheck
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.moving_shards import MovingShards
 from barnabas.broker.coordination.remote_coordinators import RemoteCoordinators
@@ -90,6 +92,9 @@ from barnabas.storage.partition_log import PartitionLog
 logger = logging.getLogger("barnabas.broker.server")
 
 Result = TypeVar("Result")
+
+DRAINING_SHARE: Final = 0.75
+"""Of the time for an orderly end, what others have to take over; the rest is for answers."""
 
 
 class BrokerServer:
@@ -162,6 +167,10 @@ class BrokerServer:
         self.markers: MarkerWriter
         self.transactions: Transactions
         self.remote_coordinators: RemoteCoordinators | None = None
+        self.leadership_check: LeadershipCheck | None = None
+        """Whether a partition is led here still; None: this broker is alone, and leads all."""
+        self.moves: Moves | None = None
+        """Who is to lead partitions of a cluster; None: this broker is alone."""
         self.sockets: SocketServer
         self.metrics = Metrics()
         self.traffic = TopicTraffic()
@@ -252,7 +261,7 @@ class BrokerServer:
         """
         self.stage = Stage.STOPPING
         self.events.add("stopping", "no requests are taken any more")
-        await self.sockets.stop(self.config.shutdown_timeout_ms)
+        await self._stop_serving()
         self.logins.close()
         if self._housekeeping is not None:
             self._housekeeping.stop()
@@ -275,6 +284,15 @@ class BrokerServer:
             self.logs.close()
             self._release()
         return is_complete
+
+    async def _stop_serving(self) -> None:
+        """Have others of a cluster take over, then answer what is in flight; all of it in time."""
+        timeout_ms = self.config.shutdown_timeout_ms
+        if self._member is not None:
+            begun_s = self.clock.monotonic()
+            await self._member.drain(int(timeout_ms * DRAINING_SHARE))
+            timeout_ms -= int((self.clock.monotonic() - begun_s) * 1000)
+        await self.sockets.stop(max(timeout_ms, 0))
 
     async def crash(self) -> None:
         """End as ``kill -9`` would: nothing more is written, sent or answered."""
@@ -476,8 +494,10 @@ class BrokerServer:
             "host": self,
             "identity": self.metastore.identity,
             "inspector": self.inspector,
+            "leadership_check": self.leadership_check,
             "logs": self.logs,
             "markers": self.markers,
+            "moves": self.moves,
             "peer_sessions": self.sockets.peer_sessions,
             "quota_rules": self.quota_rules,
             "producer_ids": self.catalogue.producer_ids,
@@ -556,6 +576,7 @@ class BrokerServer:
         self.peers = member.new_peers(self.node_id)
         self._let_logs_move(member.durable_logs)
         self.logs.callbacks.on_forgotten = member.forgotten
+        self.moves, self.leadership_check = member.moves, member.leadership_check
 
     def _open_storage(self) -> Opened:
         """On a thread: open all that is durable, and show what is in it."""
@@ -591,6 +612,7 @@ class BrokerServer:
             self.config,
             keeper=self.leadership,
             calls=self.metastore_calls,
+            may_serve=None if self._member is None else self._member.may_serve,
             on_log_removed=self._log_removed,
             on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
             on_config_changed=self._use_config,
@@ -607,6 +629,7 @@ class BrokerServer:
         self.transactions = Transactions(
             self, self.catalogue, self.logs, self.markers, self.view, self.peers
         )
+        self.transactions.leadership_check = self.leadership_check
         if self.peers is not None and guards is not None:
             partition_id_of = self.transactions.log.partition_id_of
             self.remote_coordinators = RemoteCoordinators(
@@ -647,6 +670,8 @@ class BrokerServer:
                 self._member.serve(self.leadership, self.catalogue.changes)
 
     def _close_coordinators(self) -> None:
+        if self.leadership_check is not None:
+            self.leadership_check.close()
         if self.leadership is not None:
             self.leadership.close()
         if hasattr(self, "transactions"):

@@ -47,6 +47,8 @@ class LogConfig:
     min_cleanable_dirty_ratio: float = 0.5
     min_insync_replicas: int = 1
     preallocate: bool = False
+    replication_factor: int = 1
+    """How many copies clients are told of: none of them is made here."""
     validates_records: bool = False
     """Whether the records of every batch are looked at, large uncompressed ones included."""
 

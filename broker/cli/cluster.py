@@ -1,13 +1,18 @@
-"""``barnabas cluster``: describe, configs, alter."""
+"""``barnabas cluster``: describe, configs, alter, move, drain."""
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-from barnabas.broker.cli.arguments import add_settings, add_verbs, whole_number
-from barnabas.broker.cli.cluster_view import Cluster, check
+from barnabas.broker.cli.arguments import add_settings, add_verbs, topic_partitions, whole_number
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.cli.leader_moves import Move, Mover, Placed, away_from, ongoing, placed
+from barnabas.broker.cli.offsets import partition_text
+from barnabas.broker.cli.outcome import Outcome
 from barnabas.broker.cli.output import print_json, print_pairs, print_table
 from barnabas.broker.cli.resource_settings import (
     BROKER,
@@ -17,12 +22,15 @@ from barnabas.broker.cli.resource_settings import (
     described,
     settings_of,
 )
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 
 _VERBS = {
-    "describe": "Show a cluster's id, brokers and features",
+    "describe": "Show a cluster's id, brokers, what they lead, and features",
     "configs": "Show settings of a broker and where they come from",
     "alter": "Change settings of brokers while they run",
+    "move": "Have another broker lead partitions",
+    "drain": "Have other brokers lead all that a broker leads",
 }
 _FEATURES = ("metadata.version", "group.version", "transaction.version")
 
@@ -30,7 +38,7 @@ _FEATURES = ("metadata.version", "group.version", "transaction.version")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
     parser.usage = "barnabas cluster VERB [options]"
-    add_verbs(parser, _VERBS, _add_describe, _add_configs, _add_alter)
+    add_verbs(parser, _VERBS, _add_describe, _add_configs, _add_alter, _add_move, _add_drain)
 
 
 def _add_describe(parser: argparse.ArgumentParser) -> None:
@@ -64,9 +72,32 @@ def _add_alter(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only ask whether it would be done")
 
 
+def _add_move(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "barnabas cluster move TOPIC[:N,N]... --to ID [options]"
+    parser.add_argument(
+        "partitions", metavar="TOPIC", nargs="+", type=topic_partitions, help=argparse.SUPPRESS
+    )
+    parser.add_argument(
+        "--to", type=whole_number, metavar="ID", required=True, help="who is to lead them"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be moved")
+
+
+def _add_drain(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "barnabas cluster drain ID [options]"
+    parser.add_argument("broker", metavar="ID", type=whole_number, help=argparse.SUPPRESS)
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be moved")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Do what the verb says."""
-    verb = {"describe": describe, "configs": configs, "alter": alter}[arguments.verb]
+    verb = {
+        "describe": describe,
+        "configs": configs,
+        "alter": alter,
+        "move": move,
+        "drain": drain,
+    }[arguments.verb]
     with Cluster.of(arguments) as cluster:
         verb(cluster, arguments)
     return OK
@@ -77,12 +108,21 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
     response = cluster.ask(DESCRIBE_CLUSTER, DescribeClusterRequest())
     check("cluster", response.error_code, response.error_message)
     broker = cluster.any()
+    leads = Counter(each.leader_id for each in placed(cluster))
+    coming = _coming(cluster)
     found: dict[str, Any] = {
         "cluster": response.cluster_id,
         "controller": response.controller_id,
         "features": {name: broker.feature_level(name) for name in _FEATURES},
         "brokers": [
-            {"id": each.broker_id, "host": each.host, "port": each.port, "rack": each.rack}
+            {
+                "id": each.broker_id,
+                "host": each.host,
+                "port": each.port,
+                "rack": each.rack,
+                "leads": leads[each.broker_id],
+                "coming": None if coming is None else coming[each.broker_id],
+            }
             for each in sorted(response.brokers, key=lambda each: each.broker_id)
         ],
     }
@@ -93,8 +133,19 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
     print_pairs([*pairs, *found["features"].items()])
     print()
     print_table(
-        ("BROKER", "HOST", "PORT", "RACK"), [tuple(each.values()) for each in found["brokers"]]
+        ("BROKER", "HOST", "PORT", "RACK", "LEADS", "COMING"),
+        [tuple(each.values()) for each in found["brokers"]],
     )
+
+
+def _coming(cluster: Cluster) -> Counter[int] | None:
+    """Return how many partitions each broker is to lead besides; None: this may not be known."""
+    try:
+        return Counter(ongoing(cluster).values())
+    except Rejected as refused:
+        if refused.code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise
+        return None
 
 
 def configs(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -134,3 +185,57 @@ def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
         print_json({"broker": arguments.broker, "changed": not arguments.dry_run})
     else:
         print(f"{f'broker {name}' if name else 'all brokers'} {done}")
+
+
+def move(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Have a broker lead partitions."""
+    asked = dict(arguments.partitions)
+    found = placed(cluster, list(asked))
+    known = {each.topic_partition for each in found}
+    for topic, numbers in asked.items():
+        for number in numbers:
+            if (topic, number) not in known:
+                raise CommandError(f"there is no partition {partition_text((topic, number))}")
+    chosen = [each for each in found if not asked[each.topic] or each.number in asked[each.topic]]
+    _check_broker(cluster, arguments.to)
+    _carry_out(cluster, arguments, [Move(each, arguments.to) for each in chosen])
+
+
+def drain(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Have a broker lead nothing."""
+    found = placed(cluster)
+    _check_broker(cluster, arguments.broker)
+    _carry_out(cluster, arguments, away_from(arguments.broker, found, cluster.node_ids))
+
+
+def _check_broker(cluster: Cluster, node_id: int) -> None:
+    if node_id not in cluster.node_ids:
+        raise CommandError(f"there is no broker {node_id}")
+
+
+def _carry_out(cluster: Cluster, arguments: argparse.Namespace, moves: Sequence[Move]) -> None:
+    """Ask for moves, wait for them, and print what has become of each."""
+    outcome = Outcome(
+        "partition", "would be moved" if arguments.dry_run else "moved", arguments.format
+    )
+    mover = Mover(cluster)
+    wanted = [each for each in moves if each.partition.leader_id != each.to]
+    late: list[Move] = []
+    if wanted and not arguments.dry_run:
+        late = mover.wait(mover.ask(wanted))
+    for each in moves:
+        name = partition_text(each.partition.topic_partition)
+        problem = mover.problems.get(each.partition.topic_partition)
+        if problem is not None:
+            outcome.failed(problem)
+        elif each in late:
+            outcome.failed(CommandError(f"{name}: not led by broker {each.to} yet"))
+        else:
+            remark = "" if each in wanted else f"is led by broker {each.to} already"
+            _tell(outcome, name, each, remark)
+    outcome.conclude()
+
+
+def _tell(outcome: Outcome, name: str, each: Move, remark: str) -> None:
+    before: Placed = each.partition
+    outcome.done(name, remark, **{"from": before.leader_id, "to": each.to})

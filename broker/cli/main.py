@@ -26,7 +26,7 @@ COMMANDS = {
     "init": "write the configuration of a broker with TLS and users",
     "ready": "ask whether a broker answers: exit code 0 or 1",
     "config": "print a broker's effective configuration and its sources",
-    "cluster": "describe a cluster, show and change settings of its brokers",
+    "cluster": "describe a cluster, set its brokers, move what they lead",
     "topics": "list, describe, create, delete and alter topics",
     "groups": "list, describe, move and delete consumer groups",
     "transactions": "list, describe and abort transactions, see who holds them",

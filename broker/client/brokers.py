@@ -55,7 +55,7 @@ class Brokers:
         self._access = OPEN if security is None else security.access()
         self._addresses = list(addresses)
         self._client_id = client_id
-        self._timeout_seconds = timeout_seconds
+        self.timeout_seconds = timeout_seconds
         self._max_frame_bytes = max_frame_bytes
         self._where: dict[int, Address] = {}
         self._connections: dict[tuple[int, str], Connection] = {}
@@ -91,7 +91,7 @@ class Brokers:
         """Return the connection to a broker that was named; each ``lane`` has one of its own."""
         connection = self._connections.get((node_id, lane))
         if connection is None or not connection.is_open:
-            connection = self.connect(node_id, self._timeout_seconds)
+            connection = self.connect(node_id, self.timeout_seconds)
             self._connections[node_id, lane] = connection
         return connection
 
@@ -112,7 +112,7 @@ class Brokers:
         problems: list[Unreachable] = []
         for address in dict.fromkeys([*self._addresses, *self._where.values()]):
             try:
-                return self._connect(address, self._timeout_seconds)
+                return self._connect(address, self.timeout_seconds)
             except NotLetIn:
                 raise
             except Unreachable as problem:

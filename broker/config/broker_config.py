@@ -126,7 +126,8 @@ class BrokerConfig(SecurityConfig):
         "default.replication.factor",
         INT,
         1,
-        "Replication factor of a topic created without one of its own; one broker has one replica.",
+        "Replication factor of a topic created without one of its own. One broker has one replica; "
+        "in a cluster it is what clients are told of (see barnabas.replication.factor of topics).",
     )
     auto_create_topics_enable: bool = setting(
         "auto.create.topics.enable",

@@ -13,6 +13,7 @@ from typing import Final
 
 from barnabas.broker.config.types import (
     LONG_MAX,
+    SHORT_MAX,
     Between,
     BetweenOr,
     ConfigKey,
@@ -25,6 +26,8 @@ from barnabas.broker.config.types import (
 )
 
 DAY_MS = 24 * 60 * 60 * 1000
+
+REPLICATION_FACTOR: Final = "barnabas.replication.factor"
 
 COMPRESSION_TYPES = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
@@ -43,6 +46,17 @@ _KEYS = (
         "compressed or have few records always are, and all of a compacted topic; what is left are "
         "large uncompressed ones, which it makes about a tenth more expensive.",
         synonyms=("barnabas.log.record.validation.enable",),
+    ),
+    ConfigKey(
+        REPLICATION_FACTOR,
+        ConfigType.INT,
+        1,
+        "The replication factor that a topic of a cluster was created with. Clients are told of as "
+        "many replicas, or of as many brokers as there are; copies are kept by the store that all "
+        "brokers share, whatever this is.",
+        Between(1, SHORT_MAX),
+        ("default.replication.factor",),
+        internal=True,
     ),
     ConfigKey(
         "cleanup.policy",

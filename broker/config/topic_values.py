@@ -93,6 +93,7 @@ def _describe(key: ConfigKey, overrides: Mapping[str, str], broker: BrokerConfig
 
 _LOG_CONFIG_FIELDS = {
     "barnabas.record.validation.enable": "validates_records",
+    "barnabas.replication.factor": "replication_factor",
     "cleanup.policy": "cleanup_policy",
     "compression.type": "compression_type",
     "delete.retention.ms": "delete_retention_ms",

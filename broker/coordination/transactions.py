@@ -11,6 +11,8 @@ Rules of this file:
   those who waited (``transition_waits.py``); then the answer, when all of it is durable. It waits
   for no other broker (R4).
 * What Apache Kafka refuses with CONCURRENT_TRANSACTIONS waits here for the transition in flight.
+* What is answered without a record of its own goes by what is remembered, which may be old in a
+  broker that was paused: in a cluster the partition's row is read first (``leadership_check.py``).
 * "No such partition" is said by the catalogue, which is complete before this starts: a partition
   that is merely not ready is never taken for one that is gone (KAFKA-20734).
 """
@@ -57,6 +59,7 @@ from barnabas.protocol.records import NO_LEADER_EPOCH
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
     from barnabas.broker.cluster.view import ClusterView
+    from barnabas.broker.coordination.leadership_check import LeadershipCheck
     from barnabas.broker.coordination.markers import MarkerWriter
     from barnabas.broker.peers.interface import Peers
     from barnabas.broker.runtime.host import Host
@@ -98,6 +101,9 @@ class Transactions:
         self.counts = TransactionCounts()
         self.pipelines = Pipelines()
         self.events = TransactionEvents(host.clock.now_ms())
+        self.leadership_check: LeadershipCheck | None = None
+        """Whether an id's partition is led here still; None: this broker is alone."""
+        self._decisions_appended = 0
         self._asker: Client | None = None
         """Who has sent what is being decided."""
         self._waits = TransitionWaits(host, self.counts)
@@ -313,6 +319,7 @@ class Transactions:
         deadline_ms: float | None,
     ) -> None:
         code = self.refusal(key)
+        appended_before = self._decisions_appended
         outcome = Outcome(code) if code else self._decide(key, make(), context)
         wait_ms = self._host.config.transaction_wait_ms
         if outcome.error == ErrorCode.CONCURRENT_TRANSACTIONS and wait_ms:
@@ -326,6 +333,24 @@ class Transactions:
                 again = partial(self._submit, key, make, respond, context, deadline_ms)
                 self.when_decided(key, again)
                 return
+        if code or self.leadership_check is None or self._decisions_appended > appended_before:
+            self._answer(respond, outcome)
+            return
+        partition_id = self.log.partition_id_of(key)
+        assert partition_id is not None, "there is a coordinator"
+        self.leadership_check.check(partition_id, partial(self._answer_checked, respond, outcome))
+
+    def _answer_checked(
+        self,
+        respond: Callable[[Outcome], None],
+        outcome: Outcome,
+        is_led: bool,  # noqa: FBT001  a callback's argument
+    ) -> None:
+        """Answer what was decided without a record, if this broker is sure to be coordinator."""
+        self._answer(respond, outcome if is_led else _NOT_COORDINATOR)
+
+    def _answer(self, respond: Callable[[Outcome], None], outcome: Outcome) -> None:
+        """Answer when everything that was appended so far is durable."""
         self.when_durable(PendingResponse(respond, outcome, _NOT_COORDINATOR, self.log.topic_name))
 
     def _decide(self, key: str, made: Command | Outcome, context: RequestContext | None) -> Outcome:
@@ -349,6 +374,7 @@ class Transactions:
 
     def _moves(self, known: TransactionTable, decision: Decision, command: Command) -> None:
         """Count and note a transition that is about to happen."""
+        self._decisions_appended += 1
         self.counts.moves(known, decision, command)
         after: Transaction | None = decision.records[-1].meaning
         if after is not None and after.state.is_decided:

@@ -24,6 +24,7 @@ from barnabas.broker.api.checks import (
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.api.division import by, join, parts
 from barnabas.broker.coordination.groups import Groups, caller_of
+from barnabas.broker.coordination.leadership_check import LeadershipCheck
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.access import Access
@@ -300,9 +301,17 @@ def refuse_offset_fetch(
     ),
 )
 def offset_fetch(
-    catalogue: Catalogue, groups: Groups, context: RequestContext, request: OffsetFetchRequest
+    catalogue: Catalogue,
+    groups: Groups,
+    leadership_check: LeadershipCheck | None,
+    context: RequestContext,
+    request: OffsetFetchRequest,
 ) -> OffsetFetchResponse | Deferred[OffsetFetchResponse]:
-    """Collect the committed offsets of every group that is asked for."""
+    """Collect the committed offsets of every group that is asked for.
+
+    In a cluster none is told before this broker is sure to be the group's coordinator still: a
+    client that went on from an older offset would see everything since then once more.
+    """
     asked = _asked_groups(request, context.api_version)
     if len(asked) > GROUPS_PER_REQUEST_MAX:
         raise KafkaError(
@@ -327,7 +336,8 @@ def offset_fetch(
             groups.image,
             is_one_of_many,
         )
-        _fetch_group(catalogue, groups, context, command, partial(pending.answer, number))
+        respond = partial(pending.answer, number)
+        _fetch_group(catalogue, groups, leadership_check, context, command, respond)
     return pending
 
 
@@ -347,6 +357,7 @@ def _asked_groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetch
 def _fetch_group(
     catalogue: Catalogue,
     groups: Groups,
+    leadership_check: LeadershipCheck | None,
     context: RequestContext,
     command: OffsetFetch,
     respond: Callable[[OffsetFetchResponseGroup], None],
@@ -370,7 +381,19 @@ def _fetch_group(
             answer.topics += refused
         respond(answer)
 
-    groups.submit(group.group_id, command, finish, partial(_fetch_error, group))
+    refuse = partial(_fetch_error, group)
+    partition_id = None if leadership_check is None else groups.log.partition_id_of(group.group_id)
+    if leadership_check is None or partition_id is None:
+        groups.submit(group.group_id, command, finish, refuse)
+        return
+
+    def checked(is_led: bool) -> None:  # noqa: FBT001  a callback's only argument
+        if is_led:
+            groups.submit(group.group_id, command, finish, refuse)
+        else:
+            respond(refuse(ErrorCode.NOT_COORDINATOR))
+
+    leadership_check.check(partition_id, checked)
 
 
 def _take_out_unknown_of_fetch(

@@ -12,7 +12,8 @@ from typing import Final
 
 from barnabas.broker.api.brokers import Broker, Brokers
 from barnabas.broker.api.dispatch import RequestContext
-from barnabas.broker.cluster.view import NO_NODE
+from barnabas.broker.cluster.copies import copies
+from barnabas.broker.cluster.view import NO_NODE, Leader
 from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.metadata import METADATA, MetadataResponsePartition
@@ -65,25 +66,16 @@ class Leaders:
             topic.described = []
         if len(topic.described) == len(topic.partitions):
             return
-        replicas: dict[int, list[int]] = {}
         in_service = {node.node_id for node in self._view.nodes}
+        factor = topic.log_config.replication_factor
+        alike: dict[int, list[int]] = {}  # One list for all that have one copy, at the same broker.
         for partition in topic.partitions[len(topic.described) :]:
-            topic.described.append(self._partition(partition, in_service, replicas))
-
-    def _partition(
-        self, partition: Partition, in_service: set[int], replicas: dict[int, list[int]]
-    ) -> MetadataResponsePartition:
-        node_id, epoch = self._view.leader_of(partition.partition_id)
-        copies = replicas.setdefault(node_id, [] if node_id == NO_NODE else [node_id])
-        is_led = node_id in in_service
-        return MetadataResponsePartition(
-            error_code=ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE,
-            partition_index=partition.index,
-            leader_id=node_id if is_led else NO_NODE,
-            leader_epoch=epoch,
-            replica_nodes=copies,
-            isr_nodes=copies if is_led else [],
-        )
+            node_id, epoch = self._view.leader_of(partition.partition_id)
+            replicas = copies(partition.partition_id, node_id, in_service, factor)
+            if len(replicas) == 1:
+                replicas = alike.setdefault(node_id, replicas)
+            leader = Leader(node_id if node_id in in_service else NO_NODE, epoch)
+            topic.described.append(_partition(partition, leader, replicas))
 
     def _told(self, partition: MetadataResponsePartition) -> MetadataResponsePartition:
         if partition.error_code or partition.leader_id in self._reachable:
@@ -96,3 +88,17 @@ class Leaders:
             replica_nodes=partition.replica_nodes,
             isr_nodes=partition.isr_nodes,
         )
+
+
+def _partition(
+    partition: Partition, leader: Leader, replicas: list[int]
+) -> MetadataResponsePartition:
+    is_led = leader.node_id != NO_NODE
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=partition.index,
+        leader_id=leader.node_id,
+        leader_epoch=leader.epoch,
+        replica_nodes=replicas,
+        isr_nodes=replicas if is_led else [],
+    )

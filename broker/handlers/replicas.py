@@ -2,19 +2,30 @@
 
 Version notes. ElectLeaders: v1 adds the kind of election. AlterPartitionReassignments: v1 can
 forbid a change of the replication factor.
-One broker holds the one replica of everything: it leads already, nothing is ever being moved, and
-the only assignment that can be asked for is the one there is. Such a request succeeds, as in Kafka;
-any other is refused with the error Kafka has for brokers that it does not know.
-Knowingly absent: ``timeout_ms``, because there is nothing to wait for.
+Copies are the store's business (see broker/cluster/copies.py), so what a reassignment asks for is
+its first replica: who is to lead the partition. It is ongoing until that broker leads. The other
+replicas have to be brokers in service, and mean nothing more; the replication factor stays.
+One broker leads everything already: it can be asked for that only, as in Kafka.
+The preferred leader is the one that leads, wherever that is: an election is never needed while it
+is in service, and nobody can be elected by hand when it is not, since the cluster does that by
+itself.
+Knowingly absent: ``timeout_ms`` of elections, because there is nothing to wait for.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from enum import IntEnum
 
+from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import RequestContext, serves
-from barnabas.broker.handlers.topics import check_replicas
+from barnabas.broker.cluster.copies import copies
+from barnabas.broker.cluster.moves import Moves
+from barnabas.broker.handlers.placement import check_replicas
+from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.topic import Partition
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_partition_reassignments import (
     ALTER_PARTITION_REASSIGNMENTS,
@@ -35,8 +46,12 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
 )
-from barnabas.storage.metastore.interface import Identity
+
+PARTITIONS_PER_TURN = 1000
+"""Partitions looked at before the loop may get a turn."""
 
 
 class ElectionType(IntEnum):
@@ -44,6 +59,19 @@ class ElectionType(IntEnum):
 
     PREFERRED = 0
     UNCLEAN = 1
+
+
+NOT_ELECTED = {
+    ElectionType.PREFERRED: (
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+        "The preferred leader was not available.",
+    ),
+    ElectionType.UNCLEAN: (
+        ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        "No eligible leaders are available.",
+    ),
+}
+"""What is said of a partition that has no leader in service."""
 
 
 # ----------------------------------------------------------------------------------- ElectLeaders
@@ -66,105 +94,242 @@ def refuse_elect_leaders(
 
 @serves(ELECT_LEADERS, versions=(0, 2), refuse=refuse_elect_leaders)
 def elect_leaders(
-    catalogue: Catalogue, context: RequestContext, request: ElectLeadersRequest
+    catalogue: Catalogue, brokers: Brokers, context: RequestContext, request: ElectLeadersRequest
 ) -> ElectLeadersResponse:
-    """Say that no election is needed, since this broker leads every partition there is."""
+    """Say which partitions need no election, since their leader is in service."""
     if request.election_type not in set(ElectionType):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}"
         )
+    elections = _Elections(catalogue, brokers, ElectionType(request.election_type))
     if request.topic_partitions is None:
-        # Asked for all, only partitions with a new leader are listed: none.
-        return ElectLeadersResponse(
-            replica_election_results=[ReplicaElectionResult(name) for name in catalogue.topics]
-        )
+        return ElectLeadersResponse(replica_election_results=elections.that_failed())
     return ElectLeadersResponse(
         replica_election_results=[
             ReplicaElectionResult(
-                topic.topic,
-                [_election(catalogue, topic.topic, index) for index in topic.partitions],
+                topic.topic, [elections.of(topic.topic, index) for index in topic.partitions]
             )
             for topic in request.topic_partitions
         ]
     )
 
 
-def _election(catalogue: Catalogue, topic: str, index: int) -> PartitionResult:
-    if catalogue.topic(topic) is None:
-        return PartitionResult(
-            index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic}"
-        )
-    if catalogue.partition(topic, index) is None:
-        return PartitionResult(
-            index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}"
-        )
-    return PartitionResult(
-        index,
-        ErrorCode.ELECTION_NOT_NEEDED,
-        "Leader election not needed for topic partition.",
-    )
+class _Elections:
+    """What comes of elections of one kind."""
 
+    def __init__(self, catalogue: Catalogue, brokers: Brokers, kind: ElectionType) -> None:
+        self._catalogue = catalogue
+        self._view = brokers.view
+        self._kind = kind
+        self._in_service = {node.node_id for node in self._view.nodes}
 
-# ---------------------------------------------------------------------------------- reassignments
-
-
-@serves(LIST_PARTITION_REASSIGNMENTS, versions=(0, 0))
-def list_partition_reassignments(
-    context: RequestContext, request: ListPartitionReassignmentsRequest
-) -> ListPartitionReassignmentsResponse:
-    """List what is being moved to other brokers: nothing, whatever was asked for."""
-    del request
-    return ListPartitionReassignmentsResponse()
-
-
-@serves(ALTER_PARTITION_REASSIGNMENTS, versions=(0, 1))
-def alter_partition_reassignments(
-    catalogue: Catalogue,
-    identity: Identity,
-    context: RequestContext,
-    request: AlterPartitionReassignmentsRequest,
-) -> AlterPartitionReassignmentsResponse:
-    """Accept what is so already, refuse what would need another broker."""
-    return AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=request.allow_replication_factor_change,
-        responses=[
-            ReassignableTopicResponse(
+    def that_failed(self) -> list[ReplicaElectionResult]:
+        """Return all topics, with those of their partitions that have no leader."""
+        return [
+            ReplicaElectionResult(
                 topic.name,
-                [
-                    _reassignment(catalogue, identity, topic.name, asked)
-                    for asked in topic.partitions
-                ],
+                [self._without_leader(each) for each in topic.partitions if not self._is_led(each)],
             )
-            for topic in request.topics
-        ],
-    )
+            for topic in self._catalogue.topics.values()
+        ]
+
+    def of(self, topic: str, index: int) -> PartitionResult:
+        """Return what comes of the election for one partition."""
+        if self._catalogue.topic(topic) is None:
+            return PartitionResult(
+                index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic}"
+            )
+        partition = self._catalogue.partition(topic, index)
+        if partition is None:
+            return PartitionResult(
+                index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}"
+            )
+        if not self._is_led(partition):
+            return self._without_leader(partition)
+        return PartitionResult(
+            index,
+            ErrorCode.ELECTION_NOT_NEEDED,
+            "Leader election not needed for topic partition.",
+        )
+
+    def _is_led(self, partition: Partition) -> bool:
+        return self._view.leader_of(partition.partition_id).node_id in self._in_service
+
+    def _without_leader(self, partition: Partition) -> PartitionResult:
+        return PartitionResult(partition.index, *NOT_ELECTED[self._kind])
 
 
-def _reassignment(
-    catalogue: Catalogue, identity: Identity, topic: str, asked: ReassignablePartition
-) -> ReassignablePartitionResponse:
-    response = ReassignablePartitionResponse(asked.partition_index)
-    try:
-        _check_reassignment(catalogue, identity, topic, asked)
-    except KafkaError as error:
-        response.error_code = error.code
-        response.error_message = error.message
+# ---------------------------------------------------------------------- ListPartitionReassignments
+
+
+@serves(LIST_PARTITION_REASSIGNMENTS, versions=(0, 0), sliced=True)
+async def list_partition_reassignments(
+    catalogue: Catalogue,
+    brokers: Brokers,
+    moves: Moves | None,
+    context: RequestContext,
+    request: ListPartitionReassignmentsRequest,
+) -> ListPartitionReassignmentsResponse:
+    """List the partitions that are to be led by another broker than now."""
+    response = ListPartitionReassignmentsResponse()
+    if moves is None:
+        return response
+    looked_at = 0
+    for name, indexes in _asked(catalogue, request):
+        ongoing = OngoingTopicReassignment(name)
+        for index in indexes:
+            partition = catalogue.partition(name, index)
+            each = None if partition is None else _ongoing(brokers, moves, partition)
+            if each is not None:
+                ongoing.partitions.append(each)
+            looked_at += 1
+            if looked_at % PARTITIONS_PER_TURN == 0:
+                await next_turn()
+        if ongoing.partitions:
+            response.topics.append(ongoing)
     return response
 
 
-def _check_reassignment(
-    catalogue: Catalogue, identity: Identity, topic: str, asked: ReassignablePartition
-) -> None:
-    """Raise KafkaError unless the partition is where it is wanted."""
-    if catalogue.topic(topic) is None:
-        raise KafkaError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}."
-        )
-    if catalogue.partition(topic, asked.partition_index) is None:
-        raise KafkaError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            f"Unable to find partition {topic}:{asked.partition_index}.",
-        )
-    if asked.replicas is None:  # "Cancel it".
-        raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
-    check_replicas(asked.replicas, identity.node_id)
+def _asked(
+    catalogue: Catalogue, request: ListPartitionReassignmentsRequest
+) -> list[tuple[str, Iterable[int]]]:
+    """Return the partitions that a request asks about, by topic; they need not exist."""
+    if request.topics is None:
+        return [(name, range(len(topic.partitions))) for name, topic in catalogue.topics.items()]
+    return [(topic.name, topic.partition_indexes) for topic in request.topics]
+
+
+def _ongoing(
+    brokers: Brokers, moves: Moves, partition: Partition
+) -> OngoingPartitionReassignment | None:
+    """Return what Kafka calls an ongoing reassignment; None: the partition stays where it is."""
+    wanted = moves.wanted(partition.partition_id)
+    if wanted is None:
+        return None
+    now, then = _copies_now(brokers, partition), _copies(brokers, partition, wanted)
+    removing = [each for each in now if each not in then]
+    return OngoingPartitionReassignment(
+        partition.index,
+        replicas=then + removing,
+        adding_replicas=[each for each in then if each not in now],
+        removing_replicas=removing,
+    )
+
+
+def _copies(brokers: Brokers, partition: Partition, leader_id: int) -> list[int]:
+    in_service = [node.node_id for node in brokers.view.nodes]
+    factor = partition.topic.log_config.replication_factor
+    return copies(partition.partition_id, leader_id, in_service, factor)
+
+
+def _copies_now(brokers: Brokers, partition: Partition) -> list[int]:
+    return _copies(brokers, partition, brokers.view.leader_of(partition.partition_id).node_id)
+
+
+# --------------------------------------------------------------------- AlterPartitionReassignments
+
+
+@serves(ALTER_PARTITION_REASSIGNMENTS, versions=(0, 1), sliced=True)
+async def alter_partition_reassignments(
+    catalogue: Catalogue,
+    brokers: Brokers,
+    moves: Moves | None,
+    context: RequestContext,
+    request: AlterPartitionReassignmentsRequest,
+) -> AlterPartitionReassignmentsResponse:
+    """Wish for other leaders, or take such wishes back; what is so already is no wish."""
+    reassigning = _Reassigning(catalogue, brokers, moves)
+    response = AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change
+    )
+    looked_at = 0
+    for topic in request.topics:
+        answers = ReassignableTopicResponse(topic.name)
+        for asked in topic.partitions:
+            answer = ReassignablePartitionResponse(asked.partition_index)
+            try:
+                reassigning.take(
+                    topic.name,
+                    asked,
+                    may_change_factor=request.allow_replication_factor_change,
+                )
+            except KafkaError as error:
+                answer.error_code, answer.error_message = error.code, error.message
+            answers.partitions.append(answer)
+            looked_at += 1
+            if looked_at % PARTITIONS_PER_TURN == 0:
+                await next_turn()
+        response.responses.append(answers)
+    await reassigning.finish(request.timeout_ms)
+    return response
+
+
+class _Reassigning:
+    """The wishes of one request."""
+
+    def __init__(self, catalogue: Catalogue, brokers: Brokers, moves: Moves | None) -> None:
+        self._catalogue = catalogue
+        self._brokers = brokers
+        self._moves = moves
+        self._in_service = {node.node_id for node in brokers.view.nodes}
+        self._wishes: dict[int, int | None] = {}
+
+    def take(self, topic: str, asked: ReassignablePartition, *, may_change_factor: bool) -> None:
+        """Take in what is asked for a partition; raises KafkaError if that is not possible."""
+        partition = self._found(topic, asked.partition_index)
+        if asked.replicas is None:  # "Cancel it".
+            if self._wanted(partition) is None:
+                raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
+            self._wishes[partition.partition_id] = None
+            return
+        check_replicas(asked.replicas, self._in_service)
+        if not may_change_factor:
+            self._check_factor(partition, len(asked.replicas))
+        self._wish(partition, asked.replicas[0])
+
+    async def finish(self, timeout_ms: int) -> None:
+        """Make the wishes durable; raises KafkaError REQUEST_TIMED_OUT."""
+        if not self._wishes:
+            return
+        assert self._moves is not None, "a broker that is alone leads what it is asked to"
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self._moves.want(self._wishes)
+        except TimeoutError:
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
+
+    def _found(self, topic: str, index: int) -> Partition:
+        if self._catalogue.topic(topic) is None:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}."
+            )
+        partition = self._catalogue.partition(topic, index)
+        if partition is None:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {topic}:{index}."
+            )
+        return partition
+
+    def _check_factor(self, partition: Partition, asked: int) -> None:
+        now = len(_copies_now(self._brokers, partition))
+        if now != asked:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"The replication factor is changed from {now} to {asked}",
+            )
+
+    def _wish(self, partition: Partition, node_id: int) -> None:
+        """Wish for a leader; who leads already is no wish, and ends the one there is."""
+        partition_id = partition.partition_id
+        leads = self._brokers.view.leader_of(partition_id).node_id == node_id
+        if not leads:
+            self._wishes[partition_id] = node_id
+        elif self._wanted(partition) is not None:
+            self._wishes[partition_id] = None
+
+    def _wanted(self, partition: Partition) -> int | None:
+        """Return who is to lead a partition, with what this request has asked for so far."""
+        partition_id = partition.partition_id
+        if partition_id in self._wishes:
+            return self._wishes[partition_id]
+        return None if self._moves is None else self._moves.wanted(partition_id)

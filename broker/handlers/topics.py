@@ -3,8 +3,7 @@
 Version notes. CreateTopics: v5 answers with counts and settings, v7 with the topic's id.
 DeleteTopics: v6 takes ids as well as names; before v3 there was no error for "deletion is switched
 off". CreatePartitions: nothing changed but the encoding.
-One broker holds one replica of everything: the only replication factor is 1 (-1 stands for it), and
-the only manual assignment is to this broker.
+Replication factors and assignments by hand: see placement.py.
 Whether a topic exists is told to nobody who may neither create, delete, alter nor describe it.
 A topic in the way of a new one ("a.b", "a_b") is named, as by Kafka, only to who may describe it.
 Stricter than Kafka: names in one request that collide are refused here, too, and internal topics
@@ -17,8 +16,8 @@ answered.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
+from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.checks import (
     ALTER,
     CLUSTER,
@@ -31,8 +30,10 @@ from barnabas.broker.api.checks import (
     may_create,
 )
 from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.cluster.moves import Moves
 from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.handlers.mutations import Mutations
+from barnabas.broker.handlers.placement import USE_DEFAULT, Placement, check_sizes
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import CLUSTER_NAME
@@ -68,12 +69,9 @@ from barnabas.protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 from barnabas.protocol.wire import ZERO_UUID
-from barnabas.storage.metastore.interface import Identity
 
-REPLICATION_FACTOR = 1
 TOPICS_PER_TURN = 100
 """Topics that are looked at before the loop may get a turn."""
-USE_DEFAULT = -1
 NOT_TOLD = -1
 
 
@@ -82,7 +80,11 @@ NOT_TOLD = -1
 
 @serves(CREATE_TOPICS, versions=(2, 7), sliced=True)
 async def create_topics(
-    catalogue: Catalogue, identity: Identity, context: RequestContext, request: CreateTopicsRequest
+    catalogue: Catalogue,
+    brokers: Brokers,
+    moves: Moves | None,
+    context: RequestContext,
+    request: CreateTopicsRequest,
 ) -> CreateTopicsResponse:
     """Create topics one by one; each succeeds or fails by itself."""
     named = {topic.name: topic for topic in request.topics}
@@ -90,6 +92,7 @@ async def create_topics(
     total = sum(max(topic.num_partitions, len(topic.assignments)) for topic in request.topics)
     mutations = Mutations(context, strict_since=6)
     until_s = time_in(request.timeout_ms)
+    placement = Placement(brokers, moves)
     results = []
     for name, topic in named.items():
         try:
@@ -98,7 +101,7 @@ async def create_topics(
                 raise denied(TOPIC_DENIED, CREATE, TOPIC, name)
             _check_total(total)
             result = await _create_topic(
-                catalogue, identity, topic, None if request.validate_only else mutations, until_s
+                catalogue, placement, topic, None if request.validate_only else mutations, until_s
             )
             if not context.access.may_see(TOPIC, name, DESCRIBE_CONFIGS):
                 _hide_configs(result)
@@ -114,32 +117,36 @@ async def create_topics(
 
 async def _create_topic(
     catalogue: Catalogue,
-    identity: Identity,
+    placement: Placement,
     asked: CreatableTopic,
     mutations: Mutations | None,
     until_s: float,
 ) -> CreatableTopicResult:
     """Create one topic, or only check it without ``mutations``; raises KafkaError."""
     # The last one of a key given twice counts, as in Kafka.
-    configs = {config.name: config.value for config in asked.configs}
+    given = {config.name: config.value for config in asked.configs}
+    broker_config = catalogue.configs.broker_config
     catalogue.check_new_name(asked.name)
-    partition_count = _partition_count(catalogue, identity, asked)
+    partition_count = _partition_count(catalogue, placement, asked)
+    configs = placement.configs_with(_factor(asked), given, broker_config)
     catalogue.check_new_topic(asked.name, partition_count, configs)
     topic_id = new_topic_id()
     if mutations is not None:
         mutations.count(partition_count)
         topic = await catalogue.create_topic(asked.name, partition_count, configs, until_s)
         topic_id = topic.topic_id
+        leaders = {each.partition_index: each.broker_ids[0] for each in asked.assignments}
+        await placement.place(topic.partitions, leaders)
     own = {name: text for name, text in configs.items() if text is not None}
     return CreatableTopicResult(
         name=asked.name,
         topic_id=topic_id,
         error_message=None,
         num_partitions=partition_count,
-        replication_factor=REPLICATION_FACTOR,
+        replication_factor=placement.factor_of(own, broker_config),
         configs=[
             CreatableTopicConfigs(entry.name, entry.value, entry.read_only, entry.source)
-            for entry in describe_topic(own, catalogue.configs.broker_config)
+            for entry in describe_topic(own, broker_config)
         ],
     )
 
@@ -158,29 +165,24 @@ def _hide_configs(result: CreatableTopicResult) -> None:
     result.configs = []
 
 
-def _partition_count(catalogue: Catalogue, identity: Identity, asked: CreatableTopic) -> int:
+def _factor(asked: CreatableTopic) -> int:
+    """Return the replication factor that is asked for; USE_DEFAULT: none."""
+    if asked.assignments:
+        return len(asked.assignments[0].broker_ids)
+    return asked.replication_factor
+
+
+def _partition_count(catalogue: Catalogue, placement: Placement, asked: CreatableTopic) -> int:
     """Return how many partitions a new topic gets; raises KafkaError."""
     if asked.assignments:
-        return _assigned_count(identity, asked)
-    factor = asked.replication_factor
-    if factor != USE_DEFAULT and factor < 1:
-        raise KafkaError(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            "Replication factor must be larger than 0, or -1 to use the default value.",
-        )
-    if factor > REPLICATION_FACTOR:
-        raise KafkaError(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {factor} time(s): The target replication factor "
-            f"of {factor} cannot be reached because only 1 broker(s) are registered or some "
-            "brokers have all their log directories cordoned.",
-        )
+        return _assigned_count(placement, asked)
+    placement.check_factor(asked.replication_factor)
     if asked.num_partitions == USE_DEFAULT:
         return catalogue.configs.broker_config.num_partitions
     return asked.num_partitions
 
 
-def _assigned_count(identity: Identity, asked: CreatableTopic) -> int:
+def _assigned_count(placement: Placement, asked: CreatableTopic) -> int:
     """Return the number of partitions assigned by hand; raises KafkaError."""
     if asked.replication_factor != USE_DEFAULT:
         raise KafkaError(
@@ -202,29 +204,14 @@ def _assigned_count(identity: Identity, asked: CreatableTopic) -> int:
                 f"{assignment.partition_index}",
             )
         indexes.add(assignment.partition_index)
-        check_replicas(assignment.broker_ids, identity.node_id)
+        placement.check_replicas(assignment.broker_ids)
+    check_sizes([each.broker_ids for each in asked.assignments])
     if indexes != set(range(len(indexes))):
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "partitions should be a consecutive 0-based integer sequence",
         )
     return len(indexes)
-
-
-def check_replicas(broker_ids: Sequence[int], node_id: int) -> None:
-    """Raise KafkaError unless the replicas of a partition are this one broker."""
-    if not broker_ids:
-        problem = "an empty replica list."
-    elif other := [broker_id for broker_id in broker_ids if broker_id != node_id]:
-        problem = f"broker {other[0]}, but no such broker is registered."
-    elif len(broker_ids) > 1:
-        problem = f"the broker {node_id} more than once."
-    else:
-        return
-    raise KafkaError(
-        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-        f"The manual partition assignment includes {problem}",
-    )
 
 
 def _check_given_once(times: int) -> None:
@@ -333,7 +320,8 @@ def _identity_problem(name: str | None, topic_id: bytes, times: int) -> str | No
 @serves(CREATE_PARTITIONS, versions=(0, 3), sliced=True)
 async def create_partitions(
     catalogue: Catalogue,
-    identity: Identity,
+    brokers: Brokers,
+    moves: Moves | None,
     context: RequestContext,
     request: CreatePartitionsRequest,
 ) -> CreatePartitionsResponse:
@@ -342,6 +330,7 @@ async def create_partitions(
     given = Counter(topic.name for topic in request.topics)
     mutations = Mutations(context, strict_since=3)
     until_s = time_in(request.timeout_ms)
+    placement = Placement(brokers, moves)
     results = []
     for name, topic in named.items():
         result = CreatePartitionsTopicResult(name=name)
@@ -350,7 +339,7 @@ async def create_partitions(
             if not context.access.may(ALTER, TOPIC, name):
                 raise denied(TOPIC_DENIED, ALTER, TOPIC, name)
             await _grow(
-                catalogue, identity, topic, None if request.validate_only else mutations, until_s
+                catalogue, placement, topic, None if request.validate_only else mutations, until_s
             )
         except KafkaError as error:
             result.error_code = error.code
@@ -363,7 +352,7 @@ async def create_partitions(
 
 async def _grow(
     catalogue: Catalogue,
-    identity: Identity,
+    placement: Placement,
     asked: CreatePartitionsTopic,
     mutations: Mutations | None,
     until_s: float,
@@ -378,7 +367,14 @@ async def _grow(
                 f"{len(asked.assignments)} assignment(s) were specified.",
             )
         for assignment in asked.assignments:
-            check_replicas(assignment.broker_ids, identity.node_id)
-    if mutations is not None:
-        mutations.count(added)
-        await catalogue.create_partitions(asked.name, asked.count, until_s)
+            placement.check_replicas(assignment.broker_ids)
+        check_sizes([each.broker_ids for each in asked.assignments])
+    if mutations is None:
+        return
+    mutations.count(added)
+    await catalogue.create_partitions(asked.name, asked.count, until_s)
+    topic = catalogue.topic(asked.name)
+    if asked.assignments and topic is not None:
+        first = asked.count - added
+        leaders = {first + n: each.broker_ids[0] for n, each in enumerate(asked.assignments)}
+        await placement.place(topic.partitions[first:], leaders)

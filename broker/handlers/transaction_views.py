@@ -8,7 +8,7 @@ Kafka lets a duration filter pass whatever is not open too, by the time of somet
 only an open or a decided transaction has a duration.
 
 What is shown is in the journal already, but perhaps not durable: the answer waits until it is
-(C14).
+(C14). A broker of a cluster that was paused may show what was so before.
 """
 
 from __future__ import annotations

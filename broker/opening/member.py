@@ -20,8 +20,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from barnabas.broker.cluster.drain import Drain
 from barnabas.broker.cluster.durable_logs import StoredLogs
-from barnabas.broker.cluster.plain_membership import PlainMembership, text_of
+from barnabas.broker.cluster.membership import Membership
+from barnabas.broker.cluster.stored_moves import StoredMoves
+from barnabas.broker.coordination.leadership_check import LeadershipCheck
 from barnabas.broker.opening.endpoints import endpoints_of
 from barnabas.broker.opening.store_watch import StoreWatch
 from barnabas.broker.peers.client import PeerClient
@@ -61,7 +64,11 @@ class ClusterMember:
         self._logs = logs
         self.durable_logs = StoredLogs(base)
         self._watch = StoreWatch(host.clock, lambda: base.trouble)
-        self._membership: PlainMembership
+        self._membership: Membership
+        self.moves: StoredMoves
+        """Who is to lead what, once this broker has joined."""
+        self.leadership_check: LeadershipCheck
+        """Whether a partition is led here still, once this broker has joined."""
         self._images: MetaStore
         self._index: ClusterIndex
         self._peers: PeerClient
@@ -75,6 +82,8 @@ class ClusterMember:
         self._threads: dict[str, ThreadPoolExecutor] = {}
         self._ended_session: int | None = None
         """One that the store has ended, be it before anything is led."""
+        self._drain: Drain | None = None
+        """Once this broker gives up what it leads."""
         self._is_closed = False
 
     # ----------------------------------------------------------------------------------- the start
@@ -93,10 +102,11 @@ class ClusterMember:
         with self._home.until_given_up():
             self._images = self._base.metastore(node_id)
             self._index = self._base.cluster_index()
-            self._membership = PlainMembership(
+            self._membership = Membership(
                 self._base,
                 node_id=node_id,
-                text=text_of(config.broker_rack, endpoints_of(listeners)),
+                rack=config.broker_rack,
+                endpoints=endpoints_of(listeners),
                 lease_ms=config.lease_ms,
                 loop=self._host.loop,
                 on_changed=self._changed,
@@ -104,7 +114,29 @@ class ClusterMember:
                 on_fatal=self._host.fatal,
             )
             self._home.session = self._membership.open()
+            self._make_services()
         return node_id
+
+    def _make_services(self) -> None:
+        """Make what handlers ask; each has a way to the store of its own."""
+        membership = self._membership
+        self.moves = StoredMoves(self._base.cluster_index(), membership.view, membership.refresh)
+        self.leadership_check = LeadershipCheck(
+            self._host,
+            self._base.log_index(),
+            self._logs,
+            self._session_now,
+            membership.may_serve,
+        )
+
+    def _session_now(self) -> int | None:
+        """Return the session in which logs are led here; None: it is over, or has not begun."""
+        committer = self._home.committer
+        return None if committer is None else committer.session
+
+    def may_serve(self) -> bool:
+        """Return whether what is led here may be read."""
+        return self._membership.may_serve()
 
     @property
     def view(self) -> ClusterView:
@@ -154,6 +186,8 @@ class ClusterMember:
         self._nodes = nodes
         self._leadership.look()
         self._move_away(self._leadership)
+        if self._drain is not None:
+            self._drain.changed()
         if not self._is_following:
             self._is_following = True
             self._host.spawn(self._follow(), "follow the metadata")
@@ -188,7 +222,7 @@ class ClusterMember:
         assert committer is not None
         assert self._leadership is not None
         self._leadership.forgotten(logs, moved)
-        if committer.session is None and not self._is_closed:
+        if committer.session is None and not self._is_closed and self._drain is None:
             self.durable_logs.end()
             self._host.spawn(self._begin_session(), "register again")
 
@@ -227,6 +261,27 @@ class ClusterMember:
 
     # ------------------------------------------------------------------------------------- the end
 
+    @property
+    def led_count(self) -> int:
+        """See ``Leading``."""
+        return 0 if self._leadership is None else self._leadership.led_count
+
+    @property
+    def has_others(self) -> bool:
+        """See ``Leading``."""
+        view = self._membership.view
+        others = (each.node_id for each in view.nodes if each.node_id != view.node_id)
+        return any(map(view.takes_partitions, others))
+
+    async def drain(self, timeout_ms: int) -> None:
+        """Have others lead what is led here, as far as they do in time."""
+        self._drain = Drain(self, self._take_no_more)
+        await self._drain.run(timeout_ms)
+
+    async def _take_no_more(self) -> None:
+        await self._aside("moves", partial(self._index.drain, self._home.session))
+        self._membership.refresh()
+
     async def leave(self) -> None:
         """End the session, so that others take over at once instead of after its lease.
 
@@ -248,6 +303,8 @@ class ClusterMember:
         self._is_closed = True
         self._watch.stop()
         self.durable_logs.close()
+        if hasattr(self, "moves"):
+            self.moves.close()
 
     def abandon(self) -> None:
         """Let go of the threads, whose ways to the store are closed."""

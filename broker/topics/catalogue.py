@@ -34,7 +34,7 @@ from barnabas.broker.topics.configs import ConfigCheck, DynamicConfigs, check_co
 from barnabas.broker.topics.metastore_calls import MetaStoreCalls
 from barnabas.broker.topics.producer_ids import ProducerIds
 from barnabas.broker.topics.tombstones import Tombstones
-from barnabas.broker.topics.topic import Partition, Topic
+from barnabas.broker.topics.topic import LeasedPartition, Partition, Topic
 from barnabas.broker.topics.topic_names import (
     CLUSTER_METADATA,
     collision_key,
@@ -97,6 +97,7 @@ class Catalogue:
         *,
         keeper: LogKeeper | None = None,
         calls: MetaStoreCalls | None = None,
+        may_serve: Callable[[], bool] | None = None,
         on_log_removed: Callable[[PartitionLog], None] = lambda _log: None,
         on_topic_deleted: Callable[[Topic], None] = lambda _topic: None,
         on_config_changed: Callable[[BrokerConfig], None] = lambda _config: None,
@@ -109,6 +110,7 @@ class Catalogue:
         ``view`` says which partitions have their log here: those that this broker leads. They are
         opened and closed by ``keeper``; None: each stays with this broker, with its log.
         ``calls``: how the MetaStore is called while the broker runs; None: on the loop.
+        ``may_serve``: whether this broker's lease is valid; None: it needs none.
         ``config`` is the configuration as it was loaded. ``on_event`` is told what has changed:
         a kind, the resource, and words.
         """
@@ -140,6 +142,7 @@ class Catalogue:
         self._logs = logs
         self._view = view
         self._keeper = keeper
+        self._may_serve = may_serve
         self._collisions: dict[str, str] = {}
         self._on_log_removed = on_log_removed
         self._on_topic_deleted = on_topic_deleted
@@ -219,9 +222,7 @@ class Catalogue:
             for partition in row.partitions:
                 is_here = self._is_led_here(partition)
                 log = self._logs.get(partition.partition_id) if is_here else None
-                topic.partitions.append(
-                    Partition(topic, partition.index, partition.partition_id, log)
-                )
+                topic.partitions.append(self._new_partition(topic, partition, log))
             self._add(topic)
             self._tell_shown(topic.partitions)
         for row in self._image.deleted:
@@ -482,9 +483,16 @@ class Catalogue:
         """Add new partitions to a topic that is not visible yet, with logs where they are led."""
         for count, row in enumerate(rows, start=1):
             log = self._make_log(topic, row) if self._is_led_here(row) else None
-            topic.partitions.append(Partition(topic, row.index, row.partition_id, log))
+            topic.partitions.append(self._new_partition(topic, row, log))
             if count % LOGS_PER_TURN == 0:
                 await asyncio.sleep(0)
+
+    def _new_partition(
+        self, topic: Topic, row: PartitionRow, log: PartitionLog | None
+    ) -> Partition:
+        if self._may_serve is None:
+            return Partition(topic, row.index, row.partition_id, log)
+        return LeasedPartition(topic, row.index, row.partition_id, log, self._may_serve)
 
     def _make_log(self, topic: Topic, row: PartitionRow) -> PartitionLog:
         return self._logs.create(

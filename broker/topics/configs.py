@@ -243,6 +243,7 @@ class DynamicConfigs:
             settings = log_config(topic.configs, self.broker_config)
             if settings != topic.log_config:
                 topic.log_config = settings
+                topic.described = []
                 for _, log in topic.partitions_here():
                     log.configure(settings)
 

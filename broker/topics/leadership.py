@@ -171,6 +171,12 @@ class Leadership:
         place = self._places.get(partition_id)
         return State.AWAY if place is None else place.state
 
+    @property
+    def led_count(self) -> int:
+        """Return how many partitions are led here, or are about to be."""
+        places = self._places.values()
+        return sum(each.is_there and each.state is not State.AWAY for each in places)
+
     # ------------------------------------------------------------------------------ the view's word
 
     def look(self) -> None:

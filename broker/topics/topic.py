@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from barnabas.broker.topics.topic_names import INTERNAL
@@ -54,6 +54,32 @@ class Partition:
         if self.log is None:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return self.log
+
+
+class LeasedPartition(Partition):
+    """A partition of a cluster: it is read here while this broker is sure of its lease only.
+
+    Another broker may lead it once the lease is over, and what is read here ends too early then.
+    """
+
+    __slots__ = ("_may_serve",)
+
+    def __init__(
+        self,
+        topic: Topic,
+        index: int,
+        partition_id: int,
+        log: PartitionLog | None,
+        may_serve: Callable[[], bool],
+    ) -> None:
+        super().__init__(topic, index, partition_id, log)
+        self._may_serve = may_serve
+
+    def leader_epoch_error(self, current_leader_epoch: int) -> ErrorCode:
+        """See ``Partition``; NOT_LEADER_OR_FOLLOWER, too, without a valid lease."""
+        if not self._may_serve():
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return super().leader_epoch_error(current_leader_epoch)
 
 
 class Topic:

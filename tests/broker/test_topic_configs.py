@@ -105,7 +105,7 @@ def test_every_topic_key_of_kafka_is_there():
     assert [row[0] for row in KAFKA_TOPIC_CONFIGS] == [
         name for name in TOPIC_CONFIGS if name not in ours
     ]
-    assert ours == ["barnabas.record.validation.enable"]
+    assert ours == ["barnabas.record.validation.enable", "barnabas.replication.factor"]
 
 
 @pytest.mark.parametrize("row", KAFKA_TOPIC_CONFIGS, ids=lambda row: row[0])
@@ -243,7 +243,10 @@ def entries(overrides, broker=BROKER):
 
 def test_describe_lists_all_but_internal_keys():
     described = entries({})
-    assert TOPIC_CONFIGS.keys() - described.keys() == {"internal.segment.bytes"}
+    assert TOPIC_CONFIGS.keys() - described.keys() == {
+        "barnabas.replication.factor",
+        "internal.segment.bytes",
+    }
     for name, entry in described.items():
         assert entry.value == format_value(TOPIC_CONFIGS[name].default)
         assert entry.source is ConfigSource.DEFAULT

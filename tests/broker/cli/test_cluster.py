@@ -6,12 +6,13 @@ from __future__ import annotations
 def test_describe(shell, shared_broker):
     found = shell("cluster", "describe", "--format", "json").json
     host, port = shared_broker.address
-    assert found["brokers"] == [{"id": 1, "host": host, "port": port, "rack": None}]
+    broker = {"id": 1, "host": host, "port": port, "rack": None, "leads": 0, "coming": 0}
+    assert found["brokers"] == [broker]
     assert found["cluster"] == shared_broker.call(lambda: shared_broker.server.cluster_id)
     assert found["features"]["transaction.version"] == 2
     lines = shell("cluster", "describe").lines
     assert lines[0] == f"cluster {found['cluster']}"
-    assert lines[-2:] == ["BROKER HOST PORT RACK", f"1 {host} {port} -"]
+    assert lines[-2:] == ["BROKER HOST PORT RACK LEADS COMING", f"1 {host} {port} - 0 0"]
 
 
 def configs(shell, *arguments):

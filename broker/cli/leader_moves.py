@@ -1,0 +1,186 @@
+"""Which broker leads what, and having another one lead it: over Kafka's reassignments.
+
+Where copies are the store's business, the first replica of a reassignment is who is to lead. Apache
+Kafka only orders the replicas so; it is asked for an election of the first one as well, once all of
+them are there. So one way does for both.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.broker.cli.cluster_view import check
+from barnabas.broker.cli.errors import CommandError
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.alter_partition_reassignments import (
+    ALTER_PARTITION_REASSIGNMENTS,
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from barnabas.protocol.messages.elect_leaders import (
+    ELECT_LEADERS,
+    ElectLeadersRequest,
+    TopicPartitions,
+)
+from barnabas.protocol.messages.list_partition_reassignments import (
+    LIST_PARTITION_REASSIGNMENTS,
+    ListPartitionReassignmentsRequest,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.cli.cluster_view import Cluster
+    from barnabas.broker.cli.offsets import TopicPartition
+
+LOOK_EVERY_S: Final = 0.1
+PREFERRED: Final = 0
+"""The kind of election, in Kafka's numbers."""
+
+
+class Placed(NamedTuple):
+    """A partition, who leads it (-1: nobody), and its replicas, the preferred leader first."""
+
+    topic: str
+    number: int
+    leader_id: int
+    replicas: Sequence[int]
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Topic and number."""
+        return self.topic, self.number
+
+    def led_by(self, node_id: int) -> list[int]:
+        """Return as many replicas as there are, with another broker in front."""
+        others = [each for each in self.replicas if each != node_id]
+        return [node_id, *others[: max(len(self.replicas) - 1, 0)]]
+
+
+class Move(NamedTuple):
+    """A partition, and who is to lead it."""
+
+    partition: Placed
+    to: int
+
+
+def placed(cluster: Cluster, topics: list[str] | None = None) -> list[Placed]:
+    """Return the partitions of some topics, or of all; raises Rejected for one that is not there.
+
+    Of all topics, those are left out that are gone meanwhile.
+    """
+    found = []
+    for topic in cluster.topics(topics):
+        name = topic.name or ""
+        if topics is not None:
+            check(name, topic.error_code)
+        found += [
+            Placed(name, each.partition_index, each.leader_id, each.replica_nodes)
+            for each in topic.partitions
+        ]
+    return found
+
+
+def ongoing(cluster: Cluster) -> dict[TopicPartition, int]:
+    """Return who is to lead the partitions that are to be led by others; raises Rejected."""
+    timeout_ms = int(cluster.timeout_seconds * 1000)
+    request = ListPartitionReassignmentsRequest(timeout_ms, None)
+    response = cluster.ask(LIST_PARTITION_REASSIGNMENTS, request)
+    check("reassignments", response.error_code, response.error_message)
+    return {
+        (topic.name, each.partition_index): each.replicas[0]
+        for topic in response.topics
+        for each in topic.partitions
+    }
+
+
+def away_from(node_id: int, partitions: Iterable[Placed], node_ids: Iterable[int]) -> list[Move]:
+    """Return what empties a broker: each of the others gets as many leaderships, as far as can be.
+
+    A partition goes to one of its other replicas if it has any. Raises CommandError where there is
+    no other broker.
+    """
+    others = [each for each in node_ids if each != node_id]
+    if not others:
+        raise CommandError(f"there is no broker but {node_id}")
+    partitions = list(partitions)
+    load = Counter(dict.fromkeys(others, 0))
+    load.update(each.leader_id for each in partitions if each.leader_id in load)
+    moves = []
+    for each in partitions:
+        if each.leader_id == node_id:
+            candidates = [other for other in each.replicas if other in load] or others
+            to = min(candidates, key=lambda other: (load[other], other))
+            load[to] += 1
+            moves.append(Move(each, to))
+    return moves
+
+
+class Mover:
+    """Asks for moves, and waits for them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._timeout_ms = int(cluster.timeout_seconds * 1000)
+        self.problems: dict[TopicPartition, CommandError] = {}
+        """What was refused, and why."""
+
+    def ask(self, moves: Sequence[Move]) -> list[Move]:
+        """Ask for moves; return those that were taken."""
+        by_topic: dict[str, list[ReassignablePartition]] = {}
+        for partition, to in moves:
+            asked = ReassignablePartition(partition.number, partition.led_by(to))
+            by_topic.setdefault(partition.topic, []).append(asked)
+        topics = [ReassignableTopic(*each) for each in by_topic.items()]
+        request = AlterPartitionReassignmentsRequest(self._timeout_ms, topics=topics)
+        response = self._cluster.ask(ALTER_PARTITION_REASSIGNMENTS, request)
+        check("reassignments", response.error_code, response.error_message)
+        for topic in response.responses:
+            for each in topic.partitions:
+                place = topic.name, each.partition_index
+                try:
+                    check(f"{place[0]}-{place[1]}", each.error_code, each.error_message)
+                except CommandError as problem:
+                    self.problems[place] = problem
+        return [each for each in moves if each.partition.topic_partition not in self.problems]
+
+    def wait(self, moves: Sequence[Move]) -> list[Move]:
+        """Wait until partitions are led as they were moved; return those that are not in time."""
+        until_s = time.monotonic() + self._cluster.timeout_seconds
+        while left := self._left(moves):
+            if time.monotonic() >= until_s:
+                return left
+            self._elect(left)
+            time.sleep(LOOK_EVERY_S)
+        return []
+
+    def _left(self, moves: Sequence[Move]) -> list[Move]:
+        leaders = self._leaders(moves)
+        return [each for each in moves if leaders.get(each.partition.topic_partition) != each.to]
+
+    def _leaders(self, moves: Sequence[Move]) -> Mapping[TopicPartition, int]:
+        topics = sorted({each.partition.topic for each in moves})
+        return {
+            (topic.name or "", each.partition_index): each.leader_id
+            for topic in self._cluster.topics(topics)
+            for each in topic.partitions
+        }
+
+    def _elect(self, moves: Sequence[Move]) -> None:
+        """Have the first replica lead, where all that is left to do is that.
+
+        What that comes to is seen in who leads.
+        """
+        under_way = ongoing(self._cluster)
+        by_topic: dict[str, list[int]] = {}
+        for partition, _ in moves:
+            if partition.topic_partition not in under_way:
+                by_topic.setdefault(partition.topic, []).append(partition.number)
+        if by_topic:
+            asked = [TopicPartitions(*each) for each in by_topic.items()]
+            request = ElectLeadersRequest(PREFERRED, asked, self._timeout_ms)
+            response = self._cluster.ask(ELECT_LEADERS, request)
+            if response.error_code != ErrorCode.NOT_CONTROLLER:
+                check("elections", response.error_code)

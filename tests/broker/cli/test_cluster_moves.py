@@ -1,0 +1,131 @@
+"""`barnabas cluster move` and `drain`: other brokers lead what they are asked to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.leader_moves import Placed, away_from
+from tests.broker.cli.inline import Shell
+from tests.broker.scripted_moves import OneOfThree
+from tests.broker.several import LISTENER, ScriptedView, node
+from tests.seeds import SEED
+
+
+class Meeting(OneOfThree):
+    """Wishes are met at once, but for those that a test holds back."""
+
+    def _new_server(self, view=None, peers=None, durable_logs=None):
+        server = super()._new_server(view, peers, durable_logs)
+        self.held: set[int] = set()
+        made = self.moves.want
+
+        async def want(wishes):
+            await made(wishes)
+            for partition_id, node_id in [*self.moves.wishes.items()]:
+                if partition_id not in self.held:
+                    self.view.led_by(partition_id, node_id)
+                    del self.moves.wishes[partition_id]
+
+        self.moves.want = want
+        return server
+
+
+@pytest.fixture
+def cluster():
+    """Partitions 1 to 4 of t are led by 1, 1, 2 and 1; broker 3 leads nothing."""
+    nodes = [node(each, (LISTENER, "127.0.0.1", 9)) for each in (1, 2, 3)]
+    with Meeting(ScriptedView(1, nodes, {3: 2}), {"t": 4}) as running:
+        yield running
+
+
+@pytest.fixture
+def shell(cluster, monkeypatch):
+    host, port = cluster.address
+    return Shell(monkeypatch, f"{host}:{port}")
+
+
+def leaders(cluster):
+    ids = [each.partition_id for each in cluster.server.catalogue.topic("t").partitions]
+    return [cluster.view.leader_of(each).node_id for each in ids]
+
+
+def test_a_topic_is_moved(shell, cluster):
+    moved = shell("cluster", "move", "t", "--to", 3, "--format", "json").json
+    assert moved == [
+        {"partition": f"t-{at}", "changed": True, "from": before, "to": 3}
+        for at, before in enumerate([1, 1, 2, 1])
+    ]
+    assert leaders(cluster) == [3, 3, 3, 3]
+    assert shell("cluster", "move", "t:0", "--to", 3).lines == ["t-0 is led by broker 3 already"]
+
+
+def test_some_partitions_are_moved(shell, cluster):
+    assert shell("cluster", "move", "t:0,2", "--to", 1).lines == [
+        "t-0 is led by broker 1 already",
+        "t-2 moved",
+    ]
+    assert leaders(cluster) == [1, 1, 1, 1]
+
+
+def test_a_broker_is_drained(shell, cluster):
+    would = shell("cluster", "drain", 1, "--dry-run").lines
+    assert would == ["t-0 would be moved", "t-1 would be moved", "t-3 would be moved"]
+    assert leaders(cluster) == [1, 1, 2, 1]
+    assert shell("cluster", "drain", 1).lines == ["t-0 moved", "t-1 moved", "t-3 moved"]
+    assert leaders(cluster) == [3, 2, 2, 3]
+    assert shell("cluster", "drain", 1).lines == []
+
+
+def test_what_is_on_its_way_is_shown_and_what_is_late_is_told(shell, cluster):
+    cluster.held = {2}
+    late = shell("cluster", "move", "t", "--to", 3, "--timeout", "0.5")
+    assert late.exit_code == 1
+    assert late.stdout.splitlines() == ["t-0 moved", "t-2 moved", "t-3 moved"]
+    assert late.stderr == "barnabas: t-1: not led by broker 3 yet\n"
+    described = shell("cluster", "describe", "--format", "json").json["brokers"]
+    found = {each["id"]: (each["leads"], each["coming"]) for each in described}
+    assert found == {1: (1, 0), 2: (0, 0), 3: (3, 1)}
+
+
+def test_mistakes(shell):
+    assert shell("cluster", "move", "t", "--to", 9).error == "there is no broker 9"
+    assert shell("cluster", "drain", 9).error == "there is no broker 9"
+    assert shell("cluster", "move", "t:7", "--to", 2).error == "there is no partition t-7"
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in shell("cluster", "move", "nope", "--to", 2).error
+    assert shell("cluster", "move", "t").exit_code == 2
+
+
+class TestAwayFrom:
+    def test_nobody_else(self):
+        with pytest.raises(CommandError):
+            away_from(1, [Placed("t", 0, 1, [1])], [1])
+
+    def test_a_replica_comes_before_a_broker_that_has_none(self):
+        (move,) = away_from(1, [Placed("t", 0, 1, [1, 3])], [1, 2, 3])
+        assert (move.to, move.partition.led_by(move.to)) == (3, [3, 1])
+
+    def test_at_random(self):
+        """All that a broker leads goes elsewhere, evenly; nothing else does."""
+        random = Random(SEED)
+        for _ in range(200):
+            nodes = random.sample(range(50), random.randint(2, 6))
+            partitions = [
+                Placed("t", number, leader, [leader])
+                for number, leader in enumerate(
+                    random.choices([-1, *nodes], k=random.randint(0, 40))
+                )
+            ]
+            gone = random.choice(nodes)
+            before = Counter(each.leader_id for each in partitions)
+            moves = away_from(gone, partitions, nodes)
+            assert [each.partition for each in moves] == [
+                p for p in partitions if p.leader_id == gone
+            ]
+            got = Counter(each.to for each in moves)
+            after = {each: before[each] + got[each] for each in nodes if each != gone}
+            lowest = min(after.values())
+            assert all(after[each] - lowest <= 1 for each in got)

@@ -1,0 +1,76 @@
+"""What a broker does to end without its clients noticing."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from barnabas.broker.cluster.drain import Drain
+from tests.waiting import until
+
+FOREVER_MS = 3_600_000
+
+
+class Scripted:
+    """A broker that leads some partitions; the store takes note when it may."""
+
+    def __init__(self, led_count: int, *, has_others: bool = True) -> None:
+        self.led_count = led_count
+        self.has_others = has_others
+        self.told = 0
+        self.store_answers = asyncio.Event()
+        self.store_answers.set()
+        self.drain = Drain(self, self._tell)
+
+    async def _tell(self) -> None:
+        await self.store_answers.wait()
+        self.told += 1
+
+    async def run(self, timeout_ms: int = FOREVER_MS) -> asyncio.Task[int]:
+        """Begin; return what it comes to."""
+        running = asyncio.create_task(self.drain.run(timeout_ms))
+        await until(lambda: self.told)
+        assert not running.done()
+        return running
+
+
+@pytest.mark.parametrize("led_count", [0, 3])
+async def test_where_there_is_nothing_to_do_the_store_is_told_nothing(led_count):
+    scripted = Scripted(led_count, has_others=False)
+    assert await scripted.drain.run(FOREVER_MS) == led_count
+    scripted = Scripted(0)
+    assert await scripted.drain.run(FOREVER_MS) == 0
+    assert scripted.told == 0
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+async def test_it_ends_when_nothing_is_led_any_more(is_told):
+    scripted = Scripted(2)
+    running = await scripted.run()
+    scripted.led_count = 1
+    scripted.drain.changed()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not running.done()
+    scripted.led_count = 0
+    if is_told:
+        scripted.drain.changed()
+    assert await running == 0
+
+
+async def test_it_ends_when_the_last_other_has_gone():
+    scripted = Scripted(2)
+    running = await scripted.run()
+    scripted.has_others = False
+    assert await running == 2
+
+
+async def test_it_ends_in_time(caplog):
+    scripted = Scripted(2)
+    assert await scripted.drain.run(1) == 2
+    assert "others have not taken over in time" in caplog.text
+    away = Scripted(2)
+    away.store_answers.clear()
+    assert await away.drain.run(1) == 2
+    assert away.told == 0

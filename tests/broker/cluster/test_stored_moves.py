@@ -1,0 +1,124 @@
+"""Wishes for leaders: kept in the store, and seen at once by who has made them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from uuid import UUID
+
+import pytest
+
+from barnabas.broker.cluster.stored_moves import StoredMoves
+from barnabas.storage.cluster_index import Assignment
+from barnabas.storage.memory_base import MemoryStore
+from tests.waiting import until
+
+CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
+
+
+class Picture:
+    """What one broker was given last."""
+
+    def __init__(self, index) -> None:
+        self._index = index
+        self.picture_version = 0
+        self._led = {}
+
+    def take(self) -> None:
+        picture = self._index.picture(self.picture_version)
+        self.picture_version = picture.version
+        self._led.update({each.partition_id: each for each in picture.led})
+
+    def wanted(self, partition_id):
+        found = self._led.get(partition_id)
+        return None if found is None else found.wanted_node
+
+
+@pytest.fixture
+def store():
+    with contextlib.closing(MemoryStore(CLUSTER_ID)) as found:
+        index = found.index
+        session = index.register(UUID(int=1), 1, "", 60_000)
+        other = index.register(UUID(int=2), 2, "", 60_000)
+        for each in range(4):
+            index.add_partition(each)
+        index.assign([Assignment(each, session, -1) for each in range(4)])
+        found.sessions = session, other
+        yield found
+
+
+@pytest.fixture
+def base(store):
+    with contextlib.closing(store.base()) as found:
+        yield found
+
+
+@pytest.fixture
+def picture(store):
+    found = Picture(store.index)
+    found.take()
+    return found
+
+
+@pytest.fixture
+def refreshed():
+    return []
+
+
+@pytest.fixture
+def moves(base, picture, refreshed):
+    with contextlib.closing(
+        StoredMoves(base.cluster_index(), picture, lambda: refreshed.append(1))
+    ) as found:
+        yield found
+
+
+def seen(moves):
+    return [moves.wanted(each) for each in range(4)]
+
+
+async def test_wishes_are_seen_before_the_next_picture_and_go_with_it(
+    store, picture, moves, refreshed
+):
+    await moves.want({0: 2, 1: 2, 2: 3})
+    assert seen(moves) == [2, 2, 3, None]
+    assert refreshed, "the next picture is wanted soon"
+    assert picture.wanted(0) is None
+    picture.take()
+    assert [picture.wanted(each) for each in range(4)] == seen(moves)
+    session, other = store.sessions
+    store.index.hand_over(0, session, 0, other)
+    picture.take()
+    assert seen(moves) == [None, 2, 3, None], "it is met"
+
+
+async def test_a_wish_is_taken_back(picture, moves):
+    await moves.want({0: 2, 1: 2})
+    picture.take()
+    await moves.want({0: None})
+    assert seen(moves) == [None, 2, None, None]
+    picture.take()
+    assert seen(moves) == [None, 2, None, None]
+
+
+async def test_others_see_it_too(store, moves):
+    await moves.want({3: 2})
+    other = Picture(store.index)
+    other.take()
+    assert other.wanted(3) == 2
+
+
+async def test_who_gives_up_waiting_ends_nothing(store, base, picture, moves):
+    base.cut()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await moves.want({0: 2})
+    assert seen(moves) == [None] * 4
+    base.mend()
+    other = Picture(store.index)
+
+    def is_wanted():
+        other.take()
+        return other.wanted(0) == 2
+
+    await until(is_wanted)

@@ -1,0 +1,260 @@
+"""Who is to lead partitions of a cluster: asked for, told of, and taken back."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from barnabas.broker.cluster.copies import copies
+from barnabas.broker.cluster.view import NO_NODE
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.alter_configs import (
+    ALTER_CONFIGS,
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResource,
+)
+from barnabas.protocol.messages.alter_partition_reassignments import (
+    ALTER_PARTITION_REASSIGNMENTS,
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from barnabas.protocol.messages.create_partitions import (
+    CREATE_PARTITIONS,
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.elect_leaders import (
+    ELECT_LEADERS,
+    ElectLeadersRequest,
+    TopicPartitions,
+)
+from barnabas.protocol.messages.list_partition_reassignments import (
+    LIST_PARTITION_REASSIGNMENTS,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
+)
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from tests.broker.data_plane import Wire
+from tests.broker.scripted_moves import OneOfThree
+from tests.broker.several import LISTENER, ScriptedView, node
+from tests.seeds import SEED
+
+NONE = ErrorCode.NONE
+MANUAL = "The manual partition assignment includes "
+OTHERS = [node(each, (LISTENER, f"host-{each}", 9092)) for each in (2, 3)]
+
+
+@pytest.fixture(scope="module")
+def shared_broker():
+    view = ScriptedView(1, [node(1), *OTHERS], {2: 2, 3: NO_NODE})
+    with OneOfThree(view, {"t": 3}) as found:
+        yield found
+
+
+@pytest.fixture
+def broker(shared_broker):
+    """Partition 0 is led here, 1 by broker 2, 2 by nobody."""
+    leaders = dict(shared_broker.view.leaders)
+    yield shared_broker
+    shared_broker.view.leaders = leaders
+    shared_broker.moves.__init__()
+
+
+@pytest.fixture
+def wire(broker):
+    with Wire(broker.address) as connected:
+        yield connected
+
+
+def alter(wire, *partitions, topic="t", version=1, factor=True, timeout_ms=60_000):
+    asked = [ReassignableTopic(topic, [ReassignablePartition(*each) for each in partitions])]
+    request = AlterPartitionReassignmentsRequest(timeout_ms, factor, asked)
+    response = wire.ask(ALTER_PARTITION_REASSIGNMENTS, request, version)
+    found = [(each.error_code, each.error_message) for each in response.responses[0].partitions]
+    return response.error_code, found
+
+
+def ongoing(wire, topics=None):
+    asked = topics and [ListPartitionReassignmentsTopics(*each) for each in topics]
+    response = wire.ask(
+        LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest(1, asked), 0
+    )
+    assert response.error_code == NONE
+    return {
+        (topic.name, each.partition_index): (
+            each.replicas,
+            each.adding_replicas,
+            each.removing_replicas,
+        )
+        for topic in response.topics
+        for each in topic.partitions
+    }
+
+
+def described(wire, topic):
+    response = wire.ask(METADATA, MetadataRequest([MetadataRequestTopic(name=topic)]), 12)
+    return [
+        (each.leader_id, each.replica_nodes, each.isr_nodes)
+        for each in response.topics[0].partitions
+    ]
+
+
+class TestAlter:
+    def test_a_wish_is_made_told_of_and_taken_back(self, broker, wire):
+        assert alter(wire, (0, [2])) == (NONE, [(NONE, "")])
+        assert broker.moves.asked == [{1: 2}]
+        assert ongoing(wire) == {("t", 0): ([2, 1], [2], [1])}
+        assert ongoing(wire, [("t", [0, 1, 9]), ("nope", [0])]) == ongoing(wire)
+        assert ongoing(wire, [("t", [1])]) == {}
+        assert alter(wire, (0, None)) == (NONE, [(NONE, "")])
+        assert ongoing(wire) == {}
+
+    def test_who_leads_already_is_no_wish_and_ends_one(self, broker, wire):
+        assert alter(wire, (0, [1]), (1, [2, 3])) == (NONE, [(NONE, "")] * 2)
+        assert broker.moves.asked == []
+        alter(wire, (1, [3]))
+        assert alter(wire, (1, [2])) == (NONE, [(NONE, "")])
+        assert broker.moves.asked == [{2: 3}, {2: None}]
+
+    def test_a_partition_that_nobody_leads(self, broker, wire):
+        assert alter(wire, (2, [3])) == (NONE, [(NONE, "")])
+        assert ongoing(wire) == {("t", 2): ([3], [3], [])}
+
+    @pytest.mark.parametrize(
+        ("replicas", "message"),
+        [
+            ([], "an empty replica list."),
+            ([4], "broker 4, but no such broker is registered."),
+            ([3, -1], "broker -1, but no such broker is registered."),
+            ([2, 3, 2], "the broker 2 more than once."),
+        ],
+    )
+    def test_what_no_partition_can_have(self, broker, wire, replicas, message):
+        refused = (ErrorCode.INVALID_REPLICA_ASSIGNMENT, MANUAL + message)
+        assert alter(wire, (0, replicas), (1, [1])) == (NONE, [refused, (NONE, "")])
+        assert broker.moves.asked == [{2: 1}], "one by one"
+
+    def test_nothing_to_cancel_and_unknown_partitions(self, broker, wire):
+        nothing = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        code, found = alter(wire, (0, None), (9, [1]))
+        assert (code, [each for each, _ in found]) == (NONE, [nothing, unknown])
+        assert alter(wire, (0, [2]), topic="nope") == (
+            NONE,
+            [(unknown, "Unable to find a topic named nope.")],
+        )
+        assert broker.moves.asked == []
+
+    def test_a_replication_factor_that_must_stay(self, broker, wire):
+        refused = (
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "The replication factor is changed from 1 to 2",
+        )
+        assert alter(wire, (0, [2, 1]), factor=False) == (NONE, [refused])
+        assert alter(wire, (0, [2, 1])) == (NONE, [(NONE, "")])
+
+    def test_the_last_word_of_a_request_counts(self, broker, wire):
+        codes = [NONE, NONE, NONE, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS]
+        _, found = alter(wire, (0, [2]), (0, [3]), (0, None), (0, None))
+        assert [code for code, _ in found] == codes
+        assert broker.moves.asked == [{1: None}]
+
+    def test_a_store_that_does_not_answer_in_time(self, broker, wire):
+        broker.moves.is_away = True
+        timed_out = ErrorCode.REQUEST_TIMED_OUT
+        code, found = alter(wire, (0, [2]), timeout_ms=1)
+        assert timed_out in {code, *(each for each, _ in found)}
+
+
+class TestElect:
+    @pytest.mark.parametrize(
+        ("kind", "code"),
+        [
+            (0, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
+            (1, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+        ],
+    )
+    def test_who_leads_is_who_is_preferred(self, broker, wire, kind, code):
+        request = ElectLeadersRequest(kind, [TopicPartitions("t", [0, 1, 2])])
+        (result,) = wire.ask(ELECT_LEADERS, request, 2).replica_election_results
+        not_needed = ErrorCode.ELECTION_NOT_NEEDED
+        assert [e.error_code for e in result.partition_result] == [not_needed, not_needed, code]
+        everything = wire.ask(ELECT_LEADERS, ElectLeadersRequest(kind, None), 2)
+        (result,) = everything.replica_election_results
+        found = [(each.partition_id, each.error_code) for each in result.partition_result]
+        assert found == [(2, code)], "all but what needs no election"
+
+
+class TestTopics:
+    def create(self, wire, name, factor, *assignments, **asked):
+        placed = [CreatableReplicaAssignment(*each) for each in enumerate(assignments)]
+        count = -1 if placed else 3
+        topic = CreatableTopic(name, count, factor, placed, [], **asked)
+        (result,) = wire.ask(CREATE_TOPICS, CreateTopicsRequest([topic]), 7).topics
+        return result
+
+    @pytest.mark.parametrize(("factor", "told"), [(-1, 1), (1, 1), (3, 3), (32_767, 32_767)])
+    def test_any_replication_factor(self, broker, wire, factor, told):
+        name = f"factor{factor}"
+        result = self.create(wire, name, factor)
+        assert (result.error_code, result.replication_factor) == (NONE, told)
+        for leader, replicas, isr in described(wire, name):
+            assert replicas == isr
+            assert (leader, len(replicas)) == (1, min(told, 3))
+
+    @pytest.mark.parametrize("factor", [0, -2])
+    def test_no_replication_factor(self, broker, wire, factor):
+        code = ErrorCode.INVALID_REPLICATION_FACTOR
+        assert self.create(wire, "none", factor).error_code == code
+
+    def test_a_factor_that_is_altered(self, broker, wire):
+        self.create(wire, "altered", 2)
+        assert [len(each) for _, each, _ in described(wire, "altered")] == [2, 2, 2]
+        configs = [AlterableConfig("barnabas.replication.factor", "3")]
+        request = AlterConfigsRequest([AlterConfigsResource(2, "altered", configs)])
+        assert wire.ask(ALTER_CONFIGS, request, 2).responses[0].error_code == NONE
+        assert [len(each) for _, each, _ in described(wire, "altered")] == [3, 3, 3]
+
+    def test_leaders_by_hand(self, broker, wire):
+        result = self.create(wire, "by-hand", -1, [3, 1], [1, 2], [2, 3])
+        assert (result.error_code, result.replication_factor) == (NONE, 2)
+        topic = broker.server.catalogue.topic("by-hand")
+        first, _, third = (each.partition_id for each in topic.partitions)
+        assert broker.moves.asked == [{first: 3, third: 2}]
+        added = [CreatePartitionsAssignment(each) for each in ([2, 1], [1, 3])]
+        request = CreatePartitionsRequest([CreatePartitionsTopic("by-hand", 5, added)])
+        assert wire.ask(CREATE_PARTITIONS, request, 3).results[0].error_code == NONE
+        assert broker.moves.asked[1:] == [{topic.partitions[3].partition_id: 2}]
+
+    @pytest.mark.parametrize("assignments", [([4],), ([1], [1, 2]), ([2, 2],)])
+    def test_assignments_that_nobody_can_have(self, broker, wire, assignments):
+        result = self.create(wire, "refused", -1, *assignments)
+        assert result.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        assert broker.server.catalogue.topic("refused") is None
+
+
+class TestCopies:
+    def test_of_three_brokers(self):
+        assert copies(7, NO_NODE, {1, 2, 3}, 3) == []
+        assert copies(7, 2, {1, 2, 3}, 1) == [2]
+        assert sorted(copies(7, 2, {1, 2, 3}, 9)) == [1, 2, 3]
+
+    def test_a_broker_that_goes_changes_no_places_but_its_own(self):
+        random = Random(SEED)
+        for partition_id in range(300):
+            nodes = set(random.sample(range(100), random.randint(2, 9)))
+            leader, gone = random.sample(sorted(nodes), 2)
+            before = copies(partition_id, leader, nodes, len(nodes))
+            assert (before[0], set(before)) == (leader, nodes)
+            after = copies(partition_id, leader, nodes - {gone}, len(nodes))
+            assert after == [each for each in before if each != gone]

@@ -1,0 +1,299 @@
+"""Whether a partition is led here still: asked of the store before an old answer could do harm."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections import Counter
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+
+from barnabas.broker.coordination.leadership_check import LOOK_EVERY_MS, LeadershipCheck
+from barnabas.broker.runtime.clock import ManualClock
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.offset_fetch import (
+    OFFSET_FETCH,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+)
+from barnabas.storage.log_index import IndexClosed, PartitionState
+from barnabas.storage.memory_index import MemoryLogIndex
+from tests.broker import moving
+from tests.broker.data_plane import Named, Wire
+from tests.broker.handlers.test_group_offsets import Client
+from tests.broker.raw_producer import RawProducer
+from tests.seeds import SEED
+from tests.waiting import until, wait_until
+
+SESSION = 5
+DATA = Named("data", bytes([1] * 16))
+TOPICS = {DATA.name: 1, "__consumer_offsets": 1, "__transaction_state": 1}
+
+
+class Rows:
+    """The store, which answers each read when a test lets it."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, PartitionState] = {}
+        self.reads: list[int] = []
+        self._may_answer = threading.Semaphore(0)
+        self._is_closed = False
+
+    def led(self, partition_id: int, session: int, epoch: int) -> None:
+        self.rows[partition_id] = PartitionState(session, epoch, 0, 0)
+
+    def partition(self, partition_id: int) -> PartitionState | None:
+        self.reads.append(partition_id)
+        self._may_answer.acquire()
+        if self._is_closed:
+            raise IndexClosed
+        return self.rows.get(partition_id)
+
+    def answer(self, count: int = 1) -> None:
+        self._may_answer.release(count)
+
+    def close(self) -> None:
+        self._is_closed = True
+        self.answer(100)
+
+
+class Checked:
+    """One broker that leads partition 1 in epoch 3, as far as it knows."""
+
+    def __init__(self) -> None:
+        self.rows = Rows()
+        self.clock = ManualClock()
+        self.failures: list[BaseException] = []
+        self.flushes = 0
+        self.host = SimpleNamespace(
+            loop=asyncio.get_running_loop(),
+            clock=self.clock,
+            flush_answers=self._flush,
+            fatal=self.failures.append,
+        )
+        self.logs = SimpleNamespace(logs={1: SimpleNamespace(leader_epoch=3)})
+        self.session: int | None = SESSION
+        self.may_serve = True
+        self.told: list[tuple[object, bool]] = []
+        self.check = LeadershipCheck(
+            self.host, self.rows, self.logs, lambda: self.session, lambda: self.may_serve
+        )
+        self.rows.led(1, SESSION, 3)
+
+    def _flush(self) -> None:
+        self.flushes += 1
+
+    def ask(self, who: object, partition_id: int = 1) -> None:
+        self.check.check(partition_id, lambda is_led: self.told.append((who, is_led)))
+
+    async def outcome(self) -> bool:
+        """Ask once, and let the store answer."""
+        before = len(self.told)
+        self.ask("one")
+        self.rows.answer()
+        await until(lambda: len(self.told) > before)
+        return self.told[-1][1]
+
+
+@pytest.fixture
+async def checked():
+    found = Checked()
+    yield found
+    found.check.close()
+    assert found.failures == []
+
+
+class TestOutcomes:
+    async def test_who_leads_and_who_does_not(self, checked):
+        assert await checked.outcome()
+        assert checked.flushes == 1
+        checked.rows.led(1, SESSION, 4)
+        assert not await checked.outcome(), "it was led elsewhere in between"
+        checked.rows.led(1, SESSION + 1, 3)
+        assert not await checked.outcome(), "another session"
+        checked.rows.led(1, SESSION, 3)
+        assert await checked.outcome()
+        checked.session = None
+        assert not await checked.outcome(), "the session is over, and that is known already"
+        checked.session = SESSION
+        del checked.rows.rows[1]
+        assert not await checked.outcome(), "deleted"
+        checked.rows.led(1, SESSION, 3)
+        checked.logs.logs.clear()
+        assert not await checked.outcome(), "let go of"
+
+    async def test_without_a_lease_the_store_is_not_asked(self, checked):
+        checked.may_serve = False
+        checked.ask("one")
+        await until(lambda: checked.told)
+        assert checked.told == [("one", False)]
+        assert checked.rows.reads == []
+
+    async def test_a_lease_that_ends_during_the_read(self, checked):
+        checked.ask("one")
+        await until(lambda: checked.rows.reads)
+        checked.may_serve = False
+        checked.rows.answer()
+        await until(lambda: checked.told)
+        assert checked.told == [("one", False)]
+
+    async def test_nobody_waits_longer_than_the_lease_lasts(self, checked):
+        checked.ask("before")
+        await until(lambda: checked.rows.reads)
+        checked.ask("behind")
+        checked.clock.advance(seconds=LOOK_EVERY_MS / 1000)
+        assert checked.told == []
+        checked.may_serve = False
+        checked.clock.advance(seconds=LOOK_EVERY_MS / 1000)
+        assert checked.told == [("before", False), ("behind", False)]
+        checked.may_serve = True
+        checked.ask("later")
+        checked.rows.answer(2)
+        await until(lambda: len(checked.told) == 3)
+        assert checked.told[2] == ("later", True)
+
+    async def test_the_end_of_the_broker_ends_the_read_and_answers_nobody(self, checked):
+        checked.ask("one")
+        await until(lambda: checked.rows.reads)
+        checked.check.close()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert checked.told == []
+
+
+class TestSharing:
+    async def test_who_comes_during_a_read_waits_for_the_next(self, checked):
+        checked.ask("a")
+        checked.ask("b")
+        await until(lambda: checked.rows.reads == [1])
+        for who in "cde":
+            checked.ask(who)
+        checked.rows.led(1, SESSION + 1, 4)  # What the read under way tells of a, b, and not c.
+        checked.rows.answer()
+        await until(lambda: checked.rows.reads == [1, 1])
+        assert [who for who, _ in checked.told] == ["a", "b"]
+        checked.rows.answer()
+        await until(lambda: len(checked.told) == 5)
+        assert len(checked.rows.reads) == 2
+
+    async def test_at_random(self, checked):
+        """Everyone is told once, of a read that began after he came and ended before."""
+        random = Random(SEED)
+        began: dict[int, int] = {}
+        for number in range(200):
+            partition_id = random.randrange(1, 4)
+            began[number] = len(checked.rows.reads)
+            checked.ask(number, partition_id)
+            checked.rows.answer(random.randrange(1, 3))
+            for _ in range(random.randrange(4)):
+                await asyncio.sleep(0)
+        checked.rows.answer(1000)
+        await until(lambda: len(checked.told) == 200)
+        assert {Counter(who for who, _ in checked.told)[each] for each in range(200)} == {1}
+        assert sum(is_led for _, is_led in checked.told) > 20
+        assert len(checked.rows.reads) < 200, "they are shared"
+
+
+class TestCoordinators:
+    @pytest.fixture
+    def cluster(self, monkeypatch):
+        """The first broker leads everything; both check that they do."""
+
+        class CheckingBroker(moving.MovingBroker):
+            may_serve = True
+
+            @property
+            def port(self):
+                return self.address[1]
+
+            def _new_server(self, view=None, peers=None, durable_logs=None):
+                server = super()._new_server(view, peers, durable_logs)
+                self.rows = MemoryLogIndex(self._store.index)
+                check = LeadershipCheck(
+                    server,
+                    self.rows,
+                    SimpleNamespace(),
+                    lambda: self.runner.committer.session,
+                    lambda: self.may_serve,
+                )
+                server.leadership_check = check
+                return server
+
+            def join(self, random):
+                super().join(random)
+                server = self.server
+                server.leadership_check._logs = server.logs
+                server.transactions.leadership_check = server.leadership_check
+
+        monkeypatch.setattr(moving, "MovingBroker", CheckingBroker)
+        with moving.moving_pair(TOPICS) as cluster:
+            cluster.give(cluster.brokers[0], *itertools.chain(*cluster.ids.values()))
+            yield cluster
+
+    def code(self, client):
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)])
+        (answer,) = client.ask(OFFSET_FETCH, request, 9).groups
+        return answer.error_code
+
+    def test_offsets_that_a_successor_may_have_moved_are_not_told(self, cluster):
+        (offsets,), (first, second) = cluster.ids["__consumer_offsets"], cluster.brokers
+        with Client(first) as client, Client(second) as other:
+            assert client.commit("g", {("data", 0): 7}) == {0}
+            assert client.fetch("g") == {("data", 0): 7}
+            # Nobody tells the first broker: it goes on as if it led the partition.
+            cluster.assign(second, offsets)
+            second.learn()
+            cluster.served(second, offsets)
+            assert other.commit("g", {("data", 0): 9}) == {0}
+            assert first.log("__consumer_offsets", 0) is not None
+            assert self.code(client) == ErrorCode.NOT_COORDINATOR
+            assert other.fetch("g") == {("data", 0): 9}
+
+    def test_a_store_that_is_away(self, cluster):
+        first, _ = cluster.brokers
+        with Client(first) as client, Client(first) as other:
+            client.commit("g", {("data", 0): 7})
+            first.rows.cut()
+            request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)])
+            client.send(OFFSET_FETCH, request, 9)
+            check = first.server.leadership_check
+            wait_until(lambda: check._asking)
+            first.may_serve = False
+            assert client.receive().groups[0].error_code == ErrorCode.NOT_COORDINATOR
+            assert self.code(other) == ErrorCode.NOT_COORDINATOR
+            first.may_serve = True
+            first.rows.mend()
+            assert other.fetch("g") == {("data", 0): 7}
+
+    @pytest.mark.parametrize("is_checked", [True, False])
+    def test_a_transaction_that_has_ended_here_is_not_taken_for_the_next_one(
+        self, cluster, is_checked
+    ):
+        (state,), (first, second) = cluster.ids["__transaction_state"], cluster.brokers
+        if not is_checked:  # What would become of it.
+            first.server.transactions.leadership_check = None
+        with Wire(first.address) as wire, Wire(second.address) as other:
+            producer = RawProducer(wire, "id", version=9)
+            assert producer.add(DATA, 0) == 0
+            request = EndTxnRequest("id", producer.producer_id, producer.epoch, committed=True)
+            assert wire.ask(END_TXN, request, 3).error_code == 0
+            cluster.assign(second, state)
+            second.learn()
+            cluster.served(second, state)
+            producer.wire = other
+            assert producer.add(DATA, 0) == 0, "the next transaction, of the same epoch"
+            # By a client that still takes the first broker for the coordinator.
+            answer = ErrorCode(wire.ask(END_TXN, request, 3).error_code)
+            assert answer == (ErrorCode.NOT_COORDINATOR if is_checked else ErrorCode.NONE)
+
+    def test_what_has_a_record_of_its_own_asks_nothing(self, cluster):
+        first, _ = cluster.brokers
+        with Wire(first.address) as wire:
+            producer = RawProducer(wire, "id", version=9)
+            first.may_serve = False
+            assert producer.add(DATA, 0) == 0
+            assert producer.add(DATA, 0) == ErrorCode.NOT_COORDINATOR, "it is there already"

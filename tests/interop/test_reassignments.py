@@ -1,0 +1,151 @@
+"""Kafka's own tools have another broker lead partitions, and see that it does."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+
+import pytest
+from confluent_kafka import ElectionType, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from barnabas.broker.cluster.stored_moves import StoredMoves
+from barnabas.broker.topics.leadership import State
+from barnabas.storage.memory_cluster_index import MemoryClusterIndex
+from tests.broker import moving
+from tests.counterparts import kafka_tools
+from tests.counterparts.kafka_tools import run_tool
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
+
+TOPIC = "t"
+
+
+class LivePicture:
+    """The picture of a cluster that is always the newest."""
+
+    def __init__(self, index) -> None:
+        self._index = index
+
+    @property
+    def picture_version(self) -> int:
+        return self._index.picture(1 << 62).version
+
+    def wanted(self, partition_id: int) -> int | None:
+        return self._index.rows[partition_id].wanted_node
+
+
+class WishingBroker(moving.MovingBroker):
+    """One that keeps wishes in the store."""
+
+    def _new_server(self, view=None, peers=None, durable_logs=None):
+        server = super()._new_server(view, peers, durable_logs)
+        index = self._store.index
+        self.moves = StoredMoves(MemoryClusterIndex(index), LivePicture(index), lambda: None)
+        server.moves = self.moves
+        return server
+
+
+class Movers:
+    """What has partitions led by whom they are to be led by, while it may."""
+
+    def __init__(self, cluster) -> None:
+        self._cluster = cluster
+        self._index = cluster.store.index
+        self._is_over = threading.Event()
+        self.may_move = threading.Event()
+        self.may_move.set()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        while not self._is_over.wait(0.01):
+            if self.may_move.is_set():
+                for partition_id, row in [*self._index.rows.items()]:
+                    if row.wanted_node is not None:
+                        broker = self._cluster.brokers[row.wanted_node - 1]
+                        if self._cluster.leader[partition_id] is not broker:
+                            self._cluster.move(broker, partition_id)
+                        self._index.want([partition_id], None)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """The first broker leads both partitions of a topic."""
+    monkeypatch.setattr(moving, "MovingBroker", WishingBroker)
+    with moving.moving_pair({TOPIC: 2}) as cluster:
+        cluster.give(cluster.brokers[0], *cluster.ids[TOPIC])
+        with contextlib.ExitStack() as stack:
+            for broker in cluster.brokers:
+                stack.callback(broker.moves.close)
+            cluster.movers = stack.enter_context(Movers(cluster))
+            yield cluster
+
+
+def servers(cluster) -> str:
+    return ",".join(f"{host}:{port}" for host, port in (each.address for each in cluster.brokers))
+
+
+def tool(cluster, main_class, *arguments):
+    result = run_tool(main_class, "--bootstrap-server", servers(cluster), *arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def led_by(cluster, node_id, *indexes):
+    """Wait until a broker leads partitions."""
+    ids = [cluster.ids[TOPIC][each] for each in indexes]
+    broker = cluster.brokers[node_id - 1]
+    wait_until(lambda: all(broker.state(each) is State.SERVED for each in ids))
+
+
+def test_kafkas_tools_move_partitions(cluster, tmp_path):
+    plan = tmp_path / "plan.json"
+    partitions = [{"topic": TOPIC, "partition": each, "replicas": [2]} for each in (0, 1)]
+    plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
+    file = ("--reassignment-json-file", str(plan))
+    reassign = kafka_tools.REASSIGN_PARTITIONS
+
+    cluster.movers.may_move.clear()
+    executed = tool(cluster, reassign, *file, "--execute")
+    assert "Successfully started partition reassignments for t-0,t-1" in executed
+    listed = tool(cluster, reassign, "--list")
+    assert "t-0: replicas: 2,1. adding: 2. removing: 1." in listed
+    assert "Reassignment of partition t-1 is still in progress." in tool(
+        cluster, reassign, *file, "--verify", "--preserve-throttles"
+    )
+    cancelled = tool(cluster, reassign, *file, "--cancel", "--preserve-throttles")
+    assert "Successfully cancelled partition reassignments for: t-0,t-1" in cancelled
+    assert "No partition reassignments found." in tool(cluster, reassign, "--list")
+
+    cluster.movers.may_move.set()
+    tool(cluster, reassign, *file, "--execute")
+    led_by(cluster, 2, 0, 1)
+    verified = tool(cluster, reassign, *file, "--verify")
+    for each in (0, 1):
+        assert f"Reassignment of partition t-{each} is completed." in verified
+
+
+def test_kafkas_tool_elects_whom_there_is_no_need_to_elect(cluster):
+    everything = ("--election-type", "preferred", "--all-topic-partitions")
+    assert "rror" not in tool(cluster, kafka_tools.LEADER_ELECTION, *everything)
+    some = ("--election-type", "preferred", "--topic", TOPIC, "--partition", "1")
+    elected = tool(cluster, kafka_tools.LEADER_ELECTION, *some)
+    assert "Valid replica already elected for partitions t-1" in elected
+
+
+def test_librdkafka_elects_whom_there_is_no_need_to_elect(cluster):
+    admin = AdminClient({"bootstrap.servers": servers(cluster)})
+    asked = [TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 9)]
+    found = admin.elect_leaders(ElectionType.PREFERRED, asked).result()
+    codes = {each.partition: error and error.name() for each, error in found.items()}
+    assert codes == {0: "ELECTION_NOT_NEEDED", 9: "UNKNOWN_TOPIC_OR_PART"}
