@@ -167,7 +167,7 @@ class PostgreSqlMetaStore:
                 (topic_id,),
             ).fetchall()
             connection.execute(
-                "UPDATE barnabas.partitions SET leader_session = NULL"
+                "UPDATE barnabas.partitions SET leader_session = NULL, is_deleted = true"
                 " WHERE partition_id = ANY (%s::bigint[])",
                 ([partition_id for (partition_id,) in gone],),
             )

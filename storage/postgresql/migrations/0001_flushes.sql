@@ -4,8 +4,8 @@
 --
 -- 1. Each is one statement of its caller's, in a transaction of its own, at READ COMMITTED: every
 --    statement in it sees what was committed when its locks were granted.
--- 2. Locks are taken in one order: the counter of a lane, the session, partitions in ascending id.
---    Who holds a partition waits for nothing.
+-- 2. Locks are taken in one order: that of upkeep, the counter of a lane, the session, partitions
+--    in ascending id. Who holds a partition waits for nothing.
 -- 3. Whoever was not answered calls again with the same arguments, and is told what came of the
 --    first call (F3). An answer that somebody acts upon is a commit of its own, on a row that is
 --    written for that: what is only read may be gone after a failover, for what can be seen on a
@@ -43,6 +43,8 @@ CREATE TABLE barnabas.partitions (
     leader_epoch integer NOT NULL DEFAULT -1,
     log_start bigint NOT NULL DEFAULT 0,
     log_end bigint NOT NULL DEFAULT 0,
+    -- Nobody leads it again.
+    is_deleted boolean NOT NULL DEFAULT false,
     CHECK (0 <= log_start AND log_start <= log_end)
 ) WITH (fillfactor = 50);
 
@@ -174,7 +176,7 @@ BEGIN
     END IF;
     UPDATE barnabas.partitions
         SET leader_session = new_session, leader_epoch = expected_epoch + 1
-        WHERE partition_id = of_partition AND (
+        WHERE partition_id = of_partition AND NOT is_deleted AND (
             leader_epoch = expected_epoch
             OR (leader_session = new_session AND leader_epoch = expected_epoch + 1)
         );

@@ -1,0 +1,16 @@
+"""How the log index in memory is kept small."""
+
+import pytest
+
+from barnabas.storage.memory_index import MemoryIndex
+from tests.storage.upkeep_contract import UpkeepContract
+
+
+class TestMemoryIndex(UpkeepContract):
+    @pytest.fixture
+    def index(self):
+        return MemoryIndex()
+
+    @pytest.fixture
+    def remove(self, index):
+        return lambda partition_id: index.remove_partitions([partition_id])
