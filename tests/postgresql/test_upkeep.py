@@ -19,6 +19,14 @@ def index(server):
 
 
 @pytest.fixture
+def assign(index):
+    def assign_next(partition_id, session):
+        return index.assign(partition_id, session, index.partition(partition_id).leader_epoch)
+
+    return assign_next
+
+
+@pytest.fixture
 def remove(server):
     """What deleting a topic does to a partition, whose topic is forgotten already."""
     statement = (
@@ -42,8 +50,8 @@ GROUP BY object_id HAVING live_extents <> count(partition_id) OR live_extents = 
 """
 
 
-def test_an_object_goes_with_the_last_extent_in_it(server, index):
-    leader = Leader(index)
+def test_an_object_goes_with_the_last_extent_in_it(server, index, assign):
+    leader = Leader(index, assign)
     one, other = leader.lead(), leader.lead()
     leader.append(one, other)
     (session,) = {leader.session}
@@ -55,8 +63,8 @@ def test_an_object_goes_with_the_last_extent_in_it(server, index):
         assert server.execute(count, session) == [(left,)]
 
 
-def test_the_key_of_an_object_elsewhere_is_noted_when_nothing_lies_in_it(server, index):
-    leader = Leader(index)
+def test_the_key_of_an_object_elsewhere_is_noted_when_nothing_lies_in_it(server, index, assign):
+    leader = Leader(index, assign)
     partition_id = leader.lead()
     leader.append(partition_id, key="wal/1/2/0-0-0")
     keys = "SELECT key FROM barnabas.dereferenced_keys"
@@ -67,8 +75,10 @@ def test_the_key_of_an_object_elsewhere_is_noted_when_nothing_lies_in_it(server,
     assert server.execute(keys) == [("wal/1/2/0-0-0",)]
 
 
-def test_a_partition_stays_known_as_long_as_its_topics_tombstone_does(server, index, remove):
-    leader = Leader(index)
+def test_a_partition_stays_known_as_long_as_its_topics_tombstone_does(
+    server, index, assign, remove
+):
+    leader = Leader(index, assign)
     partition_id = leader.lead()
     leader.append(partition_id)
     topic_id = partition_id.to_bytes(16, "big")
@@ -84,10 +94,10 @@ def test_a_partition_stays_known_as_long_as_its_topics_tombstone_does(server, in
     assert index.partition(partition_id) is None
 
 
-def test_several_collect_and_replace_beside_flushes(server, index):
+def test_several_collect_and_replace_beside_flushes(server, index, assign):
     """Nobody waits for ever, and what is counted in an object is what lies in it."""
     ways = [PostgreSqlLogIndex.open(server.url, patience_s=60) for _ in range(4)]
-    leaders = [Leader(way) for way in ways[:2]]
+    leaders = [Leader(way, assign) for way in ways[:2]]
     shared = []
     failures = []
 

@@ -1,6 +1,7 @@
 """What every log index must do to keep its copy of a log small; see the classes that inherit it.
 
-A subclass has fixtures ``index``, and ``remove``, which has a topic's partition deleted.
+A subclass has fixtures ``index``, ``assign``, which has a session lead a partition in its next
+epoch, and ``remove``, which has a topic's partition deleted.
 """
 
 import itertools
@@ -22,7 +23,6 @@ from barnabas.storage.log_index import (
     Outcome,
 )
 from tests.seeds import SEED
-from tests.storage.flushes import assign
 
 COMMITTED = FlushAnswer(Outcome.COMMITTED)
 MANY = 10_000
@@ -33,15 +33,17 @@ _partitions = itertools.count(500_000)
 class Leader:
     """A session that leads partitions and flushes bytes to them."""
 
-    def __init__(self, index):
+    def __init__(self, index, assign):
         self.index = index
+        self._assign = assign
         self.session = index.register(uuid4(), next(_nodes), "", 600_000)
         self.flushes = dict.fromkeys(Lane, 0)
 
     def lead(self, partition_id=None):
         """Lead a partition, or a new one; answers its id."""
         partition_id = next(_partitions) if partition_id is None else partition_id
-        assert assign(self.index, partition_id, self.session) is not None
+        self.index.add_partition(partition_id)
+        assert self._assign(partition_id, self.session)
         return partition_id
 
     def epoch(self, partition_id):
@@ -92,9 +94,9 @@ class UpkeepContract:
     """The tests."""
 
     @pytest.fixture
-    def leader(self, index):
+    def leader(self, index, assign):
         collect_all(index)  # Of the tests before.
-        return Leader(index)
+        return Leader(index, assign)
 
     @pytest.fixture
     def partition(self, leader):
@@ -120,11 +122,11 @@ class UpkeepContract:
         assert index.snapshot(partition).next_offset == 20
 
     @pytest.mark.parametrize("how", ["moved", "epoch", "fenced", "deleted"])
-    def test_who_does_not_lead_changes_nothing(self, index, leader, partition, remove, how):
+    def test_who_does_not_lead_changes_nothing(self, index, leader, partition, assign, remove, how):
         leader.snapshot(partition, 4)
         epoch = leader.epoch(partition)
         if how == "moved":
-            Leader(index).lead(partition)
+            Leader(index, assign).lead(partition)
         elif how == "epoch":
             leader.lead(partition)
         elif how == "fenced":
@@ -169,20 +171,19 @@ class UpkeepContract:
         assert (bases(index, partition), bases(index, other)) == ([18], [4])
 
     def test_what_is_deleted_goes_without_a_snapshot_and_takes_nothing_more(
-        self, index, leader, partition, remove
+        self, index, leader, partition, assign, remove
     ):
         kept = leader.lead()
         leader.append(partition, kept)
         epoch = leader.epoch(partition)
         remove(partition)
-        assert not index.assign(partition, leader.session, epoch)
+        assert not assign(partition, leader.session)
         item = Item(partition, epoch, 22, 24, 0, 1)
         answer = index.commit_flush(
             leader.session, Flush(Lane.INLINE, leader.flushes[Lane.INLINE], [item], (), b"x")
         )
         assert answer == FlushAnswer(Outcome.REFUSED, frozenset({partition}))
         assert [index.collect_garbage(8) for _ in range(3)] == [8, 3, 0]
-        assert index.partition(partition) is None
         assert bases(index, partition) == []
         assert index.snapshot(partition) is None
         assert not leader.snapshot(partition, 0, epoch=epoch)
@@ -277,4 +278,4 @@ class UpkeepContract:
             assert extents == [] or extents[-1].next_offset == index.partition(partition_id)[3]
             remove(partition_id)
         collect_all(index)
-        assert [index.partition(each) for each in logs] == [None] * 4
+        assert [index.extents(each, 0, most=1) for each in logs] == [[]] * 4
