@@ -12,6 +12,7 @@ from barnabas.protocol.records import BatchHeader, read_header
 from barnabas.storage.checkpoint import decode_leader_epochs
 from barnabas.storage.errors import LedSince
 from barnabas.storage.journal import CommitGroup
+from barnabas.storage.leader_epochs import epochs_from
 from barnabas.storage.log_index import LogSnapshot
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.producer_snapshot import decode_snapshot
@@ -55,6 +56,7 @@ def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:
         raise LedSince(f"{log} was written to in epoch {log.leader_epochs[-1][0]}")
     log.high_watermark = log.next_offset
     log.log_start_offset = durable.log_start_offset
+    log.leader_epochs = epochs_from(log.leader_epochs, durable.log_start_offset)
     log.drop_segments_below_start()
     log.start_counting()
 

@@ -364,7 +364,7 @@ class PartitionLog:
         assert base == end or end < base <= self.cleaning.compacted_offset, (self, base, end)
         epoch = header.partition_leader_epoch
         size = len(batch)
-        self._store(group, batch, 0, size, header.next_offset, header.max_timestamp, epoch)
+        self._store(group, batch, 0, size, header.next_offset, header.newest_timestamp, epoch)
         if header.producer_id >= 0:
             self.replay_producer(self.active, header, batch)
 
