@@ -6,14 +6,14 @@ from random import Random
 import pytest
 
 from barnabas.storage.log_index import Extent
-from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+from tests.postgresql.whole_index import WholeIndex
 from tests.seeds import SEED
 from tests.storage.upkeep_contract import MANY, Leader, UpkeepContract, collect_all
 
 
 @pytest.fixture(scope="module")
 def index(server):
-    opened = PostgreSqlLogIndex.open(server.url)
+    opened = WholeIndex.open(server.url)
     yield opened
     opened.close()
 
@@ -21,7 +21,7 @@ def index(server):
 @pytest.fixture
 def assign(index):
     def assign_next(partition_id, session):
-        return index.assign(partition_id, session, index.partition(partition_id).leader_epoch)
+        return index.assign_one(partition_id, session, index.partition(partition_id).leader_epoch)
 
     return assign_next
 
@@ -29,10 +29,7 @@ def assign(index):
 @pytest.fixture
 def remove(server):
     """What deleting a topic does to a partition, whose topic is forgotten already."""
-    statement = (
-        "UPDATE barnabas.partitions SET leader_session = NULL, is_deleted = true"
-        " WHERE partition_id = %s"
-    )
+    statement = "SELECT barnabas.remove_partitions(ARRAY[%s])"
     return lambda partition_id: server.execute(statement, partition_id)
 
 
@@ -96,7 +93,7 @@ def test_a_partition_stays_known_as_long_as_its_topics_tombstone_does(
 
 def test_several_collect_and_replace_beside_flushes(server, index, assign):
     """Nobody waits for ever, and what is counted in an object is what lies in it."""
-    ways = [PostgreSqlLogIndex.open(server.url, patience_s=60) for _ in range(4)]
+    ways = [WholeIndex.open(server.url, patience_s=60) for _ in range(4)]
     leaders = [Leader(way, assign) for way in ways[:2]]
     shared = []
     failures = []

@@ -89,7 +89,7 @@ CREATE FUNCTION barnabas.read_snapshot(
     of_partition bigint, OUT next_offset bigint, OUT producers bytea, OUT leader_epochs bytea
 ) RETURNS SETOF record LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM pg_logical_emit_message(true, 'barnabas', '');
+    PERFORM barnabas.confirm();
     RETURN QUERY SELECT known.next_offset, known.producers, known.leader_epochs
         FROM barnabas.snapshots AS known WHERE known.partition_id = of_partition;
 END $$;
@@ -170,7 +170,7 @@ CREATE FUNCTION barnabas.read_extent_sizes(
     OUT base_offset bigint, OUT next_offset bigint, OUT length integer
 ) RETURNS SETOF record LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM pg_logical_emit_message(true, 'barnabas', '');
+    PERFORM barnabas.confirm();
     RETURN QUERY SELECT part.base_offset, part.next_offset, part.length
         FROM barnabas.extents AS part
         WHERE part.partition_id = of_partition AND part.next_offset > from_offset
