@@ -6,7 +6,7 @@ Rules of this file:
    where the store has more. So a front part of the copy is as the log was at some moment of the
    walk, and all behind it is as it was before: a tombstone, or a marker, never goes from the copy
    before what it keeps from sight. A load at any moment gives a log that compaction could have
-   left.
+   left (F5).
 2. That holds as long as no part is read after a later pass than those in front of it. So a walk
    ends when segments are swapped meanwhile, and the next one begins at the start again.
 3. A portion is some whole extents, and never splits a batch: batches come to the store in extents,

@@ -42,8 +42,9 @@ Result = TypeVar("Result")
 
 LOGS_PER_TURN: Final = 64
 """Logs looked at before the loop gets a turn."""
-EXTENTS_AT_ONCE: Final = 500
-"""Deleted in one transaction of the store."""
+EXTENTS_AT_ONCE: Final = 64
+"""Deleted in one transaction of the store, which is to end before a caller loses patience. With the
+last extent in it an object goes, of some megabytes where the load is high."""
 
 
 @dataclass(frozen=True, slots=True)

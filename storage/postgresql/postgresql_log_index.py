@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
 from barnabas.storage.log_index import (
     Extent,
@@ -17,8 +17,6 @@ from barnabas.storage.log_index import (
 )
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
 from barnabas.storage.postgresql.schema import bring_up_to_date
-
-Result = TypeVar("Result")
 
 _COMMIT_FLUSH: Final = (
     "SELECT outcome, refused FROM barnabas.commit_flush(%s, %s::smallint, %s, %s, %b,"
@@ -100,7 +98,7 @@ class PostgreSqlLogIndex:
         self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
     ) -> bool:
         """Keep a snapshot in place of an older one; False: somebody else leads the partition."""
-        return self._one(bool, _PUT_SNAPSHOT, session, partition_id, epoch, *snapshot)
+        return self._primary.value(bool, _PUT_SNAPSHOT, session, partition_id, epoch, *snapshot)
 
     def snapshot(self, partition_id: int) -> LogSnapshot | None:
         """Return a partition's newest snapshot."""
@@ -109,7 +107,7 @@ class PostgreSqlLogIndex:
 
     def collect_garbage(self, most: int) -> int:
         """Delete up to ``most`` extents that nobody needs any more, and return how many."""
-        return self._one(int, "SELECT barnabas.collect_garbage(%s::integer)", most)
+        return self._primary.value(int, "SELECT barnabas.collect_garbage(%s::integer)", most)
 
     def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
         """Return up to ``most`` extents that reach beyond an offset, in order."""
@@ -124,13 +122,8 @@ class PostgreSqlLogIndex:
         lengths = list(map(len, bodies))
         positions = [0, *accumulate(lengths[:-1])]
         columns = (bases, nexts, epochs, positions, lengths, b"".join(bodies))
-        return self._one(bool, _REPLACE_EXTENTS, session, partition_id, epoch, *columns)
+        return self._primary.value(bool, _REPLACE_EXTENTS, session, partition_id, epoch, *columns)
 
     def close(self) -> None:
         """End whatever waits, on whichever thread."""
         self._primary.close()
-
-    def _one(self, kind: type[Result], statement: str, *arguments: object) -> Result:
-        ((value,),) = self._primary.execute(statement, arguments)
-        assert isinstance(value, kind), value
-        return value

@@ -3,7 +3,7 @@
 -- Rules of these functions, besides those of the flushes:
 --
 -- 1. What is behind a partition's snapshot may be deleted, or replaced by less: the snapshot says
---    what the records there have left behind. What is not, never is.
+--    what the records there have left behind (F4). What is not, never is.
 -- 2. Extents change, and objects go, under the lock of upkeep, which is taken before all others. So
 --    nobody waits for anything while he holds a partition, as before: flushes only add.
 -- 3. What is deleted here goes by what is seen here: one write-ahead log has both, in that order. A
