@@ -29,3 +29,9 @@ def epoch_at(epochs: LeaderEpochs, offset: int) -> int:
     """The epoch in which ``offset`` was (or will be) written; -1 before the first."""
     at = bisect_right(epochs, offset, key=_start) - 1
     return epochs[at][0] if at >= 0 else -1
+
+
+def epochs_from(epochs: LeaderEpochs, log_start: int) -> list[tuple[int, int]]:
+    """The epochs of a log that starts at an offset: its first one begins there, as in Kafka."""
+    first = max(0, bisect_right(epochs, log_start, key=_start) - 1)
+    return [(epoch, max(start, log_start)) for epoch, start in epochs[first:]]

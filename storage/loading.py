@@ -8,9 +8,12 @@ when the log was forgotten because of what was refused (``LogStore.load``).
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from barnabas.protocol.records import read_header
+from barnabas.protocol.records import BatchHeader, read_header
+from barnabas.storage.checkpoint import decode_leader_epochs
 from barnabas.storage.errors import LedSince
 from barnabas.storage.journal import CommitGroup
+from barnabas.storage.leader_epochs import epochs_from
+from barnabas.storage.log_index import LogSnapshot
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.producer_snapshot import decode_snapshot
 
@@ -19,12 +22,13 @@ class DurableLog(NamedTuple):
     """What is durable of a partition, wherever it is kept."""
 
     batches: Iterable[memoryview]
-    """All from ``base_offset`` on, without gaps; their memory stays as it is."""
+    """All from ``base_offset`` on; their memory stays as it is. Compaction may have left gaps."""
     log_start_offset: int = 0
     base_offset: int = 0
     """Where the first batch begins, or would begin."""
-    snapshot: bytes | None = None
-    """The producers at ``base_offset``, as ``encode_snapshot`` has them; None: there were none."""
+    snapshot: LogSnapshot | None = None
+    """What of the batches before its offset is known without them; it is not before
+    ``base_offset``. None: nothing is missing of them."""
 
 
 def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:
@@ -34,17 +38,40 @@ def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:
     Raises LedSince.
     """
     offset = durable.base_offset
-    if durable.snapshot is not None:
-        log.producers = decode_snapshot(durable.snapshot, append_time_ms=log.now_ms())
     if offset:
         log.next_offset = log.snapshot_offset = offset
         log.active = log.open_segment(offset)
         log.segments = [log.active]
+    snapshot = durable.snapshot
     for batch in durable.batches:
-        log.replay(group, batch, read_header(batch))
+        header = read_header(batch)
+        if snapshot is not None and snapshot.next_offset <= header.base_offset:
+            _go_on_from(log, snapshot)
+            snapshot = None
+        _note_gap(log, header)
+        log.replay(group, batch, header)
+    if snapshot is not None:
+        _go_on_from(log, snapshot)
     if log.leader_epochs and log.leader_epochs[-1][0] > log.leader_epoch:
         raise LedSince(f"{log} was written to in epoch {log.leader_epochs[-1][0]}")
     log.high_watermark = log.next_offset
     log.log_start_offset = durable.log_start_offset
+    log.leader_epochs = epochs_from(log.leader_epochs, durable.log_start_offset)
     log.drop_segments_below_start()
     log.start_counting()
+
+
+def _go_on_from(log: PartitionLog, snapshot: LogSnapshot) -> None:
+    """Know what the snapshot says, in place of what the batches before it have told.
+
+    They may be fewer than there were. The transactions that were found aborted among them stay so:
+    who reads those batches needs no others.
+    """
+    log.producers = decode_snapshot(snapshot.producers, append_time_ms=log.now_ms())
+    log.leader_epochs = decode_leader_epochs(snapshot.leader_epochs)
+
+
+def _note_gap(log: PartitionLog, header: BatchHeader) -> None:
+    """Let readers and the next compaction know where offsets are missing."""
+    if header.base_offset > log.next_offset:
+        log.cleaning.compacted_offset = header.base_offset

@@ -112,6 +112,27 @@ class Extent(NamedTuple):
     data: bytes
 
 
+class ExtentSize(NamedTuple):
+    """A part of a log, without its bytes: how many they are."""
+
+    base_offset: int
+    next_offset: int
+    length: int
+
+
+class LogSnapshot(NamedTuple):
+    """What a log's records before ``next_offset`` have left behind.
+
+    With it they can be deleted, or replaced by those of them that compaction leaves.
+    """
+
+    next_offset: int
+    producers: bytes
+    """As ``encode_snapshot`` has them."""
+    leader_epochs: bytes
+    """As ``encode_leader_epochs`` has them."""
+
+
 class LogIndex(Protocol):
     """What is durable; see the rules at the head of this module."""
 
@@ -126,6 +147,36 @@ class LogIndex(Protocol):
 
     def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
         """Return up to ``most`` extents that reach beyond an offset, in order."""
+
+    def put_snapshot(
+        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
+    ) -> bool:
+        """Keep a snapshot of what is durable, in place of an older one; a newer one stays.
+
+        False: the session does not lead the partition in this epoch.
+        """
+
+    def snapshot(self, partition_id: int) -> LogSnapshot | None:
+        """Return a partition's newest snapshot."""
+
+    def collect_garbage(self, most: int) -> int:
+        """Delete up to ``most`` extents that nobody needs any more, and return how many.
+
+        Those wholly below their log's start and its snapshot, and those of deleted partitions.
+        Fewer than ``most``: there are no more now. Any broker may call it.
+        """
+
+    def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
+        """Return up to ``most`` extents that reach beyond an offset, in order."""
+
+    def replace_extents(
+        self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
+    ) -> bool:
+        """Put extents in the place of those that cover the same offsets, which are compacted.
+
+        All of them lie at or before the partition's snapshot. False: the session does not lead the
+        partition in this epoch, and nothing has changed.
+        """
 
     def close(self) -> None:
         """End whatever waits, on whichever thread."""

@@ -1,34 +1,51 @@
 """A partition's log read back from a log index, to be opened on a broker."""
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.loading import DurableLog
-from barnabas.storage.log_index import LogIndex
+from barnabas.storage.log_index import Extent, LogIndex
 
 _EXTENTS_AT_ONCE: Final = 256
+_FIRST_AT_ONCE: Final = 16
+_BYTES_AT_ONCE: Final = 16 * 1024 * 1024
+"""What an answer should hold at most; a larger extent comes alone."""
 
 
 def read_log(index: LogIndex, partition_id: int) -> DurableLog:
     """Read all that is durable of a partition; raises IndexClosed, KeyError if there is none.
 
     Blocks. Who leads the partition, and has an answer to all of its flushes, reads the truth:
-    nobody else can have written since. All of it is held in memory.
+    nobody else can have written since. What is needed of it is held in memory: not what lies below
+    both its start and its snapshot, which may be there still, or not.
     """
     state = index.partition(partition_id)
     if state is None:
         raise KeyError(partition_id)
+    snapshot = index.snapshot(partition_id)
+    needless_offset = min(state.log_start_offset, snapshot.next_offset) if snapshot else 0
     batches: list[memoryview] = []
-    base_offset: int | None = None
-    end_offset = 0
-    while extents := index.extents(partition_id, end_offset, most=_EXTENTS_AT_ONCE):
-        for extent in extents:
-            if base_offset is None:
-                base_offset = end_offset = extent.base_offset
-            assert extent.base_offset == end_offset, (partition_id, end_offset, extent.base_offset)
-            end_offset = extent.next_offset
-            data = memoryview(extent.data)
-            batches += [data[at : at + header.size] for at, header in iterate_batches(data)]
-    if base_offset is None:
-        base_offset = state.log_end_offset
-    return DurableLog(batches, state.log_start_offset, base_offset)
+    base_offset = end_offset = state.log_end_offset
+    for extent in _extents(index, partition_id, needless_offset):
+        if not batches:
+            base_offset = end_offset = extent.base_offset
+        assert extent.base_offset == end_offset, (partition_id, end_offset, extent.base_offset)
+        end_offset = extent.next_offset
+        data = memoryview(extent.data)
+        batches += [data[at : at + header.size] for at, header in iterate_batches(data)]
+    return DurableLog(batches, state.log_start_offset, base_offset, snapshot)
+
+
+def _extents(index: LogIndex, partition_id: int, from_offset: int) -> Iterator[Extent]:
+    """All that reach beyond an offset, so many at a time as their sizes let expect to be little."""
+    most = _FIRST_AT_ONCE
+    while extents := index.extents(partition_id, from_offset, most=most):
+        yield from extents
+        from_offset = extents[-1].next_offset
+        most = _fitting(extents)
+
+
+def _fitting(extents: Sequence[Extent]) -> int:
+    largest = max(len(each.data) for each in extents)
+    return min(max(1, _BYTES_AT_ONCE // largest), _EXTENTS_AT_ONCE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -18,16 +18,19 @@ from uuid import UUID
 from barnabas.storage.cluster_index import FIRST_NODE_ID, Assignment, Led, Member, Picture
 from barnabas.storage.log_index import (
     Extent,
+    ExtentSize,
     Flush,
     FlushAnswer,
     IndexMisused,
     Item,
+    LogSnapshot,
     LogStart,
     Outcome,
     PartitionState,
 )
 from barnabas.storage.memory_way import Link, Way
 
+_base_offset = attrgetter("base_offset")
 _next_offset = attrgetter("next_offset")
 
 
@@ -39,15 +42,20 @@ class PartitionRow:
     leader_session: int | None = None
     extents: list[Extent] = field(default_factory=list)
     log_start_offset: int = 0
+    log_end_offset: int = 0
+    """Where the next extent has to begin."""
     wanted_node: int | None = None
     is_deleted: bool = False
     changed_in: int = 0
     """The version of the picture in which who leads it, or is to, was changed last."""
+    snapshot: LogSnapshot | None = None
 
     @property
-    def log_end_offset(self) -> int:
-        """Where the next extent has to begin."""
-        return self.extents[-1].next_offset if self.extents else 0
+    def needless_offset(self) -> int:
+        """Extents that end at or before it are garbage."""
+        if self.is_deleted:
+            return self.log_end_offset
+        return min(self.log_start_offset, self.snapshot.next_offset) if self.snapshot else 0
 
 
 @dataclass(slots=True)
@@ -285,9 +293,76 @@ class MemoryIndex:
     def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
         """See ``LogIndex``."""
         with self._lock:
-            found = self.rows[partition_id].extents
-            first = bisect_right(found, from_offset, key=_next_offset)
-            return found[first : first + most]
+            return self._extents(partition_id, from_offset, most)
+
+    def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
+        """See ``LogIndex``."""
+        with self._lock:
+            found = self._extents(partition_id, from_offset, most)
+        return [ExtentSize(each.base_offset, each.next_offset, len(each.data)) for each in found]
+
+    def put_snapshot(
+        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
+    ) -> bool:
+        """See ``LogIndex``."""
+        with self._lock:
+            if not self._leads_still(session, partition_id, epoch):
+                return False
+            row = self.rows[partition_id]
+            if snapshot.next_offset > row.log_end_offset:
+                raise IndexMisused(f"a snapshot behind the end, {row.log_end_offset}")
+            if row.snapshot is None or row.snapshot.next_offset < snapshot.next_offset:
+                row.snapshot = snapshot
+            return True
+
+    def snapshot(self, partition_id: int) -> LogSnapshot | None:
+        """See ``LogIndex``."""
+        with self._lock:
+            row = self.rows.get(partition_id)
+            return None if row is None else row.snapshot
+
+    def collect_garbage(self, most: int) -> int:
+        """See ``LogIndex``."""
+        deleted = 0
+        with self._lock:
+            for row in self.rows.values():
+                found = bisect_right(row.extents, row.needless_offset, key=_next_offset)
+                found = min(found, most - deleted)
+                del row.extents[:found]
+                deleted += found
+                if row.is_deleted:
+                    row.snapshot = None
+        return deleted
+
+    def replace_extents(
+        self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
+    ) -> bool:
+        """See ``LogIndex``."""
+        with self._lock:
+            if not self._leads_still(session, partition_id, epoch):
+                return False
+            row = self.rows[partition_id]
+            begin, end = extents[0].base_offset, extents[-1].next_offset
+            first = bisect_left(row.extents, begin, key=_base_offset)
+            after = bisect_right(row.extents, end, key=_next_offset)
+            replaced = row.extents[first:after]
+            if not (
+                replaced
+                and (replaced[0].base_offset, replaced[-1].next_offset) == (begin, end)
+                and all(map(_touch, extents, extents[1:]))
+                and all(each.data for each in extents)
+                and row.snapshot is not None
+                and row.snapshot.next_offset >= end
+            ):
+                raise IndexMisused(f"{begin} to {end} of {partition_id} is not to be replaced")
+            row.extents[first:after] = extents
+            return True
+
+    def _extents(self, partition_id: int, from_offset: int, most: int) -> list[Extent]:
+        row = self.rows.get(partition_id)
+        found = [] if row is None else row.extents
+        first = bisect_right(found, from_offset, key=_next_offset)
+        return found[first : first + most]
 
     def _raise_version(self) -> None:
         self._version += 1
@@ -330,6 +405,9 @@ class MemoryIndex:
         row = self.rows.get(partition_id)
         return row is not None and (row.leader_session, row.leader_epoch) == (session, epoch)
 
+    def _leads_still(self, session: int, partition_id: int, epoch: int) -> bool:
+        return self._sessions[session].is_live and self._leads(session, partition_id, epoch)
+
     def _write(self, flush: Flush) -> None:
         payload = memoryview(flush.payload or b"")
         partition_ids = {item.partition_id for item in flush.items}
@@ -345,11 +423,16 @@ class MemoryIndex:
             if not fits:
                 raise IndexMisused(f"{item} does not go on at {row.log_end_offset} with its bytes")
             row.extents.append(Extent(item.base_offset, item.next_offset, item.leader_epoch, data))
+            row.log_end_offset = item.next_offset
         for start in flush.starts:
             row = self.rows[start.partition_id]
             if start.offset > row.log_end_offset:
                 raise IndexMisused(f"{start} is behind the end, {row.log_end_offset}")
             row.log_start_offset = max(row.log_start_offset, start.offset)
+
+
+def _touch(before: Extent, after: Extent) -> bool:
+    return before.next_offset == after.base_offset
 
 
 class MemoryLogIndex(Way):
@@ -384,6 +467,30 @@ class MemoryLogIndex(Way):
     def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
         """See ``LogIndex``."""
         return self._ask(self._index.extents, partition_id, from_offset, most=most)
+
+    def put_snapshot(
+        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
+    ) -> bool:
+        """See ``LogIndex``."""
+        return self._ask(self._index.put_snapshot, session, partition_id, epoch, snapshot)
+
+    def snapshot(self, partition_id: int) -> LogSnapshot | None:
+        """See ``LogIndex``."""
+        return self._ask(self._index.snapshot, partition_id)
+
+    def collect_garbage(self, most: int) -> int:
+        """See ``LogIndex``."""
+        return self._ask(self._index.collect_garbage, most)
+
+    def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
+        """See ``LogIndex``."""
+        return self._ask(self._index.extent_sizes, partition_id, from_offset, most=most)
+
+    def replace_extents(
+        self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
+    ) -> bool:
+        """See ``LogIndex``."""
+        return self._ask(self._index.replace_extents, session, partition_id, epoch, extents)
 
     def _attempt_flush(self, session: int, flush: Flush) -> FlushAnswer:
         self._on_flush(flush)

@@ -359,14 +359,12 @@ class PartitionLog:
         return Appended(base_offset, append_time_ms, self.log_start_offset, group)
 
     def replay(self, group: CommitGroup, batch: memoryview, header: BatchHeader) -> None:
-        """Append a batch that a former run placed: recovery's counterpart of ``append``.
-
-        The batch's base offset must be the log end.
-        """
-        assert header.base_offset == self.next_offset, (self, header.base_offset, self.next_offset)
+        """Append a batch that a former run placed at the log end, or behind what was compacted."""
+        end, base = self.next_offset, header.base_offset
+        assert base == end or end < base <= self.cleaning.compacted_offset, (self, base, end)
         epoch = header.partition_leader_epoch
         size = len(batch)
-        self._store(group, batch, 0, size, header.next_offset, header.max_timestamp, epoch)
+        self._store(group, batch, 0, size, header.next_offset, header.newest_timestamp, epoch)
         if header.producer_id >= 0:
             self.replay_producer(self.active, header, batch)
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 from uuid import UUID
 
 from barnabas.storage.cluster_index import Assignment, Led, Member, Picture
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
 from barnabas.storage.postgresql.schema import bring_up_to_date
-
-Result = TypeVar("Result")
 
 _CHANNEL: Final = "barnabas"
 _PICTURE: Final = (
@@ -52,20 +50,22 @@ class PostgreSqlClusterIndex:
 
     def new_node_id(self) -> int:
         """Return a node id that no broker has had."""
-        return self._one(int, "SELECT barnabas.new_node_id()")
+        return self._primary.value(int, "SELECT barnabas.new_node_id()")
 
     def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
         """Begin a session and end the one that the node had."""
         statement = "SELECT barnabas.register(%s, %s::integer, %s::text, %s::integer)"
-        return self._one(int, statement, token, node_id, endpoints, lease_ms)
+        return self._primary.value(int, statement, token, node_id, endpoints, lease_ms)
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
         """Have the session's lease end ``lease_ms`` from now."""
-        return self._one(bool, "SELECT barnabas.heartbeat(%s, %s::integer)", session, lease_ms)
+        return self._primary.value(
+            bool, "SELECT barnabas.heartbeat(%s, %s::integer)", session, lease_ms
+        )
 
     def fence_expired(self) -> frozenset[int]:
         """End the sessions whose lease is over."""
-        return frozenset(self._one(list, "SELECT barnabas.fence_expired()"))
+        return frozenset(self._primary.value(list, "SELECT barnabas.fence_expired()"))
 
     def fence(self, session: int) -> None:
         """End a session."""
@@ -77,7 +77,7 @@ class PostgreSqlClusterIndex:
 
     def control(self, session: int) -> bool:
         """Whether a live session plans who leads what."""
-        return self._one(bool, "SELECT barnabas.control(%s)", session)
+        return self._primary.value(bool, "SELECT barnabas.control(%s)", session)
 
     def picture(self, since: int) -> Picture:
         """Return what is so now."""
@@ -107,7 +107,7 @@ class PostgreSqlClusterIndex:
         """Have live sessions lead partitions."""
         columns = [list(column) for column in zip(*assignments, strict=True)] or [[]] * 3
         statement = "SELECT barnabas.assign(%s::bigint[], %s::bigint[], %s::integer[])"
-        return frozenset(self._one(list, statement, *columns))
+        return frozenset(self._primary.value(list, statement, *columns))
 
     def hand_over(self, partition_id: int, session: int, epoch: int, to: int | None) -> None:
         """Let go of a partition."""
@@ -123,8 +123,3 @@ class PostgreSqlClusterIndex:
         """End whatever waits, on whichever thread."""
         self._primary.close()
         self._listener.close()
-
-    def _one(self, kind: type[Result], statement: str, *arguments: object) -> Result:
-        ((value,),) = self._primary.execute(statement, arguments)
-        assert isinstance(value, kind), value
-        return value

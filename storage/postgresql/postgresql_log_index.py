@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final, Self
 
 from barnabas.storage.log_index import (
     Extent,
+    ExtentSize,
     Flush,
     FlushAnswer,
+    LogSnapshot,
     Outcome,
     PartitionState,
 )
@@ -20,6 +24,13 @@ _COMMIT_FLUSH: Final = (
     " %s::bigint[], %s::integer[], %s::bigint[])"
 )
 _EXTENTS: Final = "SELECT * FROM barnabas.read_extents(%s, %s, %s::integer)"
+_EXTENT_SIZES: Final = "SELECT * FROM barnabas.read_extent_sizes(%s, %s, %s::integer)"
+_PUT_SNAPSHOT: Final = "SELECT barnabas.put_snapshot(%s, %s, %s::integer, %s, %b, %b)"
+_REPLACE_EXTENTS: Final = (
+    "SELECT barnabas.replace_extents(%s, %s, %s::integer, %s::bigint[], %s::bigint[],"
+    " %s::integer[], %s::integer[], %s::integer[], %b)"
+)
+_SNAPSHOT: Final = "SELECT * FROM barnabas.read_snapshot(%s)"
 _PARTITION: Final = "SELECT * FROM barnabas.read_partition(%s)"
 
 
@@ -82,6 +93,36 @@ class PostgreSqlLogIndex:
         """Return up to ``most`` extents that reach beyond an offset, in order."""
         rows = self._primary.execute(_EXTENTS, (partition_id, from_offset, most))
         return [Extent(*row) for row in rows]
+
+    def put_snapshot(
+        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
+    ) -> bool:
+        """Keep a snapshot in place of an older one; False: somebody else leads the partition."""
+        return self._primary.value(bool, _PUT_SNAPSHOT, session, partition_id, epoch, *snapshot)
+
+    def snapshot(self, partition_id: int) -> LogSnapshot | None:
+        """Return a partition's newest snapshot."""
+        rows = self._primary.execute(_SNAPSHOT, (partition_id,))
+        return LogSnapshot(*rows[0]) if rows else None
+
+    def collect_garbage(self, most: int) -> int:
+        """Delete up to ``most`` extents that nobody needs any more, and return how many."""
+        return self._primary.value(int, "SELECT barnabas.collect_garbage(%s::integer)", most)
+
+    def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
+        """Return up to ``most`` extents that reach beyond an offset, in order."""
+        rows = self._primary.execute(_EXTENT_SIZES, (partition_id, from_offset, most))
+        return [ExtentSize(*row) for row in rows]
+
+    def replace_extents(
+        self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
+    ) -> bool:
+        """Put extents in the place of others; False: somebody else leads the partition."""
+        bases, nexts, epochs, bodies = map(list, zip(*extents, strict=True))
+        lengths = list(map(len, bodies))
+        positions = [0, *accumulate(lengths[:-1])]
+        columns = (bases, nexts, epochs, positions, lengths, b"".join(bodies))
+        return self._primary.value(bool, _REPLACE_EXTENTS, session, partition_id, epoch, *columns)
 
     def close(self) -> None:
         """End whatever waits, on whichever thread."""

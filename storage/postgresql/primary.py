@@ -155,6 +155,12 @@ class Primary:
 
         return self._repeat(once)
 
+    def value(self, kind: type[Result], statement: str, *arguments: object) -> Result:
+        """Execute a statement as ``execute`` does, and return its only value."""
+        ((value,),) = self.execute(statement, arguments)
+        assert isinstance(value, kind), value
+        return value
+
     def attempt(self, act: Callable[[psycopg.Connection[Row]], Result]) -> Result:
         """Have a transaction done until it is answered, and return its result; as ``execute``.
 

@@ -24,7 +24,7 @@ class Way(WholeIndex):
 class PostgreSqlCluster(FlushCluster):
     """Its index is a primary with a standby."""
 
-    events = ("move", "fence", "terminate", "delete_records")
+    events = ("move", "fence", "terminate", "delete_records", "keep_snapshots", "collect_garbage")
 
     def __init__(self, seed, path, pair):
         self.pair = pair

@@ -1,7 +1,7 @@
 """Brokers on one log index with real threads, to whom everything happens at any time.
 
 What is judged in the end: every batch that was acknowledged is durable where its answer said, once;
-what was refused is not; extents are dense.
+what was refused is not; extents are dense. Below a log's start they may be gone.
 """
 
 import asyncio
@@ -17,7 +17,9 @@ from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import LogClosed
 from barnabas.storage.flush_start import open_cache
 from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.log_index import IndexMisused
 from barnabas.storage.log_reading import read_log
+from barnabas.storage.log_snapshot import take_snapshot
 from barnabas.storage.log_store import LogStore, PartitionSpec, StoreSettings
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.recovery import lock_directory
@@ -171,6 +173,9 @@ class FlushCluster:
                 node.way.mend()
             await until(self._is_over, lambda: (self.unsent, self.refusals, self.failures))
             self._raise_failure()
+            for node in self.nodes:
+                self.keep_snapshots(node)
+                self.collect_garbage(node)
             self.judge()
             await until(self._is_settled, lambda: self.failures)
             await self._look_at_logs()
@@ -196,6 +201,8 @@ class FlushCluster:
         "lose_answer",
         "lose_answer",
         "delete_records",
+        "keep_snapshots",
+        "collect_garbage",
     )
 
     def send(self, _node):
@@ -223,6 +230,18 @@ class FlushCluster:
     def delete_records(self, node):
         for log in node.store.logs.values():
             log.delete_records(log.high_watermark // 2)
+
+    def keep_snapshots(self, node):
+        for log in node.store.logs.values():
+            if node.leads(log.partition_id) and log.high_watermark == log.next_offset:
+                session, epoch = node.committer.session, log.leader_epoch
+                try:
+                    self.index.put_snapshot(session, log.partition_id, epoch, take_snapshot(log))
+                except IndexMisused as error:
+                    raise AssertionError("what was said to be durable is not") from error
+
+    def collect_garbage(self, _node):
+        self.index.collect_garbage(self.random.choice((2, 1000)))
 
     def _keep_led(self):
         for partition_id in PARTITIONS:
@@ -259,8 +278,10 @@ class FlushCluster:
         there = Counter()
         for partition_id in PARTITIONS:
             extents = self.index.extents(partition_id, 0, most=len(self.values))
-            ends = [0, *[extent.next_offset for extent in extents]]
-            assert [extent.base_offset for extent in extents] == ends[:-1], "extents are dense"
+            _, _, log_start, log_end = self.index.partition(partition_id)
+            bounds = [*[extent.base_offset for extent in extents], log_end]
+            assert bounds[0] <= log_start, "what can be read is there"
+            assert [extent.next_offset for extent in extents] == bounds[1:], "extents are dense"
             epochs = [extent.leader_epoch for extent in extents]
             assert epochs == sorted(epochs)
             for extent in extents:
@@ -269,14 +290,16 @@ class FlushCluster:
                     there[partition_id, header.base_offset] += 1
                     assert header.partition_leader_epoch == extent.leader_epoch
         assert set(there.values()) <= {1}
-        stored = {
-            partition_id: [bytes(each) for each in read_log(self.index, partition_id).batches]
-            for partition_id in PARTITIONS
-        }
-        assert sum(map(len, stored.values())) == len(self.values), "each is there once"
+        logs = {partition_id: read_log(self.index, partition_id) for partition_id in PARTITIONS}
+        offsets = sum(log.base_offset + len(log.batches) for log in logs.values())
+        assert offsets == len(self.values), "each is there once, or was"
         for partition_id, offset, value in self.acknowledged:
-            wanted = bytes(batch(value=value))[61:]
-            assert stored[partition_id][offset].endswith(wanted), (partition_id, offset, value)
+            log = logs[partition_id]
+            assert log.base_offset <= log.log_start_offset
+            if offset >= log.base_offset:
+                wanted = bytes(batch(value=value))[61:]
+                found = bytes(log.batches[offset - log.base_offset])
+                assert found.endswith(wanted), (partition_id, offset, value)
 
     async def _look_at_logs(self):
         """What leaders have open is what is durable, in memory and in their files."""
@@ -360,6 +383,12 @@ class ReplicatedIndex(MemoryIndex):
 
     def fence(self, *arguments):
         return self._replicated(super().fence, *arguments)
+
+    def put_snapshot(self, *arguments):
+        return self._replicated(super().put_snapshot, *arguments)
+
+    def collect_garbage(self, *arguments):
+        return self._replicated(super().collect_garbage, *arguments)
 
 
 class ReplicatedWay(MemoryLogIndex):

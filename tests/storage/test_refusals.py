@@ -6,9 +6,9 @@ from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import LedSince, LogClosed, OutOfOrderSequence
 from barnabas.storage.loading import DurableLog
 from barnabas.storage.log_reading import read_log
+from barnabas.storage.log_snapshot import take_snapshot
 from barnabas.storage.log_store import LogStore, PartitionSpec
 from barnabas.storage.partition_log import READ_COMMITTED
-from barnabas.storage.producer_snapshot import encode_snapshot
 from barnabas.storage.refusal import Refusal
 from barnabas.storage.simulated import SimulatedFileSystem
 from barnabas.storage.transaction_marker import TransactionMarker
@@ -356,7 +356,7 @@ def test_a_log_whose_head_is_gone_is_loaded_from_a_snapshot_of_its_producers():
         member.append(1, from_producer(7, sequence))
         member.settle()
     live = member.store.get(1)
-    snapshot = encode_snapshot(live.producers)
+    snapshot = take_snapshot(live)
     durable = DurableLog([], log_start_offset=4, base_offset=4, snapshot=snapshot)
     member.store.delete(1)
     log = member.store.load(PartitionSpec(1, "t1", 0, bytes([1] * 16), member.config, 0), durable)

@@ -4,8 +4,8 @@
 --
 -- 1. Each is one statement of its caller's, in a transaction of its own, at READ COMMITTED: every
 --    statement in it sees what was committed when its locks were granted.
--- 2. Locks are taken in one order: the counter of a lane, sessions in ascending id, partitions in
---    ascending id, the picture. Flushes wait for nothing while they hold a partition.
+-- 2. Locks are taken in one order: that of upkeep, the counter of a lane, sessions in ascending id,
+--    partitions in ascending id, the picture. Flushes wait for nothing while they hold a partition.
 -- 3. Whoever was not answered calls again with the same arguments, and is told what came of the
 --    first call (F3). An answer that somebody acts upon is a commit of its own, on a row that is
 --    written for that: what is only read may be gone after a failover, for what can be seen on a

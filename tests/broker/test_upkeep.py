@@ -1,0 +1,221 @@
+"""When a broker keeps snapshots, compacts in the store and collects garbage, and when not."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from barnabas.broker.cluster.upkeep import EXTENTS_AT_ONCE, Upkeep, UpkeepSettings
+from barnabas.broker.runtime.clock import ManualClock
+from barnabas.storage.config import LogConfig
+from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from tests.storage.cleaning import COMPACTED
+from tests.storage.flushes import assign, register
+from tests.storage.leading import MANY, Broker, committed
+from tests.storage.stores import NOW_MS, batch, from_producer
+from tests.waiting import until
+
+SETTINGS = UpkeepSettings(snapshot_bytes=1000)
+MINUTE_S = 60
+
+
+class Upkept:
+    """A broker with its upkeep."""
+
+    def __init__(self, config=None):
+        self.index = MemoryIndex()
+        self.broker = Broker(self.index, config or LogConfig(), 0)
+        self.clock = ManualClock(NOW_MS)
+        self.tasks = []
+        self.session = self.broker.session
+        self.way = MemoryLogIndex(self.index)
+        loop = asyncio.get_running_loop()
+        host = SimpleNamespace(clock=self.clock, loop=loop, spawn=self._spawn)
+        self.upkeep = Upkeep(host, self.broker.store, self.way, lambda: self.session, SETTINGS)
+
+    def _spawn(self, coroutine, name):
+        self.tasks.append(asyncio.create_task(coroutine, name=name))
+
+    @property
+    def counts(self):
+        return self.upkeep.counts
+
+    def pass_time(self, seconds):
+        self.clock.advance(seconds=seconds)
+        self.broker.now_ms += 1000 * seconds
+
+    @property
+    def snapshot_offset(self):
+        found = self.index.snapshot(1)
+        return None if found is None else found.next_offset
+
+
+@pytest.fixture
+async def upkept():
+    made = Upkept()
+    yield made
+    await end(made)
+
+
+@pytest.fixture
+async def compacted():
+    made = Upkept(COMPACTED)
+    yield made
+    await end(made)
+
+
+async def end(upkept):
+    upkept.upkeep.stop()
+    upkept.way.close()
+    await asyncio.gather(*upkept.tasks)
+    upkept.broker.store.abandon()
+
+
+async def test_a_snapshot_is_due_after_bytes_or_time(upkept):
+    broker, look = upkept.broker, upkept.upkeep.look
+    await look()
+    assert upkept.snapshot_offset is None, "nothing was appended"
+    broker.append(batch(value=b"v" * 1000))
+    await look()
+    assert upkept.snapshot_offset == 1
+    broker.append(from_producer(7, 0))
+    await look()
+    assert upkept.snapshot_offset == 1, "it is little, and not long ago"
+    upkept.pass_time(MINUTE_S)
+    await look()
+    assert upkept.snapshot_offset == 2
+    upkept.pass_time(MINUTE_S)
+    await look()
+    assert upkept.counts.snapshots == 2, "nothing came since"
+
+
+async def test_a_log_start_awaits_a_snapshot_and_then_garbage_goes(upkept):
+    broker, look = upkept.broker, upkept.upkeep.look
+    for _ in range(4):
+        broker.append(batch())
+    await look()
+    broker.delete_records(3)
+    await look()
+    assert upkept.snapshot_offset == 4
+    assert len(upkept.index.extents(1, 0, most=MANY)) == 4, "garbage is not looked for so often"
+    upkept.pass_time(MINUTE_S)
+    await look()
+    assert len(upkept.index.extents(1, 0, most=MANY)) == 1
+    assert upkept.counts.extents_deleted == 3
+
+
+async def test_garbage_goes_in_portions_until_there_is_none(upkept):
+    count = 2 * EXTENTS_AT_ONCE + 1
+    for _ in range(count):
+        upkept.broker.log.append(batch())
+        upkept.broker.engine.settle()
+    upkept.broker.delete_records(count)
+    await upkept.upkeep.look()
+    assert upkept.counts.extents_deleted == count
+
+
+async def test_a_snapshot_is_kept_when_what_it_is_of_is_durable(upkept):
+    broker = upkept.broker
+    await upkept.upkeep.look()
+    broker.log.append(batch(value=b"v" * 1000))
+    looking = asyncio.create_task(upkept.upkeep.look())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not looking.done()
+    broker.engine.settle()
+    await looking
+    assert upkept.snapshot_offset == 1
+
+
+async def test_a_snapshot_of_what_was_refused_is_dropped(upkept):
+    broker = upkept.broker
+    await upkept.upkeep.look()
+    broker.log.append(batch(value=b"v" * 1000))
+    looking = asyncio.create_task(upkept.upkeep.look())
+    await asyncio.sleep(0)
+    assign(upkept.index, 1, register(upkept.index, 2))
+    broker.engine.settle()
+    await looking
+    assert upkept.snapshot_offset is None
+    assert not broker.store.logs
+
+
+@pytest.mark.parametrize("how", ["no session", "another's", "fenced"])
+async def test_who_does_not_lead_keeps_nothing(upkept, how):
+    upkept.broker.append(batch(value=b"v" * 1000))
+    if how == "no session":
+        upkept.session = None
+    elif how == "another's":
+        assign(upkept.index, 1, register(upkept.index, 2))
+    else:
+        upkept.index.fence(upkept.session)
+    upkept.broker.delete_records(1)
+    await upkept.upkeep.look()
+    assert upkept.snapshot_offset is None
+    assert upkept.counts.snapshots == 0
+
+
+async def test_what_was_compacted_here_is_compacted_in_the_store(compacted):
+    broker, look = compacted.broker, compacted.upkeep.look
+    for number in range(60):
+        broker.append(batch(key=b"k%d" % (number % 3), value=b"%d" % number * 20))
+    await look()
+    before = len(compacted.index.extents(1, 0, most=MANY))
+    assert broker.compact()
+    await look()
+    assert len(compacted.index.extents(1, 0, most=MANY)) < before / 3
+    assert compacted.counts.bytes_compacted > 0
+    snapshots = compacted.counts.snapshots
+    await look()
+    assert compacted.counts.snapshots == snapshots, "it is through"
+    wanted = committed(broker.log, 0).state
+    assert committed(Broker(compacted.index, COMPACTED, 1).log, 0).state == wanted
+
+
+async def test_a_walk_that_does_not_get_through_begins_again_later(compacted, monkeypatch):
+    broker, look = compacted.broker, compacted.upkeep.look
+    for number in range(60):
+        broker.append(batch(key=b"k%d" % (number % 3), value=b"%d" % number * 20))
+    await look()
+    assert broker.compact()
+    with monkeypatch.context() as patched:
+        patched.setattr(compacted.index, "replace_extents", lambda *_: False)
+        await look()
+    await look()
+    assert compacted.counts.bytes_compacted == 0
+    compacted.pass_time(MINUTE_S)
+    await look()
+    assert compacted.counts.bytes_compacted > 0
+
+
+async def test_it_looks_from_time_to_time_until_it_is_stopped(upkept):
+    upkept.upkeep.start()
+    upkept.broker.append(batch())
+    upkept.broker.delete_records(1)
+    upkept.pass_time(3)
+    await until(lambda: upkept.counts.snapshots == 1)
+    await asyncio.gather(*upkept.tasks)
+    upkept.broker.append(batch(value=b"v" * 1000))
+    upkept.pass_time(3)
+    await until(lambda: upkept.counts.snapshots == 2)
+
+
+async def test_the_end_of_the_index_ends_what_is_under_way(upkept):
+    upkept.way.cut()
+    upkept.broker.append(batch())
+    upkept.broker.delete_records(1)
+    upkept.upkeep.start()
+    upkept.pass_time(3)
+    await until(lambda: bool(upkept.tasks))
+    upkept.upkeep.stop()
+    upkept.way.close()
+    await asyncio.gather(*upkept.tasks)
+    assert upkept.counts.snapshots == 0
+
+
+async def test_a_log_that_is_gone_is_forgotten(upkept):
+    await upkept.upkeep.look()
+    assert list(upkept.upkeep._kept) == [upkept.broker.log]
+    upkept.broker.store.release(1)
+    await upkept.upkeep.look()
+    assert not upkept.upkeep._kept

@@ -1,0 +1,150 @@
+"""How the tables in PostgreSQL are kept small."""
+
+import threading
+from random import Random
+
+import pytest
+
+from barnabas.storage.log_index import Extent
+from tests.postgresql.whole_index import WholeIndex
+from tests.seeds import SEED
+from tests.storage.upkeep_contract import MANY, Leader, UpkeepContract, collect_all
+
+
+@pytest.fixture(scope="module")
+def index(server):
+    opened = WholeIndex.open(server.url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def assign(index):
+    def assign_next(partition_id, session):
+        return index.assign_one(partition_id, session, index.partition(partition_id).leader_epoch)
+
+    return assign_next
+
+
+@pytest.fixture
+def remove(server):
+    """What deleting a topic does to a partition, whose topic is forgotten already."""
+    statement = "SELECT barnabas.remove_partitions(ARRAY[%s])"
+    return lambda partition_id: server.execute(statement, partition_id)
+
+
+class TestPostgreSql(UpkeepContract):
+    @pytest.fixture(autouse=True)
+    def _objects_have_what_lies_in_them(self, server):
+        yield
+        assert server.execute(_MISCOUNTED) == []
+
+
+_MISCOUNTED = """
+SELECT object_id, live_extents, count(partition_id)
+FROM barnabas.objects LEFT JOIN barnabas.extents USING (object_id)
+GROUP BY object_id HAVING live_extents <> count(partition_id) OR live_extents = 0
+"""
+
+
+def test_an_object_goes_with_the_last_extent_in_it(server, index, assign):
+    leader = Leader(index, assign)
+    one, other = leader.lead(), leader.lead()
+    leader.append(one, other)
+    (session,) = {leader.session}
+    count = "SELECT count(*) FROM barnabas.objects WHERE session_id = %s"
+    for partition_id, left in ((one, 1), (other, 0)):
+        leader.snapshot(partition_id, 2)
+        leader.start_at(partition_id, 2)
+        collect_all(index)
+        assert server.execute(count, session) == [(left,)]
+
+
+def test_the_key_of_an_object_elsewhere_is_noted_when_nothing_lies_in_it(server, index, assign):
+    leader = Leader(index, assign)
+    partition_id = leader.lead()
+    leader.append(partition_id, key="wal/1/2/0-0-0")
+    keys = "SELECT key FROM barnabas.dereferenced_keys"
+    leader.snapshot(partition_id, 2)
+    assert server.execute(keys) == []
+    leader.start_at(partition_id, 2)
+    collect_all(index)
+    assert server.execute(keys) == [("wal/1/2/0-0-0",)]
+
+
+def test_a_partition_stays_known_as_long_as_its_topics_tombstone_does(
+    server, index, assign, remove
+):
+    leader = Leader(index, assign)
+    partition_id = leader.lead()
+    leader.append(partition_id)
+    topic_id = partition_id.to_bytes(16, "big")
+    server.execute("INSERT INTO barnabas.topics VALUES (%s, 'gone', true)", topic_id)
+    server.execute(
+        "INSERT INTO barnabas.topic_partitions VALUES (%s, %s, 0)", partition_id, topic_id
+    )
+    remove(partition_id)
+    assert collect_all(index) == 1
+    assert index.partition(partition_id) == (None, 0, 0, 2)
+    server.execute("DELETE FROM barnabas.topics WHERE topic_id = %s", topic_id)
+    assert collect_all(index) == 0
+    assert index.partition(partition_id) is None
+
+
+def test_several_collect_and_replace_beside_flushes(server, index, assign):
+    """Nobody waits for ever, and what is counted in an object is what lies in it."""
+    ways = [WholeIndex.open(server.url, patience_s=60) for _ in range(4)]
+    leaders = [Leader(way, assign) for way in ways[:2]]
+    shared = []
+    failures = []
+
+    def work(leader, seed):
+        random = Random(seed)
+        mine = [leader.lead() for _ in range(3)]
+        shared.extend(mine)
+        try:
+            for _ in range(15):
+                leader.append(*mine)
+                each = random.choice(mine)
+                _, _, start, end = leader.index.partition(each)
+                leader.snapshot(each, end)
+                extents = leader.index.extents(each, start, most=MANY)
+                new = Extent(extents[0].base_offset, end, 0, b"compacted")
+                assert leader.replace(each, new)
+                leader.append(*mine)
+                leader.snapshot(each, end)
+                leader.start_at(each, end)
+        except BaseException as error:  # noqa: BLE001  It is told below.
+            failures.append(error)
+
+    def collect(way):
+        try:
+            while not ended.is_set():
+                way.collect_garbage(2)
+        except BaseException as error:  # noqa: BLE001  It is told below.
+            failures.append(error)
+
+    ended = threading.Event()
+    workers = [
+        threading.Thread(target=work, args=(leader, SEED + number))
+        for number, leader in enumerate(leaders)
+    ]
+    collectors = [threading.Thread(target=collect, args=(way,)) for way in ways[2:]]
+    for each in (*workers, *collectors):
+        each.start()
+    for each in workers:
+        each.join()
+    ended.set()
+    for each in collectors:
+        each.join()
+    for way in ways:
+        way.close()
+    assert failures == []
+    assert sum(way.attempts_failed for way in ways) == 0, "nobody was left waiting"
+    collect_all(index)
+    assert server.execute(_MISCOUNTED) == []
+    for partition_id in shared:
+        _, _, start, end = index.partition(partition_id)
+        extents = index.extents(partition_id, 0, most=MANY)
+        assert extents[0].base_offset <= start
+        assert extents[-1].next_offset == end

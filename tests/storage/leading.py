@@ -1,0 +1,145 @@
+"""A broker that leads one partition of a log index in memory, step by step in one thread."""
+
+from barnabas.storage.flush_start import open_cache
+from barnabas.storage.log_snapshot import take_snapshot
+from barnabas.storage.log_store import LogStore, PartitionSpec
+from barnabas.storage.memory_index import MemoryLogIndex
+from barnabas.storage.recovery import lock_directory
+from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.stored_compaction import StoredCompaction
+from barnabas.storage.transaction_marker import TransactionMarker
+from tests.storage.cleaning import compact
+from tests.storage.flushes import FlushEngine, assign, register
+from tests.storage.stores import NOW_MS, ROOT
+from tests.storage.test_cleaner_random import Reader
+
+PORTION_BYTES = 700
+MANY = 10_000
+
+
+class Broker:
+    """One life of a broker that leads partition 1."""
+
+    def __init__(self, index, config, life, now_ms=NOW_MS):
+        self.index = index
+        self.now_ms = now_ms
+        self.engine = FlushEngine(index)
+        self.store = LogStore(
+            SimulatedFileSystem(), ROOT, engine=self.engine, now_ms=lambda: self.now_ms
+        )
+        self.store.callbacks.on_fatal = self._fatal
+        lock_directory(self.store)
+        self.way = MemoryLogIndex(index)
+        self.session = register(index, 1, life)
+        epoch = assign(index, 1, self.session)
+        spec = PartitionSpec(1, "t1", 0, bytes(16), config, epoch)
+        open_cache(self.store, self.way, self.session, [spec])
+        self.engine.settle()
+
+    def _fatal(self, error):
+        raise error
+
+    @property
+    def log(self):
+        return self.store.get(1)
+
+    def append(self, *batches):
+        """Append in one flush; answers the base offsets."""
+        offsets = [self.log.append(each).base_offset for each in batches]
+        self.engine.settle()
+        return offsets
+
+    def marker(self, producer_id, *, commit):
+        self.log.append_marker(
+            TransactionMarker(producer_id, 0, coordinator_epoch=1, commit=commit)
+        )
+        self.engine.settle()
+
+    def compact(self, **more):
+        count = compact(self.log, self.now_ms, **more)
+        self.checkpoint()
+        return count
+
+    def checkpoint(self):
+        self.store.checkpoint()
+        self.engine.settle()
+
+    def delete_records(self, offset):
+        self.log.delete_records(offset)
+        self.engine.settle()
+
+    def keep_snapshot(self):
+        snapshot = take_snapshot(self.log)
+        assert self.way.put_snapshot(self.session, 1, self.log.leader_epoch, snapshot)
+        return snapshot.next_offset
+
+    def walk(
+        self,
+        steps=None,
+        meanwhile=lambda: None,
+        *,
+        kind=StoredCompaction,
+        portion_bytes=PORTION_BYTES,
+    ):
+        """Walk over the log; answers whether it got through within so many steps aside."""
+        snapshot_offset = self.keep_snapshot()
+        walk = kind(self.log, self.way, self.session, Now, portion_bytes=portion_bytes).run(
+            snapshot_offset
+        )
+        taken = 0
+        try:
+            while steps is None or taken < steps:
+                walk.send(None)
+                meanwhile()
+                taken += 1
+        except StopIteration as stop:
+            return stop.value
+        walk.close()
+        return False
+
+
+class Now:
+    """An ``Aside`` that has done its work when it gives the loop a turn."""
+
+    def __init__(self, work):
+        self._work = work
+
+    def __await__(self):
+        result = self._work()
+        yield
+        return result
+
+
+def producers_of(log):
+    """What is known of producers, but for when they appended."""
+    return {
+        entry.producer_id: (
+            entry.epoch,
+            tuple(entry.batches),
+            entry.coordinator_epoch,
+            entry.transaction_first_offset,
+        )
+        for entry in log.producers.entries()
+    }
+
+
+def committed(log, start):
+    """What a consumer of committed records has seen of a log in the end."""
+    reader = Reader()
+    reader.position = start
+    while reader.read(log, 3000):
+        pass
+    return reader
+
+
+def stored_bytes(index):
+    return sum(each.length for each in index.extent_sizes(1, 0, most=MANY))
+
+
+def run(coroutine):
+    """Run a walk to its end."""
+    try:
+        while True:
+            coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value

@@ -1,0 +1,193 @@
+"""What a takeover finds when some of a log is gone from the store, or below its start."""
+
+import pytest
+
+from barnabas.protocol.records import read_header
+from barnabas.storage.check import verify
+from barnabas.storage.config import LogConfig
+from barnabas.storage.errors import OffsetOutOfRange
+from barnabas.storage.leader_epochs import end_of_epoch, epochs_from
+from barnabas.storage.log_reading import read_log
+from barnabas.storage.memory_index import MemoryIndex
+from barnabas.storage.partition_log import READ_COMMITTED
+from tests.storage.leading import MANY, Broker, committed, producers_of
+from tests.storage.stores import batch, from_producer, read_all
+
+CONFIG = LogConfig(segment_bytes=400)
+
+
+@pytest.fixture
+def index():
+    return MemoryIndex()
+
+
+@pytest.fixture
+def leader(index):
+    return Broker(index, CONFIG, 0)
+
+
+def taken_over(former, life=1):
+    """The log at the next leader."""
+    log = Broker(former.index, CONFIG, life).log
+    assert verify(log) == []
+    bounds = ("log_start_offset", "high_watermark", "last_stable_offset", "next_offset")
+    assert [getattr(log, each) for each in bounds] == [getattr(former.log, each) for each in bounds]
+    return log
+
+
+def bases(index):
+    return [each.base_offset for each in index.extents(1, 0, most=MANY)]
+
+
+def test_a_producer_whose_batches_are_gone_is_known(index, leader):
+    leader.append(from_producer(7, 0), from_producer(7, 1))
+    for _ in range(3):
+        leader.append(batch())
+    leader.delete_records(4)
+    leader.keep_snapshot()
+    assert index.collect_garbage(MANY) == 3
+    assert bases(index) == [4]
+    log = taken_over(leader)
+    assert producers_of(log) == producers_of(leader.log)
+    assert log.append(from_producer(7, 1)).base_offset == 1, "a duplicate (S4)"
+    assert [segment.base_offset for segment in log.segments] == [4]
+
+
+def test_as_long_as_there_is_no_snapshot_what_is_below_the_start_is_read_for_its_producers(
+    index, leader
+):
+    leader.append(from_producer(7, 0))
+    for _ in range(3):
+        leader.append(batch())
+    leader.delete_records(3)
+    assert index.collect_garbage(MANY) == 0
+    assert read_log(index, 1).base_offset == 0
+    assert producers_of(taken_over(leader)) == producers_of(leader.log) != {}
+
+
+def test_what_lies_below_start_and_snapshot_is_not_read_be_it_there_or_not(index, leader):
+    for _ in range(5):
+        leader.append(batch())
+    leader.delete_records(3)
+    leader.keep_snapshot()
+    assert (read_log(index, 1).base_offset, len(read_log(index, 1).batches)) == (3, 2)
+    index.collect_garbage(MANY)
+    assert (read_log(index, 1).base_offset, len(read_log(index, 1).batches)) == (3, 2)
+    taken_over(leader)
+
+
+def test_a_log_may_start_within_an_extent(index, leader):
+    leader.append(*(batch(3) for _ in range(4)))
+    leader.delete_records(7)
+    leader.keep_snapshot()
+    assert index.collect_garbage(MANY) == 0
+    log = taken_over(leader)
+    assert [header.base_offset for header, _ in read_all(log, 7)] == [6, 9]
+    with pytest.raises(OffsetOutOfRange):
+        log.plan_read(6, 1000)
+
+
+def test_a_log_of_which_nothing_is_left_goes_on_at_its_end(index, leader):
+    leader.append(from_producer(7, 0), batch())
+    leader.delete_records(2)
+    leader.keep_snapshot()
+    assert index.collect_garbage(MANY) == 1
+    log = taken_over(leader)
+    assert producers_of(log) == producers_of(leader.log)
+    assert log.append(batch()).base_offset == 2
+
+
+@pytest.mark.parametrize("snapshot_after", range(5))
+def test_a_transaction_that_began_below_the_start_is_still_open(index, leader, snapshot_after):
+    """Whether the snapshot comes before, within or behind what is left of it."""
+    for number in range(5):
+        in_transaction = number % 2 == 0
+        sent = from_producer(7, number // 2, transactional=True) if in_transaction else batch()
+        leader.append(sent)
+        if number == snapshot_after:
+            leader.keep_snapshot()
+    leader.delete_records(2)
+    index.collect_garbage(MANY)
+    log = taken_over(leader)
+    assert producers_of(log) == producers_of(leader.log)
+    assert log.last_stable_offset == 2, "of what can be read nothing is stable"
+    assert log.plan_read(2, 1000, READ_COMMITTED) is None
+
+
+@pytest.mark.parametrize("snapshot_after", range(6))
+@pytest.mark.parametrize("commit", [True, False])
+def test_how_a_transaction_ended_that_began_below_the_start(index, leader, snapshot_after, commit):
+    values = [b"0", None, b"1", None, b"2"]
+    for number, value in enumerate([*values, "marker"]):
+        if value == "marker":
+            leader.marker(7, commit=commit)
+        elif value is None:
+            leader.append(batch(key=b"plain", value=b"plain"))
+        else:
+            sequence = int(value)
+            leader.append(
+                from_producer(7, sequence, transactional=True, key=b"k" + value, value=value)
+            )
+        if number == snapshot_after:
+            leader.keep_snapshot()
+    leader.delete_records(2)
+    index.collect_garbage(MANY)
+    log = taken_over(leader)
+    for start in range(2, log.next_offset):
+        found = committed(log, start).values
+        assert found == committed(leader.log, start).values
+        assert (b"2" in found) == (commit and start <= 4)
+
+
+def test_epochs_of_what_is_gone_end_where_the_log_starts(index):
+    for life in range(4):
+        leader = Broker(index, CONFIG, life)
+        leader.append(batch())
+        leader.append(batch())
+    assert leader.log.leader_epochs == [(0, 0), (1, 2), (2, 4), (3, 6)]
+    leader.delete_records(5)
+    leader.keep_snapshot()
+    index.collect_garbage(MANY)
+    log = taken_over(leader, life=4)
+    assert log.leader_epochs == [(2, 5), (3, 6)]
+    assert [log.end_offset_for_epoch(epoch) for epoch in range(5)] == [
+        (0, 5),
+        (1, 5),
+        (2, 6),
+        (3, 8),
+        (4, 8),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        (0, [(1, 0), (3, 4), (7, 9)]),
+        (3, [(1, 3), (3, 4), (7, 9)]),
+        (4, [(3, 4), (7, 9)]),
+        (20, [(7, 20)]),
+    ],
+)
+def test_the_first_epoch_begins_where_the_log_does(start, expected):
+    found = epochs_from([(1, 0), (3, 4), (7, 9)], start)
+    assert found == expected
+    assert end_of_epoch(found, 3, 30)[1] >= start
+    assert epochs_from([], start) == []
+
+
+def test_large_extents_are_read_few_at_a_time(index, leader, monkeypatch):
+    for _ in range(40):
+        leader.append(batch())
+    asked = []
+    extents = index.extents
+
+    def noted(partition_id, from_offset, *, most):
+        asked.append(most)
+        return extents(partition_id, from_offset, most=most)
+
+    monkeypatch.setattr(index, "extents", noted)
+    monkeypatch.setattr("barnabas.storage.log_reading._BYTES_AT_ONCE", 300)
+    batches = read_log(index, 1).batches
+    assert [read_header(each).base_offset for each in batches] == [*range(40)]
+    assert asked[0] == 16
+    assert set(asked[1:]) == {300 // len(batches[0])}

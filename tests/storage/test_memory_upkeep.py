@@ -1,0 +1,25 @@
+"""How the log index in memory is kept small."""
+
+import pytest
+
+from barnabas.storage.cluster_index import Assignment
+from barnabas.storage.memory_index import MemoryIndex
+from tests.storage.upkeep_contract import UpkeepContract
+
+
+class TestMemoryIndex(UpkeepContract):
+    @pytest.fixture
+    def index(self):
+        return MemoryIndex()
+
+    @pytest.fixture
+    def assign(self, index):
+        def assign_next(partition_id, session):
+            epoch = index.partition(partition_id).leader_epoch
+            return bool(index.assign([Assignment(partition_id, session, epoch)]))
+
+        return assign_next
+
+    @pytest.fixture
+    def remove(self, index):
+        return lambda partition_id: index.remove_partitions([partition_id])

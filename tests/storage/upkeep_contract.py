@@ -1,0 +1,281 @@
+"""What every log index must do to keep its copy of a log small; see the classes that inherit it.
+
+A subclass has fixtures ``index``, ``assign``, which has a session lead a partition in its next
+epoch, and ``remove``, which has a topic's partition deleted.
+"""
+
+import itertools
+from random import Random
+from uuid import uuid4
+
+import pytest
+
+from barnabas.storage.log_index import (
+    Extent,
+    ExtentSize,
+    Flush,
+    FlushAnswer,
+    IndexMisused,
+    Item,
+    Lane,
+    LogSnapshot,
+    LogStart,
+    Outcome,
+)
+from tests.seeds import SEED
+
+COMMITTED = FlushAnswer(Outcome.COMMITTED)
+MANY = 10_000
+_nodes = itertools.count(500_000)
+_partitions = itertools.count(500_000)
+
+
+class Leader:
+    """A session that leads partitions and flushes bytes to them."""
+
+    def __init__(self, index, assign):
+        self.index = index
+        self._assign = assign
+        self.session = index.register(uuid4(), next(_nodes), "", 600_000)
+        self.flushes = dict.fromkeys(Lane, 0)
+
+    def lead(self, partition_id=None):
+        """Lead a partition, or a new one; answers its id."""
+        partition_id = next(_partitions) if partition_id is None else partition_id
+        self.index.add_partition(partition_id)
+        assert self._assign(partition_id, self.session)
+        return partition_id
+
+    def epoch(self, partition_id):
+        return self.index.partition(partition_id).leader_epoch
+
+    def append(self, *partition_ids, count=2, size=4, key=None):
+        """One flush with an extent of ``count`` offsets for each of some partitions."""
+        items = [
+            Item(each, self.epoch(each), end, end + count, at * size, size)
+            for at, each in enumerate(partition_ids)
+            for end in [self.index.partition(each).log_end_offset]
+        ]
+        payload = bytes(range(size * len(items))) if key is None else None
+        lane = Lane.INLINE if key is None else Lane.BULK
+        assert self._commit(Flush(lane, self.flushes[lane], items, (), payload, key)) == COMMITTED
+
+    def start_at(self, partition_id, offset):
+        starts = [LogStart(partition_id, self.epoch(partition_id), offset)]
+        assert self._commit(Flush(Lane.INLINE, self.flushes[Lane.INLINE], [], starts)) == COMMITTED
+
+    def _commit(self, flush):
+        answer = self.index.commit_flush(self.session, flush)
+        self.flushes[flush.lane] += 1
+        return answer
+
+    def snapshot(self, partition_id, offset, text=b"", epoch=None):
+        return self.index.put_snapshot(
+            self.session,
+            partition_id,
+            self.epoch(partition_id) if epoch is None else epoch,
+            LogSnapshot(offset, b"producers" + text, b"epochs" + text),
+        )
+
+    def replace(self, partition_id, *extents, epoch=None):
+        epoch = self.epoch(partition_id) if epoch is None else epoch
+        return self.index.replace_extents(self.session, partition_id, epoch, extents)
+
+
+def bases(index, partition_id):
+    return [each.base_offset for each in index.extents(partition_id, 0, most=MANY)]
+
+
+def collect_all(index):
+    return sum(iter(lambda: index.collect_garbage(MANY), 0))
+
+
+class UpkeepContract:
+    """The tests."""
+
+    @pytest.fixture
+    def leader(self, index, assign):
+        collect_all(index)  # Of the tests before.
+        return Leader(index, assign)
+
+    @pytest.fixture
+    def partition(self, leader):
+        """One with ten extents of two offsets each."""
+        partition_id = leader.lead()
+        for _ in range(10):
+            leader.append(partition_id)
+        return partition_id
+
+    # ------------------------------------------------------------------------------- snapshots
+
+    def test_the_newest_snapshot_is_kept(self, index, leader, partition):
+        assert index.snapshot(partition) is None
+        for offset, text, kept in ((4, b"a", b"a"), (6, b"b", b"b"), (4, b"c", b"b")):
+            assert leader.snapshot(partition, offset, text)
+            assert index.snapshot(partition).producers == b"producers" + kept
+        assert index.snapshot(partition) == LogSnapshot(6, b"producersb", b"epochsb")
+
+    def test_a_snapshot_of_what_is_not_durable_is_a_bug(self, index, leader, partition):
+        assert leader.snapshot(partition, 20)
+        with pytest.raises(IndexMisused, match="behind"):
+            leader.snapshot(partition, 21)
+        assert index.snapshot(partition).next_offset == 20
+
+    @pytest.mark.parametrize("how", ["moved", "epoch", "fenced", "deleted"])
+    def test_who_does_not_lead_changes_nothing(self, index, leader, partition, assign, remove, how):
+        leader.snapshot(partition, 4)
+        epoch = leader.epoch(partition)
+        if how == "moved":
+            Leader(index, assign).lead(partition)
+        elif how == "epoch":
+            leader.lead(partition)
+        elif how == "fenced":
+            index.fence(leader.session)
+        else:
+            remove(partition)
+        before = index.extents(partition, 0, most=MANY)
+        assert not leader.snapshot(partition, 8, epoch=epoch)
+        assert not leader.replace(partition, Extent(0, 4, 0, b"x"), epoch=epoch)
+        assert index.snapshot(partition).next_offset == 4
+        assert index.extents(partition, 0, most=MANY) == before
+
+    # --------------------------------------------------------------------------------- garbage
+
+    @pytest.mark.parametrize(
+        ("start", "snapshot", "first"),
+        [(0, 20, 0), (7, None, 0), (7, 3, 2), (7, 20, 6), (6, 20, 6), (20, 20, None), (19, 20, 18)],
+    )
+    def test_what_lies_below_start_and_snapshot_is_garbage(
+        self, index, leader, partition, start, snapshot, first
+    ):
+        leader.start_at(partition, start)
+        if snapshot is not None:
+            leader.snapshot(partition, snapshot)
+        wanted = list(range(first, 20, 2)) if first is not None else []
+        assert index.collect_garbage(MANY) == 10 - len(wanted)
+        assert bases(index, partition) == wanted
+        assert index.collect_garbage(MANY) == 0
+        assert index.partition(partition)[2:] == (start, 20)
+        leader.append(partition)
+        assert bases(index, partition) == [*wanted, 20]
+
+    def test_it_goes_in_portions(self, index, leader, partition):
+        other = leader.lead()
+        for _ in range(3):
+            leader.append(other)
+        for each in (partition, other):
+            end = index.partition(each).log_end_offset
+            leader.snapshot(each, end)
+            leader.start_at(each, end - 2)
+        assert [index.collect_garbage(4) for _ in range(5)] == [4, 4, 3, 0, 0]
+        assert (bases(index, partition), bases(index, other)) == ([18], [4])
+
+    def test_what_is_deleted_goes_without_a_snapshot_and_takes_nothing_more(
+        self, index, leader, partition, assign, remove
+    ):
+        kept = leader.lead()
+        leader.append(partition, kept)
+        epoch = leader.epoch(partition)
+        remove(partition)
+        assert not assign(partition, leader.session)
+        item = Item(partition, epoch, 22, 24, 0, 1)
+        answer = index.commit_flush(
+            leader.session, Flush(Lane.INLINE, leader.flushes[Lane.INLINE], [item], (), b"x")
+        )
+        assert answer == FlushAnswer(Outcome.REFUSED, frozenset({partition}))
+        assert [index.collect_garbage(8) for _ in range(3)] == [8, 3, 0]
+        assert bases(index, partition) == []
+        assert index.snapshot(partition) is None
+        assert not leader.snapshot(partition, 0, epoch=epoch)
+        assert len(bases(index, kept)) == 1
+
+    # ------------------------------------------------------------------------------ compaction
+
+    def test_sizes_are_those_of_the_extents(self, index, leader, partition):
+        leader.append(partition, count=5, size=9)
+        assert index.extent_sizes(partition, 17, most=2) == [
+            ExtentSize(16, 18, 4),
+            ExtentSize(18, 20, 4),
+        ]
+        assert index.extent_sizes(partition, 21, most=9) == [ExtentSize(20, 25, 9)]
+        assert index.extent_sizes(partition, 25, most=9) == []
+
+    def test_extents_take_the_place_of_others(self, index, leader, partition):
+        leader.snapshot(partition, 10)
+        new = [Extent(4, 7, 0, b"abc"), Extent(7, 10, 1, b"defg")]
+        before = index.extents(partition, 0, most=MANY)
+        for _ in range(2):
+            assert leader.replace(partition, *new)
+            found = index.extents(partition, 0, most=MANY)
+            assert found == [*before[:2], *new, *before[5:]]
+        leader.start_at(partition, 9)
+        assert index.collect_garbage(MANY) == 3
+        assert index.extents(partition, 0, most=1) == [new[1]]
+        leader.append(partition)
+        assert bases(index, partition)[-1] == 20
+
+    @pytest.mark.parametrize(
+        ("new", "snapshot"),
+        [
+            ([(4, 9)], 20),
+            ([(3, 8)], 20),
+            ([(4, 22)], 20),
+            ([(20, 22)], 20),
+            ([(4, 6), (7, 10)], 20),
+            ([(4, 10)], 9),
+            ([(4, 10)], None),
+        ],
+    )
+    def test_what_does_not_fit_is_a_bug_and_changes_nothing(
+        self, index, leader, partition, new, snapshot
+    ):
+        if snapshot is not None:
+            leader.snapshot(partition, snapshot)
+        before = index.extents(partition, 0, most=MANY)
+        with pytest.raises(IndexMisused):
+            leader.replace(partition, *(Extent(*each, 0, b"x") for each in new))
+        assert index.extents(partition, 0, most=MANY) == before
+
+    # ---------------------------------------------------------------------------------- at random
+
+    @pytest.mark.parametrize("number", range(2))
+    def test_whatever_happens_what_can_be_read_is_there(self, index, leader, remove, number):
+        """Seeds are printed; what each partition must hold is kept beside it."""
+        print("seed", SEED + number)
+        random = Random(SEED + number)
+        logs = {leader.lead(): [] for _ in range(4)}
+        snapshots = dict.fromkeys(logs, 0)
+        for _ in range(45):
+            partition_id = random.choice(list(logs))
+            _, _, start, end = index.partition(partition_id)
+            action = random.choice(("append", "append", "snapshot", "start", "replace", "collect"))
+            if action == "append":
+                chosen = random.sample(sorted(logs), random.randint(1, len(logs)))
+                leader.append(*chosen, count=random.randint(1, 5), size=random.randint(1, 9))
+                for each in chosen:
+                    logs[each].append(index.extents(each, 0, most=MANY)[-1])
+            elif action == "snapshot":
+                snapshots[partition_id] = max(random.randint(0, end), snapshots[partition_id])
+                leader.snapshot(partition_id, snapshots[partition_id])
+            elif action == "start":
+                leader.start_at(partition_id, random.randint(start, end))
+            elif action == "collect":
+                index.collect_garbage(random.choice((1, 3, MANY)))
+            else:
+                there = index.extents(partition_id, 0, most=MANY)
+                old = [each for each in there if each.next_offset <= snapshots[partition_id]]
+                if old:
+                    part = old[random.randrange(len(old)) :]
+                    new = Extent(part[0].base_offset, part[-1].next_offset, 0, b"new")
+                    assert leader.replace(partition_id, new)
+                    at = logs[partition_id].index(part[0])
+                    logs[partition_id][at : at + len(part)] = [new]
+        collect_all(index)
+        for partition_id, extents in logs.items():
+            needless = min(index.partition(partition_id).log_start_offset, snapshots[partition_id])
+            wanted = [each for each in extents if each.next_offset > needless]
+            assert index.extents(partition_id, 0, most=MANY) == wanted
+            assert extents == [] or extents[-1].next_offset == index.partition(partition_id)[3]
+            remove(partition_id)
+        collect_all(index)
+        assert [index.extents(each, 0, most=1) for each in logs] == [[]] * 4
