@@ -83,6 +83,8 @@ class FlushCommitter(Committer):
         self._run = 0
         """Groups of an earlier run were refused, or lost."""
         self._is_closed = False
+        self.flushes_refused = 0
+        """How many others had come before: a partition of theirs is led elsewhere."""
 
     def begin_session(self, session: int) -> None:
         """Flush for ``session`` from now on.
@@ -171,6 +173,7 @@ class FlushCommitter(Committer):
             self._session = _NO_SESSION
             self._listener.lost()
         else:
+            self.flushes_refused += 1
             self._listener.refused(count, answer.refused)
 
 

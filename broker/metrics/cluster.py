@@ -1,0 +1,109 @@
+"""What a broker in a cluster shows beside: its lease, its store, and what it leads.
+
+Who the brokers are, which of them is the controller, and how many partitions nobody leads are
+Kafka's own names (``broker/metrics/kafka.py``); the time of a flush is ``barnabas_flush_seconds``;
+markers that another broker owes are ``barnabas_transaction_markers_missing_elsewhere``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.broker.metrics.families import COUNTER, GAUGE, HISTOGRAM, Family, labels, value
+from barnabas.broker.metrics.histograms import duration_samples
+from barnabas.broker.topics.leadership import State
+
+if TYPE_CHECKING:
+    from barnabas.broker.topics.leadership import Leadership
+    from barnabas.storage.flush_committer import FlushCommitter
+
+_MS_PER_SECOND: Final = 1000
+
+LED: Final = (State.READING, State.OPENED, State.SERVED, State.DRAINING)
+"""The states of partitions that are led here, in the order in which they pass."""
+
+
+class Standing(NamedTuple):
+    """How a broker stands with its cluster. What can be called is, on the loop, at each scrape."""
+
+    lease_ms: int
+    """``barnabas.lease.ms``."""
+    lease_age_ms: Callable[[], int]
+    """How long ago the last heartbeat was sent that was answered."""
+    may_serve: Callable[[], bool]
+    """Whether that is recent enough to answer from what is known here."""
+    sessions_begun: Callable[[], int]
+    """How many sessions this process has had."""
+    trouble: Callable[[], str]
+    """Why the store does not answer now; empty: it does."""
+
+
+def cluster_families(
+    standing: Standing, leadership: Leadership, committer: FlushCommitter
+) -> Iterator[Family]:
+    """Yield how this broker stands with its cluster, and how it fares with what it leads."""
+    yield from _session_families(standing)
+    yield from _leadership_families(leadership)
+    for name, doc, number in (
+        (
+            "flushes_refused",
+            "Flushes refused as a whole: a partition in them is led elsewhere.",
+            committer.flushes_refused,
+        ),
+        (
+            "logs_closed",
+            "Logs let go of because a flush was refused, or the session was over.",
+            leadership.logs_closed,
+        ),
+    ):
+        yield value(f"barnabas_cluster_{name}_total", COUNTER, doc, number)
+
+
+def _session_families(standing: Standing) -> Iterator[Family]:
+    for name, doc, number in (
+        (
+            "lease_age_seconds",
+            "Since the last heartbeat was sent that the store has answered.",
+            standing.lease_age_ms() / _MS_PER_SECOND,
+        ),
+        (
+            "lease_seconds",
+            "After so long the others take over what this broker leads.",
+            standing.lease_ms / _MS_PER_SECOND,
+        ),
+        (
+            "may_serve",
+            "0: the lease is too old, reads are refused, too.",
+            int(standing.may_serve()),
+        ),
+        (
+            "store_away",
+            "1: the store does not answer now; nothing is acknowledged.",
+            int(bool(standing.trouble())),
+        ),
+    ):
+        yield value(f"barnabas_cluster_{name}", GAUGE, doc, number)
+    yield value(
+        "barnabas_cluster_sessions_begun_total",
+        COUNTER,
+        "Sessions of this process. Each after the first means that it was taken for dead.",
+        standing.sessions_begun(),
+    )
+
+
+def _leadership_families(leadership: Leadership) -> Iterator[Family]:
+    states = leadership.states()
+    yield Family(
+        "barnabas_cluster_partitions",
+        GAUGE,
+        "Partitions that this broker leads: being read, opened and not yet coordinated, served, "
+        "being given up.",
+        [(labels(state=state.name.lower()), states[state]) for state in LED],
+    )
+    yield Family(
+        "barnabas_cluster_takeover_seconds",
+        HISTOGRAM,
+        "From when a partition was given to this broker until it was served.",
+        duration_samples(leadership.takeover_times),
+    )
