@@ -32,7 +32,6 @@ class Observed(Protocol):
 
     stage: Stage
     failure: BaseException | None
-    recovery: RecoveryProgress | None
     config: BrokerConfig
     metrics: Metrics
     logs: LogStore
@@ -40,6 +39,10 @@ class Observed(Protocol):
     scrubber: LogScrubber
     groups: Groups
     transactions: Transactions
+
+    @property
+    def recovery(self) -> RecoveryProgress | None:
+        """How far recovery has come, once it has begun."""
 
 
 def pages(broker: Observed) -> dict[str, Callable[[], Answer]]:
