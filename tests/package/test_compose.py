@@ -16,6 +16,7 @@ from jsonschema import Draft7Validator
 
 from barnabas.broker.config.loader import load_config
 from barnabas.broker.config.properties import parse_properties
+from barnabas.broker.peers.settings import listener_of_brokers, security_of_brokers
 from tests.broker.cli.command import environment
 from tests.counterparts.npm import compose_schema
 
@@ -197,6 +198,50 @@ def test_who_talks_to_the_broker_uses_its_inside_name(path):
         for value in service.get("environment", {}).values():
             for host, port in re.findall(r"\b(localhost|broker):(\d+)", str(value)):
                 assert (host, int(port)) == ("broker", 19092)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_broker_of_the_cluster_understands_its_settings(number, tmp_path):
+    """It finds the others by the names that they have in the file, and PostgreSQL as well."""
+    services = project(DOCKER / "compose.cluster.yaml")["services"]
+    broker = services[f"broker-{number}"]
+    (tmp_path / "metadata").write_text(
+        "postgresql://barnabas:secret@database-1,database-2/barnabas\n"
+    )
+    settings = broker["environment"].items()
+    found = load_config(
+        [], {k: v.replace(SECRETS, str(tmp_path)) for k, v in settings}, defaults=DEFAULTS
+    )
+    assert (found.ignored, found.unknown) == ((), ())
+    config = found.config
+    assert config.is_of_cluster
+    port = 9091 + number
+    advertised = {each.name: (each.port, *each.advertised) for each in config.endpoints}
+    assert broker["hostname"] == f"broker-{number}"
+    assert advertised == {
+        "OUTSIDE": (port, "localhost", port),
+        "INSIDE": (19092, broker["hostname"], 19092),
+    }
+    assert listener_of_brokers(config).name == "INSIDE"
+    assert security_of_brokers(config).protocol == "PLAINTEXT"
+    assert config.data_directory == "/var/lib/kafka/data"
+    assert f"cache-{number}:/var/lib/kafka/data" in broker["volumes"]
+    assert set(published(broker)) == {port, 9644}
+
+
+def test_no_secret_is_in_the_file_of_the_cluster():
+    path = DOCKER / "compose.cluster.yaml"
+    services = project(path)["services"]
+    databases = {name for name in services if name.startswith("database")}
+    for name, service in services.items():
+        for key in service.get("environment", {}):
+            assert "PASSWORD" not in key or key.endswith("_FILE")
+        mounted = {each.split(":")[0] for each in service["volumes"]}
+        assert ("database-secrets" in mounted) == (name in {*databases, "secrets"})
+    for name in databases:
+        assert services[name]["hostname"] == name
+        assert f"cluster_name={name}" in services[name]["command"]
+        assert f'"{name}"' in (DOCKER / "cluster/primary/barnabas.sh").read_text()
 
 
 def test_the_spark_job_finds_its_topics():
