@@ -48,6 +48,11 @@ def migrations() -> list[Migration]:
     return found
 
 
+def bring_up_to_date(connection: psycopg.Connection[Any]) -> None:
+    """Bring the schema to this release's form; raises SchemaTooNew."""
+    migrate(connection, migrations())
+
+
 def migrate(connection: psycopg.Connection[Any], wanted: list[Migration]) -> list[Migration]:
     """Apply what is missing, and return it; raises SchemaTooNew. Nothing is half done."""
     if _is_made(connection) and not _missing(connection, wanted):
