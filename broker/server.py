@@ -68,9 +68,11 @@ from barnabas.broker.security.logins import Logins
 from barnabas.broker.security.setup import authorizer_of, quotas_of
 from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.changes import FOREVER
 from barnabas.broker.topics.cleaning import LogCleaner
 from barnabas.broker.topics.identity import refuse_backup
 from barnabas.broker.topics.leadership import DurableLogs, Leadership
+from barnabas.broker.topics.metastore_calls import MetaStoreCalls
 from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.broker.topics.scrubbing import LogScrubber
 from barnabas.broker.topics.user_credentials import UserCredentials
@@ -96,6 +98,8 @@ class BrokerServer:
 
     leadership: Leadership | None = None
     """Which partitions are led here now; None: all whose log is here, for good."""
+    metastore_calls: MetaStoreCalls | None = None
+    """How the MetaStore is called once the broker has started; None: on the loop. Set it before."""
     asks_for_login = False
     """Whether the console asks who somebody is."""
     changes_refused: str | None = None
@@ -549,6 +553,7 @@ class BrokerServer:
             self.view,
             self.config,
             keeper=self.leadership,
+            calls=self.metastore_calls,
             on_log_removed=self._log_removed,
             on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
             on_config_changed=self._use_config,
@@ -576,6 +581,7 @@ class BrokerServer:
         self.leadership = Leadership(self, self.logs, self.view, durable_logs, self._log_removed)
         self.logs.callbacks.on_forgotten = self.leadership.forgotten
         self.logs.callbacks.on_session_lost = self.leadership.session_lost
+        self.scrubber.on_damaged_copy = self.leadership.read_anew
 
     async def _first_checkpoint(self) -> None:
         await self._checkpoints.first(self.catalogue.forget_deleted)
@@ -591,9 +597,8 @@ class BrokerServer:
             name, partitions, replication, *policy = item.split(":")
             if replication not in {"1", "-1"}:
                 logger.warning("one broker has one replica topic=%s asked=%s", name, replication)
-            if self.catalogue.topic(name) is None:
-                configs = {"cleanup.policy": policy[0]} if policy else {}
-                await self.catalogue.create_topic(name, int(partitions), configs)
+            configs = {"cleanup.policy": policy[0]} if policy else {}
+            await self.catalogue.ensure_topic(name, int(partitions), configs, FOREVER)
 
     def _close_coordinators(self) -> None:
         if self.leadership is not None:

@@ -1,7 +1,7 @@
-"""What a broker in a cluster shows beside: its lease, its store, and what it leads.
+"""What a broker in a cluster shows beside: its lease, and what it leads.
 
-Who the brokers are, which of them is the controller, and how many partitions nobody leads are
-Kafka's own names (``broker/metrics/kafka.py``); the time of a flush is ``barnabas_flush_seconds``;
+How its store answers is in ``broker/metrics/flushes.py``. Who the brokers are, which of them is the
+controller, and how many partitions nobody leads are Kafka's own names (``broker/metrics/kafka.py``);
 markers that another broker owes are ``barnabas_transaction_markers_missing_elsewhere``.
 """
 
@@ -16,7 +16,6 @@ from barnabas.broker.topics.leadership import State
 
 if TYPE_CHECKING:
     from barnabas.broker.topics.leadership import Leadership
-    from barnabas.storage.flush_committer import FlushCommitter
 
 _MS_PER_SECOND: Final = 1000
 
@@ -33,34 +32,15 @@ class Standing(NamedTuple):
     """How long ago the last heartbeat was sent that was answered."""
     may_serve: Callable[[], bool]
     """Whether that is recent enough to answer from what is known here."""
-    sessions_begun: Callable[[], int]
-    """How many sessions this process has had."""
-    trouble: Callable[[], str]
-    """Why the store does not answer now; empty: it does."""
 
 
-def cluster_families(
-    standing: Standing, leadership: Leadership, committer: FlushCommitter
-) -> Iterator[Family]:
+def cluster_families(standing: Standing, leadership: Leadership) -> Iterator[Family]:
     """Yield how this broker stands with its cluster, and how it fares with what it leads."""
-    yield from _session_families(standing)
+    yield from _lease_families(standing)
     yield from _leadership_families(leadership)
-    for name, doc, number in (
-        (
-            "flushes_refused",
-            "Flushes refused as a whole: a partition in them is led elsewhere.",
-            committer.flushes_refused,
-        ),
-        (
-            "logs_closed",
-            "Logs let go of because a flush was refused, or the session was over.",
-            leadership.logs_closed,
-        ),
-    ):
-        yield value(f"barnabas_cluster_{name}_total", COUNTER, doc, number)
 
 
-def _session_families(standing: Standing) -> Iterator[Family]:
+def _lease_families(standing: Standing) -> Iterator[Family]:
     for name, doc, number in (
         (
             "lease_age_seconds",
@@ -77,19 +57,8 @@ def _session_families(standing: Standing) -> Iterator[Family]:
             "0: the lease is too old, reads are refused, too.",
             int(standing.may_serve()),
         ),
-        (
-            "store_away",
-            "1: the store does not answer now; nothing is acknowledged.",
-            int(bool(standing.trouble())),
-        ),
     ):
         yield value(f"barnabas_cluster_{name}", GAUGE, doc, number)
-    yield value(
-        "barnabas_cluster_sessions_begun_total",
-        COUNTER,
-        "Sessions of this process. Each after the first means that it was taken for dead.",
-        standing.sessions_begun(),
-    )
 
 
 def _leadership_families(leadership: Leadership) -> Iterator[Family]:
@@ -106,4 +75,10 @@ def _leadership_families(leadership: Leadership) -> Iterator[Family]:
         HISTOGRAM,
         "From when a partition was given to this broker until it was served.",
         duration_samples(leadership.takeover_times),
+    )
+    yield value(
+        "barnabas_cluster_logs_closed_total",
+        COUNTER,
+        "Logs let go of because a flush was refused, or the session was over.",
+        leadership.logs_closed,
     )

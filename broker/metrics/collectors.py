@@ -13,6 +13,7 @@ from barnabas.broker.metrics.exporter import (
     exporter_families,
     exporter_partition_families,
 )
+from barnabas.broker.metrics.flushes import cluster_store_families
 from barnabas.broker.metrics.groups import group_families
 from barnabas.broker.metrics.kafka import (
     TopicTraffic,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from barnabas.broker.topics.cleaning import LogCleaner
     from barnabas.broker.topics.leadership import Leadership
     from barnabas.broker.topics.scrubbing import LogScrubber
-    from barnabas.storage.flush_committer import FlushCommitter
+    from barnabas.storage.counts import FlushCounts
     from barnabas.storage.log_store import LogStore
 
 
@@ -72,6 +73,13 @@ def register_storage(
     metrics.register(lambda: partition_families(catalogue, node_id))
 
 
+def register_cluster_store(
+    metrics: Metrics, counts: FlushCounts, trouble: Callable[[], str]
+) -> None:
+    """Register what is counted of the store of a cluster; ``trouble``: why it is away, or empty."""
+    metrics.register(lambda: cluster_store_families(counts, trouble))
+
+
 def register_coordinators(
     metrics: Metrics, groups: Groups, transactions: Transactions, catalogue: Catalogue, clock: Clock
 ) -> None:
@@ -80,11 +88,9 @@ def register_coordinators(
     metrics.register(lambda: transaction_families(transactions, catalogue, clock))
 
 
-def register_cluster(
-    metrics: Metrics, standing: Standing, leadership: Leadership, committer: FlushCommitter
-) -> None:
+def register_cluster(metrics: Metrics, standing: Standing, leadership: Leadership) -> None:
     """Register what is counted of this broker as one of several."""
-    metrics.register(lambda: cluster_families(standing, leadership, committer))
+    metrics.register(lambda: cluster_families(standing, leadership))
 
 
 def register_maintenance(metrics: Metrics, cleaner: LogCleaner, scrubber: LogScrubber) -> None:

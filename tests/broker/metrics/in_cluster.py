@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.metrics.cluster import Standing, cluster_families
+from barnabas.broker.metrics.cluster import Standing
+from barnabas.broker.metrics.collectors import register_cluster, register_cluster_store
 from barnabas.broker.metrics.exposition import exposition
+from barnabas.broker.metrics.families import Metrics
 from barnabas.broker.metrics.kafka import kafka_families
 from barnabas.broker.metrics.transactions import transaction_families
 from tests.broker.metrics.scrape import Scrape
 from tests.broker.moving import moving_pair
 
-CALM = Standing(10_000, lambda: 1_500, lambda: True, lambda: 1, lambda: "")
+CALM = Standing(10_000, lambda: 1_500, lambda: True)
 
 
 def scrape_kafka_names(broker) -> Scrape:
@@ -22,10 +24,12 @@ def scrape_kafka_names(broker) -> Scrape:
     return Scrape("".join(broker.call(lambda: list(exposition(families)))))
 
 
-def scrape_in_cluster(broker, standing: Standing = CALM) -> Scrape:
+def scrape_in_cluster(broker, standing: Standing = CALM, trouble: str = "") -> Scrape:
     """Scrape the families that only a broker in a cluster has."""
-    families = cluster_families(standing, broker.server.leadership, broker.runner.committer)
-    return Scrape("".join(broker.call(lambda: list(exposition(families)))))
+    metrics = Metrics()
+    register_cluster(metrics, standing, broker.server.leadership)
+    register_cluster_store(metrics, broker.runner.committer.counts, lambda: trouble)
+    return Scrape("".join(broker.call(lambda: list(exposition(metrics.collect())))))
 
 
 def families_in_cluster() -> Scrape:
