@@ -1,8 +1,8 @@
 """What a broker in a cluster shows beside: its lease, and what it leads.
 
-How its store answers is in ``broker/metrics/flushes.py``. Who the brokers are, which of them is the
-controller, and how many partitions nobody leads are Kafka's own names (``broker/metrics/kafka.py``);
-markers that another broker owes are ``barnabas_transaction_markers_missing_elsewhere``.
+How its store answers is in ``broker/metrics/flushes.py``. Brokers, controller, and partitions without
+a leader are in Kafka's own names (``broker/metrics/kafka.py``); markers that another broker owes are
+``barnabas_transaction_markers_missing_elsewhere``.
 """
 
 from __future__ import annotations
