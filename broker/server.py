@@ -14,8 +14,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import barnabas.broker.handlers  # noqa: F401  registers every handler
 from barnabas.broker.api.brokers import Brokers
@@ -23,6 +24,7 @@ from barnabas.broker.api.dispatch import ROUTES, Routes
 from barnabas.broker.api.fetch_sessions import FetchSessions
 from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.waiting import FetchWaits
+from barnabas.broker.cluster.base import ClusterBase
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
@@ -50,7 +52,10 @@ from barnabas.broker.metrics.history import History
 from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
 from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer
-from barnabas.broker.opening.home import GivenUp, Home, Opened, OwnDirectory
+from barnabas.broker.opening.cluster_home import ClusterHome
+from barnabas.broker.opening.home import GivenUp, Home, Opened, OwnDirectory, Progress
+from barnabas.broker.opening.member import ClusterMember
+from barnabas.broker.opening.postgresql import base_of
 from barnabas.broker.opening.store import Checkpoints, new_store
 from barnabas.broker.peers.interface import Peers
 from barnabas.broker.runtime.audit_file import AuditOutput, audit_output
@@ -70,9 +75,8 @@ from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.changes import FOREVER
 from barnabas.broker.topics.cleaning import LogCleaner
-from barnabas.broker.topics.identity import refuse_backup
 from barnabas.broker.topics.leadership import DurableLogs, Leadership
-from barnabas.broker.topics.metastore_calls import MetaStoreCalls
+from barnabas.broker.topics.metastore_calls import CallsAside, MetaStoreCalls
 from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.broker.topics.scrubbing import LogScrubber
 from barnabas.broker.topics.user_credentials import UserCredentials
@@ -82,9 +86,10 @@ from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.log_store import LogStore, StoreCallbacks
 from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.recovery import RecoveryProgress, lock_directory
 
 logger = logging.getLogger("barnabas.broker.server")
+
+Result = TypeVar("Result")
 
 
 class BrokerServer:
@@ -94,6 +99,8 @@ class BrokerServer:
     closes the metastore that it passes. ``view``: of the cluster; None: this broker is alone.
     ``peers`` makes what it asks the other brokers with, on the loop, before storage is opened.
     ``durable_logs``: where logs are read that come from other brokers; None: none ever come.
+    ``base``: the store of the cluster that this broker is to join, in place of the one that
+    ``barnabas.metadata`` names; the server closes it.
     """
 
     leadership: Leadership | None = None
@@ -115,6 +122,7 @@ class BrokerServer:
         view: ClusterView | None = None,
         peers: Callable[[BrokerServer], Peers] | None = None,
         durable_logs: DurableLogs | None = None,
+        base: ClusterBase | None = None,
         routes: Routes | None = None,
     ) -> None:
         self.config = config
@@ -130,6 +138,9 @@ class BrokerServer:
         self.peers: Peers | None = None
         """The other brokers; None: there are none."""
         self._durable_logs = durable_logs
+        self._base = base
+        self._member: ClusterMember | None = None
+        """This broker as one of a cluster; None: it is alone."""
         self.cluster_id = ""
         self.loop: asyncio.AbstractEventLoop
         self.metastore: MetaStore
@@ -185,41 +196,23 @@ class BrokerServer:
         self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
-        self.audit = AuditLog(
-            self.clock,
-            self._write_audit,
-            allowed_too=self.config.audit_allowed,
-            note=self.events.add_audited,
-        )
-        self.authorizer = authorizer_of(self.config, self.generation, self.audit)
-        self.logins = Logins(self.config, self.clock)
-        self.sockets = SocketServer(
-            self.config,
-            self.clock,
-            self.routes,
-            listeners_of(self.config, self.authorizer, self.generation, self.logins),
-            self.generation,
-            self.quotas,
-            self.audit,
-        )
-        self.certificates = CertificateReload(self.sockets.tls_listeners, self.readers.run)
-        register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
+        self._make_sockets()
         if self._new_peers is not None:
             self.peers = self._new_peers(self)
         self._make_store()
         try:
+            self._make_member()
             self._audit_output = self._opened_audit()
             self.sockets.bind()
             await self._open_http()
-            opened = await self._storage_opened()
+            if self._member is not None:
+                await self._join(self._member)
+            opened = await self._on_thread(self._open_storage)
             self._register_metrics()
             await self._first_checkpoint()
             self.stage = Stage.RECOVERED
             await self._create_configured_topics()
-            self.groups.log.open()
-            self.transactions.log.open()
-            if self.leadership is not None:
-                self.leadership.open(MovingShards(self.groups, self.transactions))
+            self._open_coordinators()
             self.logs.check_space()  # A full disk refuses the first request already.
             self.cleaner = LogCleaner(self, self.logs, self.file_system)
             is_controlled = self.authorizer is not None
@@ -268,6 +261,8 @@ class BrokerServer:
         await self._cancel_tasks()
         await self.catalogue.changes.close()
         is_complete = await self._last_checkpoint()
+        if self._member is not None:
+            await self._member.leave()
         if is_complete and self.failure is None:
             self.scrubber.save()
         self.loop_monitor.stop()
@@ -304,6 +299,8 @@ class BrokerServer:
         self._close_coordinators()
         if hasattr(self, "catalogue"):
             self.catalogue.changes.abandon()
+        if self._member is not None:
+            self._home.close()  # Nothing waits for it any more: what is on its way is given up.
         if hasattr(self, "logs"):
             self.logs.abandon()
         self._release()
@@ -332,8 +329,8 @@ class BrokerServer:
     # ------------------------------------------------------------------------- handlers use these
 
     @property
-    def recovery(self) -> RecoveryProgress | None:
-        """Return how far recovery has come, once it has begun."""
+    def recovery(self) -> Progress | None:
+        """Return how far opening storage has come, once there is something to say."""
         return self._home.progress
 
     @property
@@ -438,9 +435,9 @@ class BrokerServer:
             lambda: self.stage >= Stage.RECOVERED,
         )
 
-    async def _storage_opened(self) -> Opened:
-        """Open storage on a thread: the loop goes on answering probes, however long it takes."""
-        opening = self._engine.answer_of(self._open_storage)
+    async def _on_thread(self, work: Callable[[], Result]) -> Result:
+        """Open something on a thread: the loop goes on answering probes, however long it takes."""
+        opening = self._engine.answer_of(work)
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -491,6 +488,28 @@ class BrokerServer:
             "user_credentials": self.user_credentials,
         }
 
+    def _make_sockets(self) -> None:
+        """Make the listeners, and what decides who may connect; nothing is bound yet."""
+        self.audit = AuditLog(
+            self.clock,
+            self._write_audit,
+            allowed_too=self.config.audit_allowed,
+            note=self.events.add_audited,
+        )
+        self.authorizer = authorizer_of(self.config, self.generation, self.audit)
+        self.logins = Logins(self.config, self.clock)
+        self.sockets = SocketServer(
+            self.config,
+            self.clock,
+            self.routes,
+            listeners_of(self.config, self.authorizer, self.generation, self.logins),
+            self.generation,
+            self.quotas,
+            self.audit,
+        )
+        self.certificates = CertificateReload(self.sockets.tls_listeners, self.readers.run)
+        register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
+
     def _make_store(self) -> None:
         """Make the logs, and what belongs to them; nothing of them is touched yet."""
         self.logs = new_store(
@@ -518,11 +537,29 @@ class BrokerServer:
         if self._durable_logs is not None:
             self._let_logs_move(self._durable_logs)
 
+    def _make_member(self) -> None:
+        """Make what joins a cluster, if there is one; raises ConfigError."""
+        base = self._base
+        if base is None and self.config.is_of_cluster:
+            base = base_of(self.config)
+        if base is not None:
+            home = self._home = ClusterHome(self.config, self.file_system, base)
+            self._member = ClusterMember(self, home, base, self.logs)
+            self.metastore_calls = CallsAside(home.close_metadata)
+
+    async def _join(self, member: ClusterMember) -> None:
+        """Become one of the brokers of a cluster; nothing is led here yet."""
+        member.start()
+        self.node_id = await self._on_thread(partial(member.join, self.listeners))
+        self.config = replace(self.config, node_id=self.node_id)
+        self.view = member.view
+        self.peers = member.new_peers(self.node_id)
+        self._let_logs_move(member.durable_logs)
+        self.logs.callbacks.on_forgotten = member.forgotten
+
     def _open_storage(self) -> Opened:
         """On a thread: open all that is durable, and show what is in it."""
-        refuse_backup(self.file_system, self.config.data_directory)
-        lock_directory(self.logs)
-        self.metastore = self._home.open_metadata()
+        self.metastore = self._home.open_metadata(self.logs)
         self.cluster_id = self.metastore.identity.cluster_id
         image = self.metastore.load()
         self._load_security(image)
@@ -600,6 +637,15 @@ class BrokerServer:
             configs = {"cleanup.policy": policy[0]} if policy else {}
             await self.catalogue.ensure_topic(name, int(partitions), configs, FOREVER)
 
+    def _open_coordinators(self) -> None:
+        """Coordinate, and in a cluster lead, what the view says."""
+        self.groups.log.open()
+        self.transactions.log.open()
+        if self.leadership is not None:
+            self.leadership.open(MovingShards(self.groups, self.transactions))
+            if self._member is not None:
+                self._member.serve(self.leadership, self.catalogue.changes)
+
     def _close_coordinators(self) -> None:
         if self.leadership is not None:
             self.leadership.close()
@@ -618,6 +664,8 @@ class BrokerServer:
             self._audit_output.close()
             self._audit_output = None
         self._engine.close()
+        if self._member is not None:
+            self._member.abandon()
         self.readers.close()
         self.inspector.close()
         self._home.close()

@@ -129,7 +129,7 @@ def _lines() -> Iterator[str]:
     )
     yield "\n## Kafka's keys without effect\n"
     yield "A file that has them loads in peace. Those for clients (`sasl.login.*`, and keys of"
-    yield "`sasl.oauthbearer.*` for tokens) are how the brokers of a cluster log in to each other.\n"
+    yield "`sasl.oauthbearer.*` for tokens) are how brokers of a cluster log in to each other.\n"
     yield ", ".join(f"`{name}`" for name in sorted(IGNORED_CONFIGS) if is_ignored(name))
     yield "\nThese of them stop the start when they name a class of one's own, which would protect"
     yield "something:\n"

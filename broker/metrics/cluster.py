@@ -1,8 +1,8 @@
 """What a broker in a cluster shows beside: its lease, and what it leads.
 
-How its store answers is in ``broker/metrics/flushes.py``. Brokers, controller, and partitions without
-a leader are in Kafka's own names (``broker/metrics/kafka.py``); markers that another broker owes are
-``barnabas_transaction_markers_missing_elsewhere``.
+How its store answers is in ``broker/metrics/flushes.py``. Kafka's own names tell of brokers, of the
+controller, and of partitions without a leader (``broker/metrics/kafka.py``); markers that another
+broker owes are ``barnabas_transaction_markers_missing_elsewhere``.
 """
 
 from __future__ import annotations

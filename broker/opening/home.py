@@ -2,7 +2,7 @@
 
 A broker that is alone has a directory of its own (``OwnDirectory``), one of a cluster the store
 that it shares with the others (``broker/opening/cluster_home.py``). The server opens either by the
-same steps: the directory is locked, then ``open_metadata``, then ``open_logs``.
+same two steps, ``open_metadata`` and ``open_logs``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from barnabas.broker.topics.adoption import adopt_if_foreign
 from barnabas.broker.topics.catalogue import new_cluster_id
-from barnabas.broker.topics.identity import read_properties, settle_identity
+from barnabas.broker.topics.identity import (
+    read_properties,
+    refuse_backup,
+    refuse_cache,
+    settle_identity,
+)
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
-from barnabas.storage.recovery import RecoveryProgress, open_store
+from barnabas.storage.recovery import RecoveryProgress, lock_directory, open_store
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
@@ -46,14 +51,22 @@ class Opened(NamedTuple):
     """The same, for the log."""
 
 
+class Progress(Protocol):
+    """How far a start has come."""
+
+    def describe(self) -> str:
+        """Say it for people."""
+
+
 class Home(Protocol):
     """Opens what is durable. On a thread, but for ``give_up``."""
 
-    progress: RecoveryProgress | None
-    """How far recovery has come, once it has begun."""
+    @property
+    def progress(self) -> Progress | None:
+        """How far that has come, once there is something to say."""
 
-    def open_metadata(self) -> MetaStore:
-        """Open the MetaStore; ``close`` closes it."""
+    def open_metadata(self, logs: LogStore) -> MetaStore:
+        """Lock the directory of ``logs``, and open the MetaStore, which ``close`` closes."""
 
     def open_logs(
         self, logs: LogStore, catalogue: Catalogue, specs: Sequence[PartitionSpec]
@@ -88,8 +101,11 @@ class OwnDirectory:
         self._progress_logged_s = 0.0
         self._gives_up = False
 
-    def open_metadata(self) -> MetaStore:
-        """Open the MetaStore, or make it of a Kafka's directory."""
+    def open_metadata(self, logs: LogStore) -> MetaStore:
+        """Lock the directory, and open its MetaStore, or make it of a Kafka's."""
+        refuse_backup(self._file_system, self._config.data_directory)
+        refuse_cache(self._file_system, self._config.data_directory)
+        lock_directory(logs)
         self._progress_logged_s = self._clock.monotonic()
         config, file_system = self._config, self._file_system
         directory = config.data_directory

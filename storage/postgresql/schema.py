@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import psycopg
 
+from barnabas.storage.errors import StoreUnusable
+
 _LOCK: Final = 0x6261726E6162
 """The advisory lock of who migrates: "barnab"."""
 
@@ -24,7 +26,7 @@ CREATE TABLE IF NOT EXISTS barnabas.migrations (
 """
 
 
-class SchemaTooNew(Exception):
+class SchemaTooNew(StoreUnusable):
     """A newer release has changed the schema; this one does not know what it means."""
 
 
