@@ -28,8 +28,8 @@ class Standing(NamedTuple):
 
     lease_ms: int
     """``barnabas.lease.ms``."""
-    lease_age_ms: Callable[[], int]
-    """How long ago the last heartbeat was sent that was answered."""
+    lease_age_s: Callable[[], float]
+    """How long ago the last heartbeat was sent that kept the session alive."""
     may_serve: Callable[[], bool]
     """Whether that is recent enough to answer from what is known here."""
 
@@ -45,7 +45,7 @@ def _lease_families(standing: Standing) -> Iterator[Family]:
         (
             "lease_age_seconds",
             "Since the last heartbeat was sent that the store has answered.",
-            standing.lease_age_ms() / _MS_PER_SECOND,
+            standing.lease_age_s(),
         ),
         (
             "lease_seconds",

@@ -13,7 +13,7 @@ from barnabas.broker.metrics.transactions import transaction_families
 from tests.broker.metrics.scrape import Scrape
 from tests.broker.moving import moving_pair
 
-CALM = Standing(10_000, lambda: 1_500, lambda: True)
+CALM = Standing(10_000, lambda: 1.5, lambda: True)
 
 
 def scrape_kafka_names(broker) -> Scrape:

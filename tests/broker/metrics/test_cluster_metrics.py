@@ -111,5 +111,5 @@ def test_the_lease_and_the_store(cluster):
         return [scraped(f"barnabas_cluster_{name}") for name in names]
 
     assert seen(CALM) == [1.5, 10, 1, 0]
-    away = CALM._replace(lease_age_ms=lambda: 7_000, may_serve=lambda: False)
+    away = CALM._replace(lease_age_s=lambda: 7, may_serve=lambda: False)
     assert seen(away, "connection refused") == [7, 10, 0, 1]
