@@ -479,6 +479,9 @@ class BrokerServer:
             self.node_id,
         )
         register_coordinators(metrics, self.groups, self.transactions, catalogue, self.clock)
+        if self._member is not None:
+            assert self.leadership is not None
+            self._member.register_metrics(metrics, self.leadership)
 
     def _services(self) -> dict[str, object]:
         """Return what handlers may ask for, by the names that they ask with."""

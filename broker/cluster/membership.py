@@ -165,6 +165,13 @@ class Membership:
         """Whether nobody else can have taken over what is led here; any thread may ask."""
         return self._clock() < self._served_until_s
 
+    def lease_age_s(self) -> float:
+        """Return how long ago the last heartbeat was sent that kept the session alive.
+
+        Infinite once the session has ended. Any thread may ask.
+        """
+        return self._clock() - (self._served_until_s - self._lease_s * SERVED_SHARE)
+
     @property
     def metadata_version(self) -> int:
         """Return that of the MetaStore's image, or a later one, as of the view."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from barnabas.broker.metrics.cluster import Standing, cluster_families
 from barnabas.broker.metrics.exporter import (
-    broker_families,
     exporter_families,
     exporter_partition_families,
 )
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.stage import Stage
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.broker.topics.cleaning import LogCleaner
+    from barnabas.broker.topics.leadership import Leadership
     from barnabas.broker.topics.scrubbing import LogScrubber
     from barnabas.storage.counts import FlushCounts
     from barnabas.storage.log_store import LogStore
@@ -52,7 +53,6 @@ def register_serving(
     metrics.register(process_families)
     metrics.register(lambda: serving_families(monitor, sockets))
     metrics.register(lambda: state_families(stage()))
-    metrics.register(broker_families)
 
 
 def register_storage(
@@ -86,6 +86,11 @@ def register_coordinators(
     """Register what is counted of groups and transactions."""
     metrics.register(lambda: group_families(groups, catalogue))
     metrics.register(lambda: transaction_families(transactions, catalogue, clock))
+
+
+def register_cluster(metrics: Metrics, standing: Standing, leadership: Leadership) -> None:
+    """Register what is counted of this broker as one of several."""
+    metrics.register(lambda: cluster_families(standing, leadership))
 
 
 def register_maintenance(metrics: Metrics, cleaner: LogCleaner, scrubber: LogScrubber) -> None:

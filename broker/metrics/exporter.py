@@ -15,13 +15,10 @@ if TYPE_CHECKING:
     from barnabas.storage.partition_log import PartitionLog
 
 
-def broker_families() -> Iterator[Family]:
-    """Yield what is known before there are topics."""
-    yield value("kafka_brokers", GAUGE, "Brokers in the cluster.", 1)
-
-
 def exporter_families(catalogue: Catalogue) -> Iterator[Family]:
-    """Yield topics."""
+    """Yield brokers and topics."""
+    brokers = len(catalogue.view.nodes)
+    yield value("kafka_brokers", GAUGE, "Brokers in the cluster.", brokers)
     yield Family(
         "kafka_topic_partitions",
         GAUGE,

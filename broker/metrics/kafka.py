@@ -1,8 +1,8 @@
 """Family 1: Kafka's own metrics, by the names that the JMX exporter's usual rules give them.
 
 Dashboards made for Kafka ask for these. The names were compared with the MBeans of a running
-Kafka 4.3.0 (tests/broker/metrics/kafka_mbeans.txt). Labels of brokers, replicas and controllers
-have the one value that a single broker can have.
+Kafka 4.3.0 (tests/broker/metrics/kafka_mbeans.txt). What is said of replicas is what a partition
+with one replica has: copies are the business of what a cluster keeps its logs in.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.metrics.families import COUNTER, GAUGE, SUMMARY, Family, Sample, labels, value
 from barnabas.broker.metrics.histograms import Window, summary_samples
 from barnabas.broker.runtime.process_usage import disk_bytes
@@ -146,6 +147,7 @@ def _replica_families(catalogue: Catalogue, logs: LogStore) -> Iterator[Family]:
     topics = catalogue.topics
     partitions = sum(len(topic.partitions) for topic in topics.values())
     led = len(logs.logs)
+    view = catalogue.view
     producers = sum(len(log.producers) for log in logs.logs.values())
     for name, doc, number in (
         ("partitioncount", "Partitions with a replica here.", led),
@@ -158,10 +160,14 @@ def _replica_families(catalogue: Catalogue, logs: LogStore) -> Iterator[Family]:
     ):
         yield value(f"kafka_server_replicamanager_{name}", GAUGE, doc, number)
     for name, doc, number in (
-        ("activecontrollercount", "Controllers in charge.", 1),
-        ("activebrokercount", "Brokers that are there.", 1),
+        (
+            "activecontrollercount",
+            "1: this broker is the one in charge.",
+            int(view.controller_id == view.node_id),
+        ),
+        ("activebrokercount", "Brokers that are there.", len(view.nodes)),
         ("fencedbrokercount", "Brokers that are shut out.", 0),
-        ("offlinepartitionscount", "Partitions without a leader.", 0),
+        ("offlinepartitionscount", "Partitions without a leader.", _leaderless(catalogue)),
         ("preferredreplicaimbalancecount", "Partitions led by another replica.", 0),
         ("globaltopiccount", "Topics.", len(topics)),
         ("globalpartitioncount", "Partitions of all topics.", partitions),
@@ -172,6 +178,16 @@ def _replica_families(catalogue: Catalogue, logs: LogStore) -> Iterator[Family]:
         COUNTER,
         "Leaders chosen at the price of records; here there is nothing to choose.",
         0,
+    )
+
+
+def _leaderless(catalogue: Catalogue) -> int:
+    """How many partitions nobody leads, as far as this broker knows."""
+    leader_of = catalogue.view.leader_of
+    return sum(
+        leader_of(partition.partition_id).node_id == NO_NODE
+        for topic in catalogue.topics.values()
+        for partition in topic.partitions
     )
 
 

@@ -25,6 +25,8 @@ from barnabas.broker.cluster.durable_logs import StoredLogs
 from barnabas.broker.cluster.membership import Membership
 from barnabas.broker.cluster.stored_moves import StoredMoves
 from barnabas.broker.coordination.leadership_check import LeadershipCheck
+from barnabas.broker.metrics.cluster import Standing
+from barnabas.broker.metrics.collectors import register_cluster, register_cluster_store
 from barnabas.broker.opening.endpoints import endpoints_of
 from barnabas.broker.opening.store_watch import StoreWatch
 from barnabas.broker.peers.client import PeerClient
@@ -34,6 +36,7 @@ from barnabas.broker.peers.settings import limits_of, listener_of_brokers, secur
 if TYPE_CHECKING:
     from barnabas.broker.cluster.base import ClusterBase
     from barnabas.broker.cluster.view import ClusterView
+    from barnabas.broker.metrics.families import Metrics
     from barnabas.broker.network.socket_server import Listener
     from barnabas.broker.opening.cluster_home import ClusterHome
     from barnabas.broker.peers.interface import Peers
@@ -174,6 +177,16 @@ class ClusterMember:
             self._session_ended(self._home.session)
         self._changed()
 
+    def register_metrics(self, metrics: Metrics, leadership: Leadership) -> None:
+        """Register what is counted of this broker as one of several; its logs are open."""
+        committer, membership = self._home.committer, self._membership
+        assert committer is not None
+        standing = Standing(
+            self._host.config.lease_ms, membership.lease_age_s, membership.may_serve
+        )
+        register_cluster(metrics, standing, leadership)
+        register_cluster_store(metrics, committer.counts, lambda: self._base.trouble)
+
     # ------------------------------------------------------------------------------- what it hears
 
     def _changed(self) -> None:
@@ -194,8 +207,8 @@ class ClusterMember:
 
     async def _follow(self) -> None:
         """Show what the others have committed."""
-        while self._seen_version < self._membership.view.metadata_version:
-            asked = self._membership.view.metadata_version
+        while self._seen_version < self._membership.metadata_version:
+            asked = self._membership.metadata_version
             image = await self._aside("images", self._images.load)
             await self._changes.follow(image)
             self._followed_version = asked
@@ -258,6 +271,7 @@ class ClusterMember:
         hand_over = partial(self._index.hand_over, partition_id, session, epoch, to)
         await self._aside("moves", hand_over)
         self._moving.discard(partition_id)
+        self._membership.refresh()
 
     # ------------------------------------------------------------------------------------- the end
 

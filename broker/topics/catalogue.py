@@ -140,7 +140,7 @@ class Catalogue:
         self._image = MetadataImage((), (), {})
         self._metastore = metastore
         self._logs = logs
-        self._view = view
+        self.view = view
         self._keeper = keeper
         self._may_serve = may_serve
         self._collisions: dict[str, str] = {}
@@ -507,7 +507,7 @@ class Catalogue:
         """Whether a partition has its log here for as long as there are both."""
         return (
             self._keeper is None
-            and self._view.leader_of(row.partition_id).node_id == self._view.node_id
+            and self.view.leader_of(row.partition_id).node_id == self.view.node_id
         )
 
     def _add(self, topic: Topic) -> None:

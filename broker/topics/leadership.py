@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum, auto
@@ -25,6 +27,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from barnabas.broker.runtime.turns import next_turn
+from barnabas.storage.counts import Histogram
 from barnabas.storage.errors import LedSince
 from barnabas.storage.log_store import PartitionSpec
 
@@ -151,6 +154,10 @@ class Leadership:
         self._on_log_removed = on_log_removed
         self._shards: Shards | None = None
         self._places: dict[int, _Place] = {}
+        self.takeover_times = Histogram()
+        """Of partitions that came: from the view's word until they were served, in ns."""
+        self.logs_closed = 0
+        """Those that were let go of because a flush was refused, or the session was over."""
         self._threads = ThreadPoolExecutor(LOADS_AT_ONCE, "barnabas-loader")
         self._compared_version: int | None = None
         self._is_looking = False
@@ -176,6 +183,10 @@ class Leadership:
         """Return how many partitions are led here, or are about to be."""
         places = self._places.values()
         return sum(each.is_there and each.state is not State.AWAY for each in places)
+
+    def states(self) -> Counter[State]:
+        """Return how many partitions are in each state."""
+        return Counter(place.state for place in self._places.values())
 
     # ------------------------------------------------------------------------------ the view's word
 
@@ -249,6 +260,7 @@ class Leadership:
                 is_taken = log.partition_id in moved
                 self._happens(place, Event.TAKEN if is_taken else Event.DROPPED)
         if logs:
+            self.logs_closed += len(logs)
             words = "flush refused, logs closed logs=%d led_elsewhere=%d"
             logger.warning(
                 words, len(logs), len([log for log in logs if log.partition_id in moved])
@@ -281,6 +293,7 @@ class Leadership:
         if place.log is not None and step not in _KEEPS_LOG:
             self._let_go(place, place.log)
         if after is State.READING:
+            place.came_ns = time.perf_counter_ns()
             self._host.spawn(self._bring(place, place.steps), f"load {place.partition.topic.name}")
         elif after is State.OPENED:
             self._take_in(place)
@@ -345,6 +358,7 @@ class Leadership:
 
     def _serve(self, place: _Place) -> None:
         partition = place.partition
+        self.takeover_times.observe(time.perf_counter_ns() - place.came_ns)
         logger.debug("led here partition=%s-%d", partition.topic.name, partition.index)
         if partition.topic.is_internal:
             assert self._shards is not None
@@ -387,6 +401,7 @@ class _Place:
     """One partition as this broker stands to it."""
 
     __slots__ = (
+        "came_ns",
         "epoch",
         "former",
         "is_there",
@@ -405,6 +420,8 @@ class _Place:
         self.state = State.AWAY
         self.steps = 0
         """From state to state so far: whoever waits for something compares it."""
+        self.came_ns = 0
+        """When it was begun to be read, by ``time.perf_counter_ns``."""
         self.epoch = -1
         """The latest in which it is, or was, led here."""
         self.log: PartitionLog | None = None

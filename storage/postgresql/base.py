@@ -19,8 +19,9 @@ Opened = TypeVar("Opened", PostgreSqlLogIndex, PostgreSqlClusterIndex, PostgreSq
 class PostgreSqlBase:
     """A ``ClusterBase`` on an address. Each thing that it makes has connections of its own.
 
-    What it makes waits for a server that takes writes, and brings the schema to this release's
-    form. It raises NotDurable and SchemaTooNew.
+    What it makes waits for a server that takes writes, and the first of it brings the schema to
+    this release's form. That one raises NotDurable and SchemaTooNew; what is made later does not:
+    a broker that runs goes on while a newer one migrates, and waits for a server that is lacking.
     """
 
     def __init__(
@@ -33,6 +34,8 @@ class PostgreSqlBase:
         self._lock = threading.Lock()
         self._primaries: list[Primary] = []
         self._is_closed = False
+        self._is_known = False
+        """Whether the server was found to be good once."""
         self.warning: str | None = None
         """What an operator should be told of how durable the server is, once something is made."""
 
@@ -76,7 +79,7 @@ class PostgreSqlBase:
 
     def _primary(self) -> Primary:
         """Return a connection that is closed with all others."""
-        primary = Primary(self._address, patience_s=self._patience_s)
+        primary = Primary(self._address, patience_s=self._patience_s, is_known=self._is_known)
         with self._lock:
             if self._is_closed:
                 raise IndexClosed
@@ -92,4 +95,5 @@ class PostgreSqlBase:
                 primary.close()
             raise
         self.warning = opened.warning
+        self._is_known = True
         return opened

@@ -115,11 +115,18 @@ def _is_final(error: Exception) -> bool:
 class Primary:
     """Executes statements on the primary. One caller at a time; any thread may be that caller."""
 
-    def __init__(self, address: str, *, patience_s: float = PATIENCE_S) -> None:
-        """``address`` is a URL or libpq's own form; its hosts may be several."""
+    def __init__(
+        self, address: str, *, patience_s: float = PATIENCE_S, is_known: bool = False
+    ) -> None:
+        """``address`` is a URL or libpq's own form; its hosts may be several.
+
+        ``is_known``: this process has started on this address before. What it found then holds for
+        as long as it lives: a newer release may have migrated the tables since.
+        """
         given = conninfo_to_dict(address)
         self._address = make_conninfo("", **(_DEFAULTS | given))
         self._patience_s = patience_s
+        self._is_known = is_known
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._connection: _Connection | None = None
@@ -133,8 +140,11 @@ class Primary:
     def start(self, prepare: Callable[[psycopg.Connection[Row]], object]) -> str | None:
         """Wait for a primary, and do what has to be done once; return what to warn of.
 
-        Raises NotDurable. ``prepare`` may be called several times.
+        Raises NotDurable. ``prepare`` may be called several times. On an address that is known
+        nothing is done but to wait, for a server that is lacking, too.
         """
+        if self._is_known:
+            return self._repeat(lambda connection: judge(read_durability(connection)))
 
         def first(connection: psycopg.Connection[Row]) -> str | None:
             warning = judge(read_durability(connection))

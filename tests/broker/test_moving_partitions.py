@@ -7,8 +7,6 @@ import threading
 import pytest
 
 from barnabas.broker.coordination.key_hash import java_hash
-from barnabas.broker.metrics.exposition import exposition
-from barnabas.broker.metrics.kafka import kafka_families
 from barnabas.broker.topics.leadership import State
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_records import (
@@ -44,7 +42,7 @@ from tests.broker.data_plane import (
 )
 from tests.broker.handlers.test_group_offsets import Client
 from tests.broker.held_markers import Markers
-from tests.broker.metrics.scrape import Scrape
+from tests.broker.metrics.in_cluster import scrape_kafka_names
 from tests.broker.moving import moving_pair
 from tests.broker.raw_producer import RawProducer
 from tests.waiting import wait_until
@@ -119,21 +117,15 @@ def test_each_broker_counts_what_it_leads(cluster, brokers, wires):
     assert first.produce(DATA, batch(b"a", b"b")).error_code == 0
     everything = sum(TOPICS.values())
 
-    def scrape(broker):
-        server = broker.server
-        parts = server.sockets, server.loop_monitor, server.traffic, server._windows
-        families = kafka_families(server.catalogue, server.logs, *parts)
-        return Scrape("".join(broker.call(lambda: list(exposition(families)))))
-
     def counts():
         return [
-            scrape(each)(f"kafka_server_replicamanager_{name}")
+            scrape_kafka_names(each)(f"kafka_server_replicamanager_{name}")
             for each in brokers
             for name in ("leadercount", "partitioncount")
         ]
 
     def records():
-        return [scrape(each)(RECORDS) for each in brokers]
+        return [scrape_kafka_names(each)(RECORDS) for each in brokers]
 
     assert counts() == [everything, everything, 0, 0]
     before = records()

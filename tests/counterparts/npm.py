@@ -63,6 +63,18 @@ BIOME = {
     ),
 }
 
+DCLINT = PinnedPackage(
+    "dclint",
+    "3.1.0",
+    "69f4c67734455172b8c82a488845bf2ce47ef5338c10384d95d0e9e7a5425b39"
+    "fb243983e39d4f7148bae3418694c1e06c7289d74ac3066e0fb697016e3aa55f",
+)
+
+
+def compose_schema() -> Path:
+    """Return the JSON schema of compose files."""
+    return unpacked(DCLINT) / "schemas" / "compose.schema.json"
+
 
 def tsc() -> Path:
     """Return TypeScript's compiler, a native program."""

@@ -82,7 +82,8 @@ def test_everything_is_compiled(container):
 def test_the_stripped_libraries_still_work(container):
     shell = container(command=["sleep", "60"])
     code = """if True:
-        import cramjam, crc32c, lz4.frame, uvloop, zstandard
+        import cramjam, crc32c, lz4.frame, psycopg, uvloop, zstandard
+        assert psycopg.pq.__impl__ == "binary"
         data = b"barnabas" * 1000
         assert bytes(cramjam.snappy.decompress_raw(cramjam.snappy.compress_raw(data))) == data
         assert lz4.frame.decompress(lz4.frame.compress(data)) == data

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
 import subprocess
@@ -10,24 +12,31 @@ from pathlib import Path
 
 import pytest
 import yaml
+from jsonschema import Draft7Validator
 
 from barnabas.broker.config.loader import load_config
 from barnabas.broker.config.properties import parse_properties
+from barnabas.broker.peers.settings import listener_of_brokers, security_of_brokers
 from tests.broker.cli.command import environment
+from tests.counterparts.npm import compose_schema
 
 DOCKER = Path(__file__).parents[2] / "docker"
 FILES = sorted(DOCKER.glob("compose*.yaml"))
 SERVICE_KEYS = {
-    "build", "cap_drop", "command", "depends_on", "environment", "extends", "hostname", "image",
-    "ports", "read_only", "restart", "security_opt", "stop_grace_period", "tmpfs", "volumes",
-    "working_dir",
+    "build", "cap_drop", "command", "depends_on", "entrypoint", "environment", "extends",
+    "healthcheck", "hostname", "image", "ports", "read_only", "restart", "security_opt",
+    "stop_grace_period", "tmpfs", "user", "volumes", "working_dir",
 }  # fmt: skip
 CONDITIONS = {"service_completed_successfully", "service_healthy", "service_started"}
 SECRETS = "/etc/kafka/secrets"
 VARIABLE = re.compile(r"\$\{[A-Z_]+:-([^}]*)\}")
 DEFAULTS = parse_properties((DOCKER / "defaults.properties").read_text())
 
+ALONE = [path for path in FILES if path.name != "compose.cluster.yaml"]
+"""Those with one broker."""
+
 by_name = pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
+by_name_alone = pytest.mark.parametrize("path", ALONE, ids=[path.name for path in ALONE])
 
 
 def with_defaults(value):
@@ -73,15 +82,21 @@ def published(service):
 
 def test_which_files_there_are():
     names = [path.name for path in FILES]
-    kinds = ["observability", "secure", "spark"]
+    kinds = ["cluster", "observability", "secure", "spark"]
     assert names == [*(f"compose.{kind}.yaml" for kind in kinds), "compose.yaml"]
+
+
+@by_name
+def test_it_is_what_compose_reads(path):
+    schema = json.loads(compose_schema().read_text())
+    found = Draft7Validator(schema).iter_errors(yaml.safe_load(path.read_text()))
+    assert [f"{error.json_path}: {error.message}" for error in found] == []
 
 
 @by_name
 def test_every_service_is_complete(path):
     read = project(path)
-    assert set(read) == {"name", "services", "volumes"}
-    assert "broker" in read["services"]
+    assert {key for key in read if not key.startswith("x-")} == {"name", "services", "volumes"}
     named_volumes = set()
     for service in read["services"].values():
         assert set(service) <= SERVICE_KEYS
@@ -98,6 +113,10 @@ def test_every_service_is_complete(path):
             if source.startswith("."):
                 assert (path.parent / source).is_dir()
                 assert mode == ["ro"]
+                for word in [*service.get("entrypoint", []), *service.get("command", [])]:
+                    if word.startswith(f"{target}/"):
+                        script = path.parent / source / word.removeprefix(f"{target}/")
+                        assert os.access(script, os.X_OK)
             else:
                 named_volumes.add(source)
     assert named_volumes == set(read["volumes"])
@@ -131,7 +150,7 @@ def loaded(service):
     return load_config(properties, service["environment"], defaults=DEFAULTS)
 
 
-@by_name
+@by_name_alone
 def test_the_broker_understands_its_settings(path, tmp_path):
     service = prepared(path, tmp_path)
     found = loaded(service)
@@ -171,7 +190,7 @@ def test_prometheus_is_let_in(tmp_path):
     assert Path(str(tmp_path) + shown.removeprefix(mounted)).read_text().strip() == token
 
 
-@by_name
+@by_name_alone
 def test_who_talks_to_the_broker_uses_its_inside_name(path):
     for name, service in project(path)["services"].items():
         if name == "broker":
@@ -179,6 +198,50 @@ def test_who_talks_to_the_broker_uses_its_inside_name(path):
         for value in service.get("environment", {}).values():
             for host, port in re.findall(r"\b(localhost|broker):(\d+)", str(value)):
                 assert (host, int(port)) == ("broker", 19092)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_broker_of_the_cluster_understands_its_settings(number, tmp_path):
+    """It finds the others by the names that they have in the file, and PostgreSQL as well."""
+    services = project(DOCKER / "compose.cluster.yaml")["services"]
+    broker = services[f"broker-{number}"]
+    (tmp_path / "metadata").write_text(
+        "postgresql://barnabas:secret@database-1,database-2/barnabas\n"
+    )
+    settings = broker["environment"].items()
+    found = load_config(
+        [], {k: v.replace(SECRETS, str(tmp_path)) for k, v in settings}, defaults=DEFAULTS
+    )
+    assert (found.ignored, found.unknown) == ((), ())
+    config = found.config
+    assert config.is_of_cluster
+    port = 9091 + number
+    advertised = {each.name: (each.port, *each.advertised) for each in config.endpoints}
+    assert broker["hostname"] == f"broker-{number}"
+    assert advertised == {
+        "OUTSIDE": (port, "localhost", port),
+        "INSIDE": (19092, broker["hostname"], 19092),
+    }
+    assert listener_of_brokers(config).name == "INSIDE"
+    assert security_of_brokers(config).protocol == "PLAINTEXT"
+    assert config.data_directory == "/var/lib/kafka/data"
+    assert f"cache-{number}:/var/lib/kafka/data" in broker["volumes"]
+    assert set(published(broker)) == {port, 9644}
+
+
+def test_no_secret_is_in_the_file_of_the_cluster():
+    path = DOCKER / "compose.cluster.yaml"
+    services = project(path)["services"]
+    databases = {name for name in services if name.startswith("database")}
+    for name, service in services.items():
+        for key in service.get("environment", {}):
+            assert "PASSWORD" not in key or key.endswith("_FILE")
+        mounted = {each.split(":")[0] for each in service["volumes"]}
+        assert ("database-secrets" in mounted) == (name in {*databases, "secrets"})
+    for name in databases:
+        assert services[name]["hostname"] == name
+        assert f"cluster_name={name}" in services[name]["command"]
+        assert f'"{name}"' in (DOCKER / "cluster/primary/barnabas.sh").read_text()
 
 
 def test_the_spark_job_finds_its_topics():

@@ -11,6 +11,7 @@ import yaml
 
 from barnabas.testing import Broker
 from tests.broker.metrics.committing import commit
+from tests.broker.metrics.in_cluster import families_in_cluster
 from tests.broker.metrics.promql import grouping_labels, metrics_of
 from tests.broker.metrics.scrape import scrape
 
@@ -33,7 +34,7 @@ def emitted():
         commit(broker, "g", "t", {0: 0})
         seen = scrape(broker)
     names: dict[str, set[str]] = {UP: set()}
-    for name, labels in seen.samples:
+    for name, labels in [*seen.samples, *families_in_cluster().samples]:
         names.setdefault(name, set()).update(label for label, _ in labels)
     return names
 
@@ -64,7 +65,7 @@ by_name = pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem
 
 
 def test_there_are_dashboards():
-    assert len(DASHBOARDS) == 4
+    assert len(DASHBOARDS) == 5
     uids = [load(path)["uid"] for path in DASHBOARDS]
     assert sorted(uids) == [path.stem for path in DASHBOARDS]
 

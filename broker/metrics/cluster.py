@@ -1,0 +1,84 @@
+"""What a broker in a cluster shows beside: its lease, and what it leads.
+
+How its store answers is in ``broker/metrics/flushes.py``. Kafka's own names tell of brokers, of the
+controller, and of partitions without a leader (``broker/metrics/kafka.py``); markers that another
+broker owes are ``barnabas_transaction_markers_missing_elsewhere``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.broker.metrics.families import COUNTER, GAUGE, HISTOGRAM, Family, labels, value
+from barnabas.broker.metrics.histograms import duration_samples
+from barnabas.broker.topics.leadership import State
+
+if TYPE_CHECKING:
+    from barnabas.broker.topics.leadership import Leadership
+
+_MS_PER_SECOND: Final = 1000
+
+LED: Final = (State.READING, State.OPENED, State.SERVED, State.DRAINING)
+"""The states of partitions that are led here, in the order in which they pass."""
+
+
+class Standing(NamedTuple):
+    """How a broker stands with its cluster. What can be called is, on the loop, at each scrape."""
+
+    lease_ms: int
+    """``barnabas.lease.ms``."""
+    lease_age_s: Callable[[], float]
+    """How long ago the last heartbeat was sent that kept the session alive."""
+    may_serve: Callable[[], bool]
+    """Whether that is recent enough to answer from what is known here."""
+
+
+def cluster_families(standing: Standing, leadership: Leadership) -> Iterator[Family]:
+    """Yield how this broker stands with its cluster, and how it fares with what it leads."""
+    yield from _lease_families(standing)
+    yield from _leadership_families(leadership)
+
+
+def _lease_families(standing: Standing) -> Iterator[Family]:
+    for name, doc, number in (
+        (
+            "lease_age_seconds",
+            "Since the last heartbeat was sent that the store has answered.",
+            standing.lease_age_s(),
+        ),
+        (
+            "lease_seconds",
+            "After so long the others take over what this broker leads.",
+            standing.lease_ms / _MS_PER_SECOND,
+        ),
+        (
+            "may_serve",
+            "0: the lease is too old, reads are refused, too.",
+            int(standing.may_serve()),
+        ),
+    ):
+        yield value(f"barnabas_cluster_{name}", GAUGE, doc, number)
+
+
+def _leadership_families(leadership: Leadership) -> Iterator[Family]:
+    states = leadership.states()
+    yield Family(
+        "barnabas_cluster_partitions",
+        GAUGE,
+        "Partitions that this broker leads: being read, opened and not yet coordinated, served, "
+        "being given up.",
+        [(labels(state=state.name.lower()), states[state]) for state in LED],
+    )
+    yield Family(
+        "barnabas_cluster_takeover_seconds",
+        HISTOGRAM,
+        "From when a partition was given to this broker until it was served.",
+        duration_samples(leadership.takeover_times),
+    )
+    yield value(
+        "barnabas_cluster_logs_closed_total",
+        COUNTER,
+        "Logs let go of because a flush was refused, or the session was over.",
+        leadership.logs_closed,
+    )

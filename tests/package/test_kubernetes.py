@@ -1,0 +1,148 @@
+"""The Kubernetes manifests: Kubernetes' own schemas, and what a broker reads of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from barnabas.broker.config.loader import load_config
+from barnabas.broker.peers.settings import listener_of_brokers, security_of_brokers
+from tests.package.test_compose import DEFAULTS
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docker" / "kubernetes"
+KUSTOMIZATION = "kustomization.yaml"
+FILES = sorted(path for path in FOLDER.glob("*.yaml") if path.name != KUSTOMIZATION)
+OLDEST, NEWEST = "1.30.0", kubernetes_validate.latest_version()
+NAME = {"app.kubernetes.io/name": "barnabas"}
+DATA = "/var/lib/kafka/data"
+SECRETS = "/etc/kafka/secrets"
+POD_IP = "10.1.2.3"
+SECRET = {
+    "metadata": "postgresql://barnabas:secret@database-1,database-2/barnabas",
+    "users": "SCRAM-SHA-512=[name=admin,password=a],SCRAM-SHA-512=[name=broker,password=b]",
+    "broker.jaas": "org.apache.kafka.common.security.scram.ScramLoginModule required"
+    ' username="broker" password="b";',
+    "http-token": "a-token",
+}
+
+
+def read(name):
+    return yaml.safe_load((FOLDER / name).read_text())
+
+
+@pytest.fixture(scope="module")
+def pod():
+    return read("deployment.yaml")["spec"]["template"]["spec"]
+
+
+@pytest.fixture
+def broker(pod):
+    (container,) = pod["containers"]
+    return container
+
+
+@pytest.fixture
+def loaded(broker, tmp_path):
+    """What the broker reads of its variables, with a Secret of the test's."""
+    for name, value in SECRET.items():
+        (tmp_path / name).write_text(value + "\n")
+    variables = {
+        each["name"]: each["value"].replace(SECRETS, str(tmp_path)).replace("$(POD_IP)", POD_IP)
+        for each in broker["env"]
+        if "value" in each
+    }
+    return load_config([], variables, defaults=DEFAULTS)
+
+
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_it_is_what_kubernetes_takes(path, version):
+    kubernetes_validate.validate(yaml.safe_load(path.read_text()), version, strict=True)
+
+
+def test_all_of_them_are_applied():
+    assert sorted(read(KUSTOMIZATION)["resources"]) == [path.name for path in FILES]
+    images = [each["name"] for each in read(KUSTOMIZATION)["images"]]
+    assert images == [
+        read("deployment.yaml")["spec"]["template"]["spec"]["containers"][0]["image"].partition(
+            ":"
+        )[0]
+    ]
+
+
+def test_everything_is_about_the_same_pods():
+    deployment = read("deployment.yaml")["spec"]
+    assert deployment["template"]["metadata"]["labels"] == NAME
+    assert deployment["selector"]["matchLabels"] == NAME
+    assert read("service.yaml")["spec"]["selector"] == NAME
+    assert read("disruption-budget.yaml")["spec"]["selector"]["matchLabels"] == NAME
+    assert read("network-policy.yaml")["spec"]["podSelector"]["matchLabels"] == NAME
+
+
+def test_the_broker_understands_its_settings(loaded):
+    assert (loaded.ignored, loaded.unknown) == ((), ())
+    config = loaded.config
+    assert config.metadata == SECRET["metadata"]
+    assert config.data_directory == DATA
+    assert config.http_address == ("", 9644)
+    assert config.http_bearer_token == SECRET["http-token"]
+    advertised = {each.name: each.advertised for each in config.endpoints}
+    assert advertised == {"CLIENTS": (POD_IP, 9092), "BROKERS": (POD_IP, 19092)}
+
+
+def test_nobody_gets_in_without_a_login(loaded):
+    config = loaded.config
+    assert all(each.has_login for each in config.endpoints)
+    assert config.authorizer_class_name
+    users = set(re.findall(r"name=(\w+)", SECRET["users"]))
+    assert {f"User:{user}" for user in users} == set(config.super_users.split(";"))
+
+
+def test_brokers_can_log_in_to_each_other(loaded):
+    assert listener_of_brokers(loaded.config).name == "BROKERS"
+    assert security_of_brokers(loaded.config).credential is not None
+
+
+def test_what_it_reads_and_writes_is_mounted(pod, broker):
+    volumes = {each["name"]: each for each in pod["volumes"]}
+    mounts = {each["mountPath"]: each for each in broker["volumeMounts"]}
+    assert {each["name"] for each in mounts.values()} == set(volumes)
+    assert set(mounts) == {DATA, SECRETS, "/tmp"}
+    assert all("emptyDir" in volumes[mounts[path]["name"]] for path in (DATA, "/tmp"))
+    assert mounts[SECRETS]["readOnly"]
+    # Who belongs to fsGroup may read a Secret's files, and nobody else.
+    assert volumes["secrets"]["secret"]["defaultMode"] == 0o440
+    assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsGroup"]
+
+
+def test_probes_and_ports_are_those_of_the_broker(broker, loaded):
+    ports = {each["name"]: each["containerPort"] for each in broker["ports"]}
+    listeners = {each.name.lower(): each.port for each in loaded.config.endpoints}
+    assert ports == {**listeners, "http": loaded.config.http_address[1]}
+    probes = {
+        name: broker[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")
+    }
+    assert {probe["port"] for probe in probes.values()} == {"http"}
+    assert [probes[name]["path"] for name in probes] == ["/livez", "/livez", "/readyz"]
+
+
+def test_a_stop_has_the_time_that_the_broker_takes(pod, loaded):
+    config = loaded.config
+    takes_ms = config.shutdown_timeout_ms + config.shutdown_checkpoint_timeout_ms
+    assert pod["terminationGracePeriodSeconds"] * 1000 > takes_ms
+
+
+def test_the_page_makes_the_secret_that_is_read(broker):
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    made = set(re.findall(r"--from-file(?:=| )([\w.-]+)=", page))
+    asked = {
+        each["value"].removeprefix(f"{SECRETS}/")
+        for each in broker["env"]
+        if SECRETS in each.get("value", "")
+    }
+    assert made == asked == set(SECRET)
