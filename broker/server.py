@@ -725,6 +725,8 @@ class BrokerServer:
         self.certificates.use(config)
         self.config = config
         self.sockets.configure(config)
+        if self._member is not None:
+            self._member.plan_by(config, self.catalogue.configs.broker_overrides)
         if hasattr(self, "groups"):
             self.groups.configure(config)
 

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.drain import Drain
 from barnabas.broker.cluster.durable_logs import StoredLogs
 from barnabas.broker.cluster.membership import Membership
@@ -34,6 +35,7 @@ from barnabas.broker.peers.settings import limits_of, listener_of_brokers, secur
 if TYPE_CHECKING:
     from barnabas.broker.cluster.base import ClusterBase
     from barnabas.broker.cluster.view import ClusterView
+    from barnabas.broker.config.broker_config import BrokerConfig
     from barnabas.broker.network.socket_server import Listener
     from barnabas.broker.opening.cluster_home import ClusterHome
     from barnabas.broker.peers.interface import Peers
@@ -49,6 +51,8 @@ logger = logging.getLogger("barnabas.broker.cluster")
 
 Result = TypeVar("Result")
 
+CORDONED: Final = "cordoned.log.dirs"
+"""The setting of a broker that is to lead nothing."""
 LEAVE_TIMEOUT_S: Final = 3.0
 """How long a broker that ends tries to tell the others; else they find out by its lease."""
 
@@ -204,6 +208,17 @@ class ClusterMember:
     @property
     def _seen_version(self) -> int:
         return max(self._followed_version, self._changes.shown_version)
+
+    def plan_by(self, config: BrokerConfig, overrides: Mapping[str, Mapping[str, str]]) -> None:
+        """Take note of settings; ``overrides``: those of all brokers, by node id in decimal."""
+        if hasattr(self, "_membership"):
+            cordoned = {
+                int(entity)
+                for entity, settings in overrides.items()
+                if entity and settings.get(CORDONED, "").strip()
+            }
+            levels = config.auto_leader_rebalance_enable
+            self._membership.plan_by(Rules(levels, frozenset(cordoned)))
 
     # ------------------------------------------------------------------------------------ sessions
 
