@@ -292,6 +292,7 @@ class BrokerServer:
             begun_s = self.clock.monotonic()
             await self._member.drain(int(timeout_ms * DRAINING_SHARE))
             timeout_ms -= int((self.clock.monotonic() - begun_s) * 1000)
+            self._member.stop()
         await self.sockets.stop(max(timeout_ms, 0))
 
     async def crash(self) -> None:
@@ -614,8 +615,8 @@ class BrokerServer:
             self.view,
             self.config,
             keeper=self.leadership,
-            calls=self.metastore_calls,
             may_serve=None if self._member is None else self._member.may_serve,
+            calls=self.metastore_calls,
             on_log_removed=self._log_removed,
             on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
             on_config_changed=self._use_config,
@@ -724,6 +725,8 @@ class BrokerServer:
         self.certificates.use(config)
         self.config = config
         self.sockets.configure(config)
+        if self._member is not None:
+            self._member.plan_by(config, self.catalogue.configs.broker_overrides)
         if hasattr(self, "groups"):
             self.groups.configure(config)
 

@@ -39,17 +39,41 @@ class Plan(NamedTuple):
         return not self.assignments and not self.wishes
 
 
+class Rules(NamedTuple):
+    """What operators want of plans."""
+
+    levels: bool = True
+    """Whether partitions are moved to level the load: else they stay where they are led."""
+    cordoned: frozenset[int] = frozenset()
+    """Nodes that are to lead nothing, as if they drained, while any other takes partitions."""
+
+
 def plan(
-    members: Iterable[Member], led: Iterable[Led], *, moves_at_once: int = MOVES_AT_ONCE
+    members: Iterable[Member],
+    led: Iterable[Led],
+    *,
+    moves_at_once: int = MOVES_AT_ONCE,
+    rules: Rules = Rules(),  # noqa: B008  It is immutable.
 ) -> Plan:
     """Plan who leads what; ``led`` are all partitions that there are."""
-    return _Planner(members, moves_at_once).plan(led)
+    planner = _Planner(_cordoned(members, rules.cordoned), moves_at_once, levels=rules.levels)
+    return planner.plan(led)
+
+
+def _cordoned(members: Iterable[Member], cordoned: frozenset[int]) -> Iterable[Member]:
+    """Have nodes give up what they lead, unless there is nobody else to lead it."""
+    members = list(members)
+    if all(each.is_draining or each.node_id in cordoned for each in members):
+        return members
+    return [
+        each._replace(is_draining=True) if each.node_id in cordoned else each for each in members
+    ]
 
 
 class _Planner:
     """One plan while it is made."""
 
-    def __init__(self, members: Iterable[Member], moves_at_once: int) -> None:
+    def __init__(self, members: Iterable[Member], moves_at_once: int, *, levels: bool) -> None:
         live = {member.session: member for member in members}
         self._nodes = {session: member.node_id for session, member in live.items()}
         """Of all live sessions."""
@@ -60,6 +84,7 @@ class _Planner:
         self._loads = dict.fromkeys(sorted(self._takers), 0)
         """How many partitions each of them leads once everything is on its way."""
         self._moves_left = moves_at_once
+        self._levels = levels
         self._assignments: list[Assignment] = []
         self._wishes: defaultdict[int | None, list[int]] = defaultdict(list)
         self._resting: defaultdict[int, list[int]] = defaultdict(list)
@@ -76,7 +101,8 @@ class _Planner:
                 self._assign(each, self._least_loaded(each.partition_id))
             for each in leaving:
                 self._move(each)
-            self._level()
+            if self._levels:
+                self._level()
         return Plan(self._assignments, dict(self._wishes))
 
     def _sort(self, led: Led, orphans: list[Led], leaving: list[Led]) -> None:
