@@ -2,8 +2,10 @@
 
 Rules of this interface:
 
-* What is read may be out of date, or be gone after a failover of the store. It never decides who
-  writes: whoever acts on it names the epoch that it has seen, and the store compares.
+* What is read may be out of date. It never decides who writes: whoever acts on it names the epoch
+  that it has seen, and the store compares. What was read of one version stays true of it, whatever
+  server fails then.
+* What is answered to a change is so for good.
 * Methods wait for an answer, be it for ever, and call again by themselves; ``IndexClosed`` is
   raised out of a wait. They are called on threads, one at a time for each object, never on the
   loop.
@@ -12,8 +14,11 @@ Rules of this interface:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
+
+FIRST_NODE_ID: Final = 1001
+"""The first that is given out; below it, as in Apache Kafka, are those that brokers choose."""
 
 
 class Member(NamedTuple):
@@ -42,7 +47,10 @@ class Picture(NamedTuple):
     """The brokers of a cluster and what they lead."""
 
     version: int
-    """Grows with whatever changes in the members or in who leads, or is to lead, a partition."""
+    """Grows with whatever changes in the members or in who leads, or is to lead, a partition.
+
+    Other changes may raise it, too.
+    """
     metadata_version: int
     """That of the MetaStore's image, or a later one."""
     controller: int | None
@@ -51,6 +59,8 @@ class Picture(NamedTuple):
     """All whose session goes on."""
     led: Sequence[Led]
     """The partitions of which anything has changed since the version asked with, by id."""
+    gone: Sequence[int] = ()
+    """Those that were deleted since then: nobody will lead them."""
 
 
 class Assignment(NamedTuple):

@@ -1,4 +1,6 @@
-"""What a cluster's brokers ask of the store that decides who writes, and what is durable.
+"""What a cluster's brokers ask of the store about what is durable: who leads may write (F1).
+
+Sessions, and who leads, are the business of ``ClusterIndex``.
 
 Rules of this interface:
 
@@ -18,7 +20,6 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
-from uuid import UUID
 
 
 class IndexClosed(Exception):
@@ -112,34 +113,10 @@ class Extent(NamedTuple):
 
 
 class LogIndex(Protocol):
-    """Sessions, who leads, and what is durable; see the rules at the head of this module."""
-
-    def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
-        """Begin a session and end the one that the node had; the same token, the same session."""
-
-    def heartbeat(self, session: int, lease_ms: int) -> bool:
-        """Have the session's lease end ``lease_ms`` from now; False: the session has ended."""
-
-    def fence_expired(self) -> frozenset[int]:
-        """End the sessions whose lease is over, and return which."""
-
-    def fence(self, session: int) -> None:
-        """End a session: nothing of it is committed from now on."""
-
-    def drain(self, session: int) -> None:
-        """Give a session no more partitions."""
+    """What is durable; see the rules at the head of this module."""
 
     def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
         """Make an empty partition, unless it is there, whose first leader has this epoch."""
-
-    def assign(self, partition_id: int, session: int, expected_epoch: int) -> bool:
-        """Have a live session lead in the epoch after the expected one, if that still is it.
-
-        True if it leads in that epoch, by this call or an earlier one.
-        """
-
-    def release(self, partition_id: int, session: int, epoch: int) -> bool:
-        """Give up a partition; True if nobody leads it in this epoch then."""
 
     def commit_flush(self, session: int, flush: Flush) -> FlushAnswer:
         """Commit a flush."""

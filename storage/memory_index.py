@@ -1,7 +1,8 @@
-"""A log index in memory: for brokers of one process, whose cluster ends with it.
+"""The indexes of a cluster in memory: for brokers of one process, whose cluster ends with it.
 
 ``MemoryIndex`` is what all of them share; each call of it is one step that no other comes between.
-``MemoryLogIndex`` is one broker's way there: slow, cut, or losing answers, as it is told.
+``MemoryLogIndex`` is one broker's way to what is durable: slow, cut, or losing answers, as it is
+told. ``MemoryClusterIndex`` (beside this) is its way to the other brokers.
 """
 
 from __future__ import annotations
@@ -9,28 +10,25 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import ParamSpec, TypeVar
 from uuid import UUID
 
+from barnabas.storage.cluster_index import FIRST_NODE_ID, Assignment, Led, Member, Picture
 from barnabas.storage.log_index import (
     Extent,
     Flush,
     FlushAnswer,
-    IndexClosed,
     IndexMisused,
     Item,
     LogStart,
     Outcome,
     PartitionState,
 )
+from barnabas.storage.memory_way import Link, Way
 
 _next_offset = attrgetter("next_offset")
-
-Answer = TypeVar("Answer")
-Asked = ParamSpec("Asked")
 
 
 @dataclass(slots=True)
@@ -41,6 +39,10 @@ class PartitionRow:
     leader_session: int | None = None
     extents: list[Extent] = field(default_factory=list)
     log_start_offset: int = 0
+    wanted_node: int | None = None
+    is_deleted: bool = False
+    changed_in: int = 0
+    """The version of the picture in which who leads it, or is to, was changed last."""
 
     @property
     def log_end_offset(self) -> int:
@@ -54,15 +56,24 @@ class _Session:
 
     token: UUID
     node_id: int
+    endpoints: str
     lease_until: float
     is_live: bool = True
     is_draining: bool = False
     next_flushes: dict[int, int] = field(default_factory=dict)
     """The number of each lane's next flush; a lane that is not here has had none."""
 
+    @property
+    def takes_partitions(self) -> bool:
+        """Whether it may be given any."""
+        return self.is_live and not self.is_draining
+
 
 class MemoryIndex:
-    """All sessions and partitions. Any thread may call it; see ``LogIndex`` for what it does."""
+    """All sessions and partitions. Any thread may call it.
+
+    See ``LogIndex`` and ``ClusterIndex`` for what it does.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """``clock`` says when leases end, in seconds."""
@@ -70,29 +81,47 @@ class MemoryIndex:
         self._sessions: dict[int, _Session] = {}
         self._clock = clock
         self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._version = 0
+        self._metadata_version = 0
+        self._controller: int | None = None
+        self._next_node_id = FIRST_NODE_ID
+
+    # -- sessions ----------------------------------------------------------------------------------
+
+    def new_node_id(self) -> int:
+        """See ``ClusterIndex``."""
+        with self._lock:
+            taken = {session.node_id for session in self._sessions.values()}
+            while self._next_node_id in taken:
+                self._next_node_id += 1
+            self._next_node_id += 1
+            return self._next_node_id - 1
 
     def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
-        """See ``LogIndex``; nobody asks for endpoints here."""
-        del endpoints
+        """See ``ClusterIndex``."""
         with self._lock:
             for number, session in self._sessions.items():
                 if session.token == token:
                     return number
+            for session in self._sessions.values():
                 if session.node_id == node_id:
                     session.is_live = False
             number = 1 + len(self._sessions)
-            self._sessions[number] = _Session(token, node_id, self._lease_until(lease_ms))
+            lease_until = self._lease_until(lease_ms)
+            self._sessions[number] = _Session(token, node_id, endpoints, lease_until)
+            self._raise_version()
             return number
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
-        """See ``LogIndex``."""
+        """See ``ClusterIndex``."""
         with self._lock:
             found = self._sessions[session]
             found.lease_until = self._lease_until(lease_ms)
             return found.is_live
 
     def fence_expired(self) -> frozenset[int]:
-        """See ``LogIndex``."""
+        """See ``ClusterIndex``."""
         with self._lock:
             now = self._clock()
             expired = {
@@ -102,40 +131,128 @@ class MemoryIndex:
             }
             for session in expired.values():
                 session.is_live = False
+            if expired:
+                self._raise_version()
             return frozenset(expired)
 
     def fence(self, session: int) -> None:
-        """See ``LogIndex``."""
+        """See ``ClusterIndex``."""
         with self._lock:
-            self._sessions[session].is_live = False
+            if self._sessions[session].is_live:
+                self._sessions[session].is_live = False
+                self._raise_version()
 
     def drain(self, session: int) -> None:
-        """See ``LogIndex``."""
+        """See ``ClusterIndex``."""
         with self._lock:
-            self._sessions[session].is_draining = True
+            if self._sessions[session].takes_partitions:
+                self._sessions[session].is_draining = True
+                self._raise_version()
+
+    def control(self, session: int) -> bool:
+        """See ``ClusterIndex``."""
+        with self._lock:
+            if self._live_controller() is None and self._sessions[session].is_live:
+                self._controller = session
+                self._raise_version()
+            return self._live_controller() == session
+
+    # -- who leads ---------------------------------------------------------------------------------
 
     def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
         """See ``LogIndex``."""
         with self._lock:
-            self.rows.setdefault(partition_id, PartitionRow(first_epoch - 1))
+            if partition_id not in self.rows:
+                self.rows[partition_id] = PartitionRow(first_epoch - 1)
+                self._note_changed([partition_id])
 
-    def assign(self, partition_id: int, session: int, expected_epoch: int) -> bool:
-        """See ``LogIndex``."""
+    def remove_partitions(self, partition_ids: Iterable[int]) -> None:
+        """Have nobody lead partitions of a topic that was deleted, for good."""
         with self._lock:
-            found, row = self._sessions[session], self.rows[partition_id]
-            if found.is_draining or not found.is_live:
-                return False
-            if row.leader_epoch == expected_epoch:
-                row.leader_session, row.leader_epoch = session, expected_epoch + 1
-            return (row.leader_session, row.leader_epoch) == (session, expected_epoch + 1)
+            for partition_id in partition_ids:
+                row = self.rows[partition_id]
+                row.leader_session, row.wanted_node, row.is_deleted = None, None, True
+                self._note_changed([partition_id])
 
-    def release(self, partition_id: int, session: int, epoch: int) -> bool:
-        """See ``LogIndex``."""
+    def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
+        """See ``ClusterIndex``."""
         with self._lock:
-            row = self.rows[partition_id]
-            if row.leader_epoch == epoch and row.leader_session == session:
-                row.leader_session = None
-            return row.leader_epoch == epoch and row.leader_session is None
+            asked = [each for each in assignments if self._sessions[each.session].takes_partitions]
+            changed = [each for each in asked if self._may_lead_next(each)]
+            for each in changed:
+                self._lead(each.partition_id, each.session)
+            self._note_changed([each.partition_id for each in changed])
+            return frozenset(
+                each.partition_id
+                for each in asked
+                if self._leads(each.session, each.partition_id, each.expected_epoch + 1)
+            )
+
+    def hand_over(self, partition_id: int, session: int, epoch: int, to: int | None) -> None:
+        """See ``ClusterIndex``."""
+        with self._lock:
+            if not self._leads(session, partition_id, epoch):
+                return
+            if to is not None and self._sessions[to].takes_partitions:
+                self._lead(partition_id, to)
+                self.rows[partition_id].wanted_node = None
+            else:
+                self.rows[partition_id].leader_session = None
+            self._note_changed([partition_id])
+
+    def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+        """See ``ClusterIndex``."""
+        with self._lock:
+            found = {each: self.rows[each] for each in partition_ids if each in self.rows}
+            changed = {
+                each: row
+                for each, row in found.items()
+                if row.wanted_node != node_id and not row.is_deleted
+            }
+            for row in changed.values():
+                row.wanted_node = node_id
+            self._note_changed(changed)
+
+    # -- what is known -----------------------------------------------------------------------------
+
+    def picture(self, since: int) -> Picture:
+        """See ``ClusterIndex``."""
+        with self._lock:
+            changed = sorted(each for each, row in self.rows.items() if row.changed_in > since)
+            rows = {each: self.rows[each] for each in changed}
+            led = [
+                Led(each, row.leader_session, row.leader_epoch, row.wanted_node)
+                for each, row in rows.items()
+                if not row.is_deleted
+            ]
+            gone = [each for each, row in rows.items() if row.is_deleted]
+            members = [
+                Member(number, session.node_id, session.endpoints, session.is_draining)
+                for number, session in self._sessions.items()
+                if session.is_live
+            ]
+            controller = self._live_controller()
+            return Picture(self._version, self._metadata_version, controller, members, led, gone)
+
+    def wait(
+        self, since: int, timeout_s: float, is_over: Callable[[], bool] = lambda: False
+    ) -> None:
+        """See ``ClusterIndex``; ``is_over``, asked at each ``wake``, ends it, too."""
+        with self._lock:
+            self._changed.wait_for(lambda: self._version > since or is_over(), timeout_s)
+
+    def wake(self) -> None:
+        """Have all that wait ask whether their wait is over."""
+        with self._lock:
+            self._changed.notify_all()
+
+    def metadata_changed(self, version: int) -> None:
+        """Tell all of a new version of the metadata."""
+        with self._lock:
+            self._metadata_version = max(self._metadata_version, version)
+            self._raise_version()
+
+    # -- what is durable ---------------------------------------------------------------------------
 
     def commit_flush(self, session: int, flush: Flush) -> FlushAnswer:
         """See ``LogIndex``."""
@@ -171,6 +288,31 @@ class MemoryIndex:
             found = self.rows[partition_id].extents
             first = bisect_right(found, from_offset, key=_next_offset)
             return found[first : first + most]
+
+    def _raise_version(self) -> None:
+        self._version += 1
+        self._changed.notify_all()
+
+    def _note_changed(self, partition_ids: Collection[int]) -> None:
+        if partition_ids:
+            self._raise_version()
+        for partition_id in partition_ids:
+            self.rows[partition_id].changed_in = self._version
+
+    def _live_controller(self) -> int | None:
+        found = self._controller
+        return found if found is not None and self._sessions[found].is_live else None
+
+    def _may_lead_next(self, asked: Assignment) -> bool:
+        row = self.rows.get(asked.partition_id)
+        return row is not None and row.leader_epoch == asked.expected_epoch and not row.is_deleted
+
+    def _lead(self, partition_id: int, session: int) -> None:
+        row = self.rows[partition_id]
+        row.leader_session = session
+        row.leader_epoch += 1
+        if row.wanted_node == self._sessions[session].node_id:
+            row.wanted_node = None
 
     def _lease_until(self, lease_ms: int) -> float:
         return self._clock() + lease_ms / 1000
@@ -210,70 +352,26 @@ class MemoryIndex:
             row.log_start_offset = max(row.log_start_offset, start.offset)
 
 
-class MemoryLogIndex:
-    """A ``LogIndex``: one broker's calls, each made again until its answer is heard.
-
-    Any thread may tell it what becomes of them.
-    """
+class MemoryLogIndex(Way):
+    """A ``LogIndex``: one broker's calls, each made again until its answer is heard."""
 
     def __init__(
-        self, index: MemoryIndex, on_flush: Callable[[Flush], None] = lambda _flush: None
+        self,
+        index: MemoryIndex,
+        on_flush: Callable[[Flush], None] = lambda _flush: None,
+        link: Link | None = None,
     ) -> None:
-        """``on_flush`` is called before each attempt of a flush: what it takes, the way takes."""
+        """``on_flush`` is called before each attempt of a flush: what it takes, the way takes.
+
+        ``link``: see ``Way``.
+        """
+        super().__init__(link)
         self._index = index
         self._on_flush = on_flush
-        self._changed = threading.Condition()
-        self._is_cut = False
-        self._is_closed = False
-        self._answers_to_lose = 0
-
-    def cut(self) -> None:
-        """Let nothing through until ``mend``: calls wait, and are not answered."""
-        with self._changed:
-            self._is_cut = True
-
-    def mend(self) -> None:
-        """Let everything through again."""
-        with self._changed:
-            self._is_cut = False
-            self._changed.notify_all()
-
-    def lose_answers(self, count: int) -> None:
-        """Lose the next ``count`` answers: what was done is done, and nobody hears of it."""
-        with self._changed:
-            self._answers_to_lose = count
-
-    def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
-        """See ``LogIndex``."""
-        return self._ask(self._index.register, token, node_id, endpoints, lease_ms)
-
-    def heartbeat(self, session: int, lease_ms: int) -> bool:
-        """See ``LogIndex``."""
-        return self._ask(self._index.heartbeat, session, lease_ms)
-
-    def fence_expired(self) -> frozenset[int]:
-        """See ``LogIndex``."""
-        return self._ask(self._index.fence_expired)
-
-    def fence(self, session: int) -> None:
-        """See ``LogIndex``."""
-        self._ask(self._index.fence, session)
-
-    def drain(self, session: int) -> None:
-        """See ``LogIndex``."""
-        self._ask(self._index.drain, session)
 
     def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
         """See ``LogIndex``."""
         self._ask(self._index.add_partition, partition_id, first_epoch)
-
-    def assign(self, partition_id: int, session: int, expected_epoch: int) -> bool:
-        """See ``LogIndex``."""
-        return self._ask(self._index.assign, partition_id, session, expected_epoch)
-
-    def release(self, partition_id: int, session: int, epoch: int) -> bool:
-        """See ``LogIndex``."""
-        return self._ask(self._index.release, partition_id, session, epoch)
 
     def commit_flush(self, session: int, flush: Flush) -> FlushAnswer:
         """See ``LogIndex``."""
@@ -287,38 +385,6 @@ class MemoryLogIndex:
         """See ``LogIndex``."""
         return self._ask(self._index.extents, partition_id, from_offset, most=most)
 
-    def close(self) -> None:
-        """See ``LogIndex``."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
-
     def _attempt_flush(self, session: int, flush: Flush) -> FlushAnswer:
         self._on_flush(flush)
         return self._index.commit_flush(session, flush)
-
-    def _ask(
-        self,
-        question: Callable[Asked, Answer],
-        *arguments: Asked.args,
-        **named: Asked.kwargs,
-    ) -> Answer:
-        while True:
-            self._go_there()
-            answer = question(*arguments, **named)
-            if self._answer_arrives():
-                return answer
-
-    def _go_there(self) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_closed or not self._is_cut)
-            if self._is_closed:
-                raise IndexClosed
-
-    def _answer_arrives(self) -> bool:
-        """Whether the way is open back, too."""
-        with self._changed:
-            if self._answers_to_lose:
-                self._answers_to_lose -= 1
-                return False
-            return not self._is_cut

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.flush_committer import FlushCommitter
 from barnabas.storage.log_index import Flush, Item, Lane, Outcome
 from barnabas.storage.log_reading import read_log
@@ -20,7 +21,7 @@ def assign(index, partition_id, session):
     """Have a session lead a partition, which may be new; answers its epoch, None: it has ended."""
     index.add_partition(partition_id)
     epoch = index.partition(partition_id).leader_epoch
-    return epoch + 1 if index.assign(partition_id, session, epoch) else None
+    return epoch + 1 if index.assign([Assignment(partition_id, session, epoch)]) else None
 
 
 class FlushEngine(ScriptedEngine):

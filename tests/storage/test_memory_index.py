@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.storage.cluster_index import Assignment, Led
 from barnabas.storage.log_index import (
     Flush,
     FlushAnswer,
@@ -17,7 +18,9 @@ from barnabas.storage.log_index import (
     PartitionState,
 )
 from barnabas.storage.log_reading import read_log
+from barnabas.storage.memory_cluster_index import MemoryClusterIndex
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from barnabas.storage.memory_way import Link
 from tests.storage.flushes import assign, register
 from tests.storage.stores import batch
 
@@ -129,24 +132,6 @@ def test_who_lets_its_lease_end_is_fenced():
     assert not index.heartbeat(first, 10_000)
 
 
-def test_leadership_is_compared_and_set(index):
-    first, second = register(index, 1), register(index, 2)
-    index.add_partition(1, first_epoch=5)
-    index.add_partition(1, first_epoch=9)
-    assert index.assign(1, first, 4)
-    assert index.assign(1, first, 4), "the answer was lost"
-    assert not index.assign(1, second, 4)
-    assert not index.release(1, second, 5)
-    assert index.release(1, first, 5)
-    assert index.partition(1) == PartitionState(None, 5, 0, 0)
-    assert index.assign(1, second, 5)
-    assert not index.release(1, first, 5), "it was led on since"
-    index.drain(first)
-    assert not index.assign(1, first, 6)
-    index.fence(second)
-    assert not index.assign(1, second, 6)
-
-
 def test_a_log_is_read_in_parts(index):
     session = register(index, 1)
     assign(index, 1, session)
@@ -165,7 +150,7 @@ def test_a_log_is_read_in_parts(index):
 
 
 def test_a_way_that_is_cut_lets_nothing_through_until_it_is_mended(index):
-    way = MemoryLogIndex(index)
+    way = MemoryClusterIndex(index)
     way.cut()
     sessions = []
     asking = threading.Thread(target=lambda: sessions.append(register(way, 1)))
@@ -191,8 +176,8 @@ def test_a_way_that_is_cut_under_a_call_loses_its_answer(index):
             way.cut()
 
     way = Way(index, cut_once)
-    session = register(way, 1)
-    assign(way, 1, session)
+    session = register(index, 1)
+    assign(index, 1, session)
     assert way.commit_flush(session, flush(0, (1, 0, 0))) == COMMITTED
     assert attempts == [0, 1], "the second call finds it done"
     assert index.rows[1].log_end_offset == 1
@@ -205,7 +190,7 @@ def test_a_way_that_was_closed_answers_nobody(index):
 
     def ask():
         try:
-            way.fence_expired()
+            way.partition(1)
         except IndexClosed:
             raised.append(True)
 
@@ -219,19 +204,23 @@ def test_a_way_that_was_closed_answers_nobody(index):
 
 
 def test_every_call_goes_the_same_way(index):
-    way = MemoryLogIndex(index)
+    link = Link()
+    way, logs = MemoryClusterIndex(index, link), MemoryLogIndex(index, link=link)
     way.lose_answers(1)
     session = register(way, 1)
     assert session == 1, "it is called again, and that changes nothing"
-    way.add_partition(1)
-    assert way.assign(1, session, -1)
+    logs.add_partition(1)
+    assert way.assign([Assignment(1, session, -1)])
     assert way.heartbeat(session, 1000)
-    assert way.release(1, session, 0)
-    assert way.assign(1, session, 0)
-    assert way.commit_flush(session, flush(0, (1, 1, 0))) == COMMITTED
-    assert [each.leader_epoch for each in way.extents(1, 0, most=5)] == [1]
+    way.hand_over(1, session, 0, None)
+    assert way.assign([Assignment(1, session, 0)])
+    assert logs.commit_flush(session, flush(0, (1, 1, 0))) == COMMITTED
+    assert [each.leader_epoch for each in logs.extents(1, 0, most=5)] == [1]
+    way.want([1], 7)
+    assert way.picture(0).led == [Led(1, session, 1, 7)]
+    assert way.control(session)
     way.drain(session)
-    assert not way.assign(1, session, 1)
+    assert not way.assign([Assignment(1, session, 1)])
     way.fence(session)
-    assert way.commit_flush(session, flush(1, (1, 1, 1))) == FENCED
+    assert logs.commit_flush(session, flush(1, (1, 1, 1))) == FENCED
     assert way.fence_expired() == frozenset()

@@ -47,7 +47,7 @@ ENTRY_POINTS = re.compile(
     r"|broker\.api\.permissions_page|broker\.console\.openapi"
     r"|broker\.peers\.(client|settings)|broker\.testing\.loopback"
     r"|broker\.tls\.client|storage\.postgresql\.postgresql_log_index|storage\.metastore\.postgresql|protocol\.messages\.\w+|storage\.check|testing"
-    r"|storage\.(flush_start|memory_index)|broker\.cluster\.base"
+    r"|storage\.(flush_start|memory_base)|broker\.cluster\.base"
     r"|spark\.(data_source|foreach_batch)|(\w+\.)*__main__)"
 )
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
     AclRow,
@@ -33,7 +34,11 @@ def open_memory(tmp_path) -> MetaStore:
     return SqliteMetaStore.open(MEMORY, node_id=1, new_cluster_id=CLUSTER_ID)
 
 
-STORES = {"sqlite": open_file, "sqlite in memory": open_memory}
+def open_shared(tmp_path) -> MetaStore:
+    return MemoryStore(CLUSTER_ID).base().metastore(1)
+
+
+STORES = {"sqlite": open_file, "sqlite in memory": open_memory, "shared in memory": open_shared}
 DURABLE = {"sqlite": open_file}
 
 

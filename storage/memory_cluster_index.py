@@ -1,0 +1,85 @@
+"""One broker's way to who is there and leads, in the memory of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from barnabas.storage.log_index import IndexClosed
+from barnabas.storage.memory_way import Link, Way
+
+if TYPE_CHECKING:
+    from barnabas.storage.cluster_index import Assignment, Picture
+    from barnabas.storage.memory_index import MemoryIndex
+
+
+class MemoryClusterIndex(Way):
+    """A ``ClusterIndex``: one broker's calls, each made again until its answer is heard."""
+
+    def __init__(self, index: MemoryIndex, link: Link | None = None) -> None:
+        """``link``: see ``Way``."""
+        super().__init__(link)
+        self._index = index
+
+    def new_node_id(self) -> int:
+        """See ``ClusterIndex``."""
+        return self._ask(self._index.new_node_id)
+
+    def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
+        """See ``ClusterIndex``."""
+        return self._ask(self._index.register, token, node_id, endpoints, lease_ms)
+
+    def heartbeat(self, session: int, lease_ms: int) -> bool:
+        """See ``ClusterIndex``."""
+        return self._ask(self._index.heartbeat, session, lease_ms)
+
+    def fence_expired(self) -> frozenset[int]:
+        """See ``ClusterIndex``."""
+        return self._ask(self._index.fence_expired)
+
+    def fence(self, session: int) -> None:
+        """See ``ClusterIndex``."""
+        self._ask(self._index.fence, session)
+
+    def drain(self, session: int) -> None:
+        """See ``ClusterIndex``."""
+        self._ask(self._index.drain, session)
+
+    def control(self, session: int) -> bool:
+        """See ``ClusterIndex``."""
+        return self._ask(self._index.control, session)
+
+    def picture(self, since: int) -> Picture:
+        """See ``ClusterIndex``."""
+        return self._ask(self._index.picture, since)
+
+    def wait(self, since: int, timeout_s: float) -> None:
+        """See ``ClusterIndex``; while the way is cut nothing is heard."""
+        with self._link.changed:
+            is_cut = self._link.is_cut
+            if is_cut:
+                self._link.changed.wait_for(
+                    lambda: self.is_closed or not self._link.is_cut, timeout_s
+                )
+        if not is_cut:
+            self._index.wait(since, timeout_s, lambda: self.is_closed)
+        if self.is_closed:
+            raise IndexClosed
+
+    def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
+        """See ``ClusterIndex``."""
+        return self._ask(self._index.assign, assignments)
+
+    def hand_over(self, partition_id: int, session: int, epoch: int, to: int | None) -> None:
+        """See ``ClusterIndex``."""
+        self._ask(self._index.hand_over, partition_id, session, epoch, to)
+
+    def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+        """See ``ClusterIndex``."""
+        self._ask(self._index.want, partition_ids, node_id)
+
+    def close(self) -> None:
+        """See ``ClusterIndex``."""
+        super().close()
+        self._index.wake()

@@ -1,0 +1,195 @@
+"""The metadata of brokers of one process, in memory: one store, which each has under its own node.
+
+What makes or deletes partitions of topics is seen in the ``MemoryIndex`` of the cluster at once, as
+it is where both are one database.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import ParamSpec, TypeVar
+
+from barnabas.storage.log_index import IndexClosed
+from barnabas.storage.memory_index import MemoryIndex
+from barnabas.storage.memory_way import Link, Way
+from barnabas.storage.metastore.interface import (
+    AclRow,
+    Identity,
+    MetadataImage,
+    MetaStoreError,
+    PartitionRow,
+    QuotaRow,
+    ScramRow,
+    TopicRow,
+)
+from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+
+Result = TypeVar("Result")
+Asked = ParamSpec("Asked")
+
+
+class MemoryMetadata:
+    """What all of them share."""
+
+    def __init__(self, cluster_id: str, index: MemoryIndex) -> None:
+        """It is a cluster of its own, without topics; ``index`` is shown their partitions."""
+        self.store = SqliteMetaStore.open(MEMORY, node_id=0, new_cluster_id=cluster_id)
+        self.index = index
+        self.lock = threading.RLock()
+
+    def close(self) -> None:
+        """Forget it all."""
+        with self.lock:
+            self.store.close()
+
+
+class MemoryMetaStore(Way):
+    """A MetaStore as one broker has it. A call waits while the way is cut; ``close`` ends that."""
+
+    def __init__(self, shared: MemoryMetadata, node_id: int, link: Link | None = None) -> None:
+        """``link``: see ``Way``."""
+        super().__init__(link)
+        self._shared = shared
+        self._store = shared.store
+        self._identity = Identity(shared.store.identity.cluster_id, node_id)
+        self._version = 0
+
+    @property
+    def identity(self) -> Identity:
+        """Return who this node is."""
+        return self._identity
+
+    @property
+    def version(self) -> int:
+        """Return the newest version that this object has made or seen."""
+        return self._version
+
+    @property
+    def boot_epoch(self) -> int:
+        """Return the boot epoch."""
+        return self._locked(lambda: self._store.boot_epoch)
+
+    def begin_boot(self) -> int:
+        """Raise the boot epoch by one and return it."""
+        return self._change(self._store.begin_boot)
+
+    def raise_boot_epoch(self, at_least: int) -> int:
+        """Make the boot epoch at least ``at_least`` and return it."""
+        return self._change(self._store.raise_boot_epoch, at_least)
+
+    def allocate_producer_ids(self) -> range:
+        """Return a block of producer ids that is never returned again (S10)."""
+        return self._change(self._store.allocate_producer_ids)
+
+    def raise_producer_ids(self, at_least: int) -> None:
+        """Never hand out a producer id below ``at_least``."""
+        self._change(self._store.raise_producer_ids, at_least)
+
+    def load(self) -> MetadataImage:
+        """Return all topics, tombstones and settings as one consistent picture."""
+        image = self._locked(self._store.load)
+        self._version = image.version
+        return image
+
+    def create_topic(
+        self, name: str, topic_id: bytes, partition_count: int, configs: Mapping[str, str]
+    ) -> TopicRow:
+        """Create a topic with its partitions and settings; raise TopicExists."""
+        return self._change(self._create_topic, name, topic_id, partition_count, configs)
+
+    def create_partitions(self, topic_id: bytes, total_count: int) -> tuple[PartitionRow, ...]:
+        """Grow a topic to ``total_count`` partitions and return the new ones."""
+        return self._change(self._create_partitions, topic_id, total_count)
+
+    def delete_topic(self, topic_id: bytes) -> None:
+        """Hide a topic and leave a tombstone; nobody leads its partitions any more."""
+        self._change(self._delete_topic, topic_id)
+
+    def forget_topic(self, topic_id: bytes) -> None:
+        """Remove a tombstone."""
+        self._change(self._store.forget_topic, topic_id)
+
+    def set_topic_configs(self, topic_id: bytes, configs: Mapping[str, str]) -> None:
+        """Replace all settings of a topic; raise TopicNotFound."""
+        self._change(self._store.set_topic_configs, topic_id, configs)
+
+    def set_broker_configs(self, entity: str, configs: Mapping[str, str]) -> None:
+        """Replace all dynamic settings of a node or of the cluster."""
+        self._change(self._store.set_broker_configs, entity, configs)
+
+    def set_group_configs(self, group_id: str, configs: Mapping[str, str]) -> None:
+        """Replace all settings of a consumer group."""
+        self._change(self._store.set_group_configs, group_id, configs)
+
+    def change_acls(self, added: Sequence[AclRow], removed: Sequence[AclRow]) -> None:
+        """Add and remove ACLs."""
+        self._change(self._store.change_acls, added, removed)
+
+    def change_scram_credentials(
+        self, upserted: Sequence[ScramRow], deleted: Sequence[tuple[str, str]]
+    ) -> None:
+        """Set and delete credentials."""
+        self._change(self._store.change_scram_credentials, upserted, deleted)
+
+    def change_quotas(
+        self, set_values: Sequence[QuotaRow], removed: Sequence[tuple[str, str]]
+    ) -> None:
+        """Set and remove limits."""
+        self._change(self._store.change_quotas, set_values, removed)
+
+    def keep_secret(self, name: str, new: bytes) -> bytes:
+        """Return what is kept under a name, which is ``new`` from now on where it was nothing."""
+        return self._locked(self._store.keep_secret, name, new)
+
+    # -- how changes are made ----------------------------------------------------------------------
+
+    def _create_topic(
+        self, name: str, topic_id: bytes, partition_count: int, configs: Mapping[str, str]
+    ) -> TopicRow:
+        topic = self._store.create_topic(name, topic_id, partition_count, configs)
+        self._add_partitions(topic.partitions)
+        return topic
+
+    def _create_partitions(self, topic_id: bytes, total_count: int) -> tuple[PartitionRow, ...]:
+        added = self._store.create_partitions(topic_id, total_count)
+        self._add_partitions(added)
+        return added
+
+    def _add_partitions(self, rows: Sequence[PartitionRow]) -> None:
+        for row in rows:
+            self._shared.index.add_partition(row.partition_id)
+
+    def _delete_topic(self, topic_id: bytes) -> None:
+        topics = {topic.topic_id: topic for topic in self._store.load().topics}
+        self._store.delete_topic(topic_id)
+        removed = [row.partition_id for row in topics[topic_id].partitions]
+        self._shared.index.remove_partitions(removed)
+
+    def _change(
+        self,
+        change: Callable[Asked, Result],
+        *arguments: Asked.args,
+        **named: Asked.kwargs,
+    ) -> Result:
+        def told() -> Result:
+            result = change(*arguments, **named)
+            self._version = self._store.version
+            self._shared.index.metadata_changed(self._version)
+            return result
+
+        return self._locked(told)
+
+    def _locked(
+        self,
+        call: Callable[Asked, Result],
+        *arguments: Asked.args,
+        **named: Asked.kwargs,
+    ) -> Result:
+        """Call once: what the store does here it does not do again."""
+        try:
+            self._go_there()
+        except IndexClosed as error:
+            raise MetaStoreError("the metadata store was closed") from error
+        with self._shared.lock:
+            return call(*arguments, **named)

@@ -1,0 +1,354 @@
+"""What every ClusterIndex must do; an engine joins by a class of tests that makes its bases."""
+
+import itertools
+import threading
+import time
+from uuid import uuid4
+
+import pytest
+
+from barnabas.storage.cluster_index import FIRST_NODE_ID, Assignment, Led, Member
+from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane
+from tests.waiting import wait_until
+
+LEASE_MS = 60_000
+LONG_S = 60.0
+NODES = itertools.count(1)
+UNKNOWN = 10**9
+"""The id of no partition."""
+
+
+class World:
+    """A cluster's store, of which others than this test may have used something before."""
+
+    def __init__(self, base):
+        self.base = base
+        self.index = base.cluster_index()
+        self.logs = base.log_index()
+        self.metastore = base.metastore(0)
+        for member in self.index.picture(0).members:
+            self.index.fence(member.session)
+
+    def register(self, node_id=None, endpoints="", lease_ms=LEASE_MS):
+        """Begin a session, of a node that has had none if none is named."""
+        node_id = next(NODES) if node_id is None else node_id
+        return self.index.register(uuid4(), node_id, endpoints, lease_ms)
+
+    def topic(self, partition_count):
+        """Make a topic; return its id and the ids of its partitions."""
+        topic_id = uuid4().bytes
+        row = self.metastore.create_topic(topic_id.hex(), topic_id, partition_count, {})
+        return topic_id, [each.partition_id for each in row.partitions]
+
+    def partitions(self, count=1):
+        return self.topic(count)[1]
+
+    @property
+    def version(self):
+        return self.index.picture(0).version
+
+    def member(self, session):
+        (found,) = (each for each in self.index.picture(0).members if each.session == session)
+        return found
+
+    def led(self, partition_id):
+        (found,) = (each for each in self.index.picture(0).led if each.partition_id == partition_id)
+        return found
+
+    def lead(self, session, *partition_ids):
+        """Have a session lead partitions, whoever led them before."""
+        asked = [Assignment(each, session, self.led(each).epoch) for each in partition_ids]
+        assert self.index.assign(asked) == set(partition_ids)
+
+
+class ClusterIndexContract:
+    """Tests of an index by itself; ``base`` is a fixture: a ClusterBase."""
+
+    @pytest.fixture
+    def world(self, base):
+        return World(base)
+
+    # -- sessions ----------------------------------------------------------------------------------
+
+    def test_a_member_is_there_with_what_it_registered(self, world):
+        node_id = next(NODES)
+        session = world.register(node_id, '{"a": 1}')
+        assert world.member(session) == Member(session, node_id, '{"a": 1}', is_draining=False)
+        world.index.drain(session)
+        assert world.member(session).is_draining
+        world.index.fence(session)
+        assert session not in {each.session for each in world.index.picture(0).members}
+
+    def test_a_node_has_one_session_and_a_token_stands_for_one(self, world):
+        token, node_id = uuid4(), next(NODES)
+        first = world.index.register(token, node_id, "", LEASE_MS)
+        version = world.version
+        assert world.index.register(token, node_id, "", LEASE_MS) == first, "the answer was lost"
+        assert world.version == version
+        second = world.register(node_id)
+        assert second != first
+        assert [each.session for each in world.index.picture(0).members] == [second]
+        assert not world.index.heartbeat(first, LEASE_MS)
+        assert world.index.heartbeat(second, LEASE_MS)
+        assert world.index.register(token, node_id, "", LEASE_MS) == first, "it is over, still"
+        assert [each.session for each in world.index.picture(0).members] == [second]
+
+    def test_a_lease_that_is_over_ends_the_session_when_somebody_looks(self, world):
+        lasting, short = world.register(), world.register(lease_ms=1)
+        version = world.version
+        fenced = set()
+        wait_until(lambda: fenced.update(world.index.fence_expired()) or fenced)
+        assert fenced == {short}
+        assert [each.session for each in world.index.picture(0).members] == [lasting]
+        assert world.version > version
+        assert not world.index.heartbeat(short, LEASE_MS)
+        version = world.version
+        assert world.index.fence_expired() == frozenset()
+        assert world.version == version
+
+    def test_a_new_node_id_is_nobody_elses(self, world):
+        ids = [world.index.new_node_id() for _ in range(2)]
+        assert FIRST_NODE_ID <= ids[0] < ids[1]
+        chosen = ids[1] + 1
+        world.register(chosen)
+        assert world.index.new_node_id() > chosen
+        world.register(2**31 - 1)
+        assert world.index.new_node_id() == chosen + 2
+
+    def test_one_live_session_plans(self, world):
+        first, second = world.register(), world.register()
+        assert world.index.picture(0).controller is None
+        assert world.index.control(first)
+        version = world.version
+        assert [world.index.control(each) for each in (first, second)] == [True, False]
+        assert world.version == version
+        assert world.index.picture(0).controller == first
+        world.index.fence(first)
+        assert world.index.picture(0).controller is None
+        assert [world.index.control(each) for each in (first, second)] == [False, True]
+        assert world.index.picture(0).controller == second
+
+    # -- who leads ---------------------------------------------------------------------------------
+
+    def test_a_partition_is_led_by_nobody_at_first(self, world):
+        _topic_id, ids = world.topic(2)
+        picture = world.index.picture(0)
+        assert [each for each in picture.led if each.partition_id in ids] == [
+            Led(each, None, -1, None) for each in ids
+        ]
+
+    def test_a_partition_of_another_log_goes_on_in_its_epochs(self, world):
+        partition_id = UNKNOWN - 1 - next(NODES)
+        world.logs.add_partition(partition_id, 6)
+        version = world.version
+        world.logs.add_partition(partition_id, 9)
+        assert world.version == version
+        session = world.register()
+        assert world.index.assign([Assignment(partition_id, session, 5)]) == {partition_id}
+        assert world.led(partition_id) == Led(partition_id, session, 6, None)
+        assert world.logs.partition(partition_id)[:2] == (session, 6)
+
+    def test_many_are_assigned_at_once_each_for_itself(self, world):
+        live, other, draining, ended = (world.register() for _ in range(4))
+        ids = world.partitions(6)
+        world.index.drain(draining)
+        world.index.fence(ended)
+        asked = [
+            Assignment(ids[5], live, -1),
+            Assignment(ids[0], live, -1),
+            Assignment(ids[1], other, -1),
+            Assignment(ids[2], draining, -1),
+            Assignment(ids[3], ended, -1),
+            Assignment(ids[4], live, 0),
+            Assignment(UNKNOWN, live, -1),
+        ]
+        done = {ids[5], ids[0], ids[1]}
+        assert world.index.assign(asked) == done
+        version = world.version
+        assert world.index.assign(asked) == done, "the answer was lost"
+        assert world.version == version
+        led = [world.led(each) for each in ids]
+        assert [(each.session, each.epoch) for each in led] == [
+            (live, 0), (other, 0), (None, -1), (None, -1), (None, -1), (live, 0)
+        ]  # fmt: skip
+        assert world.index.assign([]) == frozenset()
+        assert world.version == version
+
+    def test_who_was_assigned_first_in_an_epoch_leads_in_it(self, world):
+        first, second = world.register(), world.register()
+        (partition_id,) = world.partitions()
+        assert world.index.assign([Assignment(partition_id, first, -1)]) == {partition_id}
+        assert world.index.assign([Assignment(partition_id, second, -1)]) == set()
+        assert world.index.assign([Assignment(partition_id, second, 0)]) == {partition_id}
+        assert world.index.assign([Assignment(partition_id, first, -1)]) == set()
+        assert world.led(partition_id) == Led(partition_id, second, 1, None)
+
+    def test_a_session_that_has_ended_is_still_named(self, world):
+        session = world.register()
+        (partition_id,) = world.partitions()
+        world.lead(session, partition_id)
+        world.index.fence(session)
+        assert world.led(partition_id) == Led(partition_id, session, 0, None)
+        assert world.index.assign([Assignment(partition_id, session, -1)]) == set()
+
+    def test_what_is_handed_over_is_led_in_the_next_epoch(self, world):
+        first, second = world.register(), world.register()
+        (partition_id,) = world.partitions()
+        world.lead(first, partition_id)
+        world.index.want([partition_id], UNKNOWN)
+        world.index.hand_over(partition_id, first, 0, second)
+        assert world.led(partition_id) == Led(partition_id, second, 1, None)
+        version = world.version
+        for session, epoch in ((first, 0), (second, 0), (first, 1)):
+            world.index.hand_over(partition_id, session, epoch, first)
+        world.index.hand_over(UNKNOWN, first, 0, second)
+        assert world.version == version
+        assert world.led(partition_id) == Led(partition_id, second, 1, None)
+
+    def test_what_nobody_takes_is_led_by_nobody(self, world):
+        leader, draining, ended = (world.register() for _ in range(3))
+        ids = world.partitions(4)
+        world.lead(leader, *ids)
+        world.index.want(ids[:1], UNKNOWN)
+        world.index.drain(draining)
+        world.index.fence(ended)
+        for partition_id, to in zip(ids, (None, draining, ended), strict=False):
+            world.index.hand_over(partition_id, leader, 0, to)
+        assert [world.led(each)[1:] for each in ids] == [
+            (None, 0, UNKNOWN), (None, 0, None), (None, 0, None), (leader, 0, None)
+        ]  # fmt: skip
+        assert world.index.assign([Assignment(ids[0], leader, 0)]) == {ids[0]}
+
+    def test_what_is_wanted_is_met_by_an_assignment_to_that_node(self, world):
+        node_id = next(NODES)
+        session, other = world.register(node_id), world.register()
+        ids = world.partitions(3)
+        world.index.want([*ids[:2], UNKNOWN], node_id)
+        version = world.version
+        world.index.want(ids[:2], node_id)
+        world.index.want([], node_id)
+        assert world.version == version
+        world.lead(session, ids[0])
+        world.lead(other, ids[1])
+        assert [world.led(each).wanted_node for each in ids] == [None, node_id, None]
+        world.index.want(ids, None)
+        assert [world.led(each).wanted_node for each in ids] == [None, None, None]
+
+    # -- pictures ----------------------------------------------------------------------------------
+
+    def test_a_picture_has_the_partitions_that_were_changed_since(self, world):
+        first, second = world.register(), world.register()
+        ids = world.partitions(5)
+        seen = world.index.picture(0)
+        assert set(ids) <= {each.partition_id for each in seen.led}
+        assert world.index.picture(seen.version).led == []
+        world.index.want([ids[3], ids[1]], 7)
+        world.lead(first, ids[0])
+        newer = world.index.picture(seen.version)
+        assert [each.partition_id for each in newer.led] == [ids[0], ids[1], ids[3]]
+        world.index.hand_over(ids[0], first, 0, second)
+        newest = world.index.picture(newer.version)
+        assert newest.led == [Led(ids[0], second, 1, None)]
+        assert [each.session for each in newest.members] == [first, second]
+
+    def test_heartbeats_and_flushes_change_no_picture(self, world):
+        session = world.register()
+        (partition_id,) = world.partitions()
+        world.lead(session, partition_id)
+        seen = world.index.picture(0)
+        assert world.index.heartbeat(session, LEASE_MS)
+        flush = Flush(Lane.INLINE, 0, [Item(partition_id, 0, 0, 1, 0, 3)], (), b"abc")
+        world.logs.commit_flush(session, flush)
+        assert world.index.picture(0) == seen
+
+    def test_partitions_come_with_topics_and_go_with_them(self, world):
+        topic_id, ids = world.topic(2)
+        session = world.register()
+        world.lead(session, *ids)
+        seen = world.index.picture(0)
+        added = world.metastore.create_partitions(topic_id, 3)[0].partition_id
+        grown = world.index.picture(seen.version)
+        assert [each.partition_id for each in grown.led] == [added]
+        world.metastore.delete_topic(topic_id)
+        world.metastore.forget_topic(topic_id)
+        shrunk = world.index.picture(grown.version)
+        assert (shrunk.led, shrunk.gone) == ([], [*ids, added])
+        assert not {*ids, added} & {each.partition_id for each in world.index.picture(0).led}
+        assert world.index.assign([Assignment(ids[0], session, 0)]) == set()
+        world.index.want(ids, 7)
+        assert world.version == shrunk.version
+
+    def test_the_version_of_the_metadata_is_seen(self, world):
+        versions = [world.index.picture(0).metadata_version]
+        for change in (
+            lambda: world.topic(1),
+            lambda: world.metastore.set_broker_configs("", {"log.retention.ms": "1"}),
+            lambda: world.metastore.set_broker_configs("", {}),
+        ):
+            change()
+            versions.append(world.index.picture(0).metadata_version)
+            assert versions[-1] >= world.metastore.load().version
+        assert versions == sorted(set(versions))
+
+    # -- waiting -----------------------------------------------------------------------------------
+
+    def test_who_waits_hears_of_a_change(self, world, base):
+        waiting = Waiting(base.cluster_index())
+        for change in (
+            world.register,
+            lambda: world.metastore.set_broker_configs("", {"log.retention.ms": "2"}),
+            lambda: world.metastore.set_broker_configs("", {}),
+            lambda: world.topic(1),
+        ):
+            before = waiting.settled()
+            change()
+            wait_until(lambda before=before: waiting.returns > before)
+        waiting.end()
+
+    def test_who_waits_goes_on_when_the_time_is_up(self, world):
+        version = world.version
+        for _ in range(3):
+            started_s = time.monotonic()
+            world.index.wait(version, 0.02)
+            assert time.monotonic() - started_s < LONG_S
+
+    def test_who_waits_is_told_that_it_is_over(self, base):
+        waiting = Waiting(base.cluster_index())
+        waiting.settled()
+        waiting.end()
+
+
+class Waiting:
+    """A thread that waits for one change after the other."""
+
+    def __init__(self, index):
+        self.index = index
+        self.returns = 0
+        self._waits = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        try:
+            while True:
+                version = self.index.picture(0).version
+                self._waits.set()
+                self.index.wait(version, LONG_S)
+                self.returns += 1
+        except IndexClosed:
+            return
+
+    def settled(self):
+        """Wait until it has seen all there is, and waits; return how often it has returned."""
+        while True:
+            returns = self.returns
+            self._waits.clear()
+            if self._waits.wait(0.1) or self.returns != returns:
+                continue
+            return returns
+
+    def end(self):
+        """Close the index, whatever it is doing, and see that this is heard."""
+        self.index.close()
+        self._thread.join(LONG_S)
+        assert not self._thread.is_alive()
