@@ -14,7 +14,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
 
 import barnabas.broker.handlers  # noqa: F401  registers every handler
 from barnabas.broker.api.brokers import Brokers
@@ -22,6 +24,7 @@ from barnabas.broker.api.dispatch import ROUTES, Routes
 from barnabas.broker.api.fetch_sessions import FetchSessions
 from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.waiting import FetchWaits
+from barnabas.broker.cluster.base import ClusterBase
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
@@ -33,11 +36,11 @@ from barnabas.broker.coordination.remote_coordinators import RemoteCoordinators
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.producers import limit_init_producer_id
 from barnabas.broker.housekeeping import Housekeeping
-from barnabas.broker.http.guard import HostCheck
-from barnabas.broker.http.login import HttpLogin, is_loopback
+from barnabas.broker.http.entry import HttpEntry
+from barnabas.broker.http.login import HttpLogin
 from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import HttpServer
-from barnabas.broker.http.site import ConsolePage, Doors, Site
+from barnabas.broker.http.site import ConsolePage, Site
 from barnabas.broker.metrics.collectors import (
     register_coordinators,
     register_maintenance,
@@ -48,7 +51,12 @@ from barnabas.broker.metrics.families import Metrics
 from barnabas.broker.metrics.history import History
 from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
-from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer, resolve
+from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer
+from barnabas.broker.opening.cluster_home import ClusterHome
+from barnabas.broker.opening.home import GivenUp, Home, Opened, OwnDirectory, Progress
+from barnabas.broker.opening.member import ClusterMember
+from barnabas.broker.opening.postgresql import base_of
+from barnabas.broker.opening.store import Checkpoints, new_store
 from barnabas.broker.peers.interface import Peers
 from barnabas.broker.runtime.audit_file import AuditOutput, audit_output
 from barnabas.broker.runtime.clock import Clock, SystemClock
@@ -56,40 +64,31 @@ from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.engine import LoopEngine
 from barnabas.broker.runtime.events import EventRing
 from barnabas.broker.runtime.stage import Stage
-from barnabas.broker.security.access import Access, Generation
+from barnabas.broker.security.access import Generation
 from barnabas.broker.security.audit import AuditLog
 from barnabas.broker.security.authorizer import Authorizer
 from barnabas.broker.security.certificate_reload import CertificateReload
 from barnabas.broker.security.listeners import listeners_of
 from barnabas.broker.security.logins import Logins
-from barnabas.broker.security.principals import Principal
 from barnabas.broker.security.setup import authorizer_of, quotas_of
 from barnabas.broker.topics.access_rules import AccessRules
-from barnabas.broker.topics.adoption import adopt_if_foreign
-from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
+from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.cleaning import LogCleaner
-from barnabas.broker.topics.identity import read_properties, refuse_backup, settle_identity
 from barnabas.broker.topics.leadership import DurableLogs, Leadership
 from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.broker.topics.scrubbing import LogScrubber
 from barnabas.broker.topics.user_credentials import UserCredentials
 from barnabas.broker.version import __version__
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.io import LocalFileSystem
-from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
+from barnabas.storage.log_store import LogStore, StoreCallbacks
 from barnabas.storage.metastore.interface import MetadataImage, MetaStore
-from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.recovery import RecoveryProgress, RecoveryReport, lock_directory, open_store
 
 logger = logging.getLogger("barnabas.broker.server")
 
-PROGRESS_LOGGED_EVERY_S: Final = 5
-"""How often the log says how far a recovery has come."""
-
-
-class RecoveryGivenUp(Exception):
-    """The broker was told to stop before it had started."""
+Result = TypeVar("Result")
 
 
 class BrokerServer:
@@ -99,6 +98,8 @@ class BrokerServer:
     closes the metastore that it passes. ``view``: of the cluster; None: this broker is alone.
     ``peers`` makes what it asks the other brokers with, on the loop, before storage is opened.
     ``durable_logs``: where logs are read that come from other brokers; None: none ever come.
+    ``base``: the store of the cluster that this broker is to join, in place of the one that
+    ``barnabas.metadata`` names; the server closes it.
     """
 
     leadership: Leadership | None = None
@@ -118,6 +119,7 @@ class BrokerServer:
         view: ClusterView | None = None,
         peers: Callable[[BrokerServer], Peers] | None = None,
         durable_logs: DurableLogs | None = None,
+        base: ClusterBase | None = None,
         routes: Routes | None = None,
     ) -> None:
         self.config = config
@@ -133,6 +135,9 @@ class BrokerServer:
         self.peers: Peers | None = None
         """The other brokers; None: there are none."""
         self._durable_logs = durable_logs
+        self._base = base
+        self._member: ClusterMember | None = None
+        """This broker as one of a cluster; None: it is alone."""
         self.cluster_id = ""
         self.loop: asyncio.AbstractEventLoop
         self.metastore: MetaStore
@@ -162,15 +167,10 @@ class BrokerServer:
         self.history: History | None = None
         self.events = EventRing(self.clock)
         self.stage = Stage.OPENING
-        self.recovery: RecoveryProgress | None = None
-        """How far recovery has come, once it has begun."""
-        self._progress_logged_s = 0.0
         self.http: HttpServer | None = None
         self.failure: BaseException | None = None
-        self._given_metastore = metastore
+        self._home: Home = OwnDirectory(config, self.file_system, self.clock, metastore)
         self._housekeeping: Housekeeping | None = None
-        self._gives_up = False
-        """Whether recovery is to end at its next step: this broker is being stopped."""
         self.audit: AuditLog
         self._audit_output: AuditOutput | None = None
         self._engine: LoopEngine
@@ -193,41 +193,23 @@ class BrokerServer:
         self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
-        self.audit = AuditLog(
-            self.clock,
-            self._write_audit,
-            allowed_too=self.config.audit_allowed,
-            note=self.events.add_audited,
-        )
-        self.authorizer = authorizer_of(self.config, self.generation, self.audit)
-        self.logins = Logins(self.config, self.clock)
-        self.sockets = SocketServer(
-            self.config,
-            self.clock,
-            self.routes,
-            listeners_of(self.config, self.authorizer, self.generation, self.logins),
-            self.generation,
-            self.quotas,
-            self.audit,
-        )
-        self.certificates = CertificateReload(self.sockets.tls_listeners, self.readers.run)
-        register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
+        self._make_sockets()
         if self._new_peers is not None:
             self.peers = self._new_peers(self)
+        self._make_store()
         try:
+            self._make_member()
             self._audit_output = self._opened_audit()
             self.sockets.bind()
             await self._open_http()
-            report = await self._storage_opened()
+            if self._member is not None:
+                await self._join(self._member)
+            opened = await self._on_thread(self._open_storage)
             self._register_metrics()
-            # Before anything is appended: this run's journal groups follow this checkpoint only.
             await self._first_checkpoint()
             self.stage = Stage.RECOVERED
             await self._create_configured_topics()
-            self.groups.log.open()
-            self.transactions.log.open()
-            if self.leadership is not None:
-                self.leadership.open(MovingShards(self.groups, self.transactions))
+            self._open_coordinators()
             self.logs.check_space()  # A full disk refuses the first request already.
             self.cleaner = LogCleaner(self, self.logs, self.file_system)
             is_controlled = self.authorizer is not None
@@ -255,7 +237,7 @@ class BrokerServer:
             on_event=self.events.add,
         )
         self._housekeeping.start()
-        self._tell_started(report)
+        self._tell_started(opened)
 
     async def stop(self) -> bool:
         """Drain, write down where everything stands, close everything.
@@ -276,6 +258,8 @@ class BrokerServer:
         await self._cancel_tasks()
         await self.catalogue.changes.close()
         is_complete = await self._last_checkpoint()
+        if self._member is not None:
+            await self._member.leave()
         if is_complete and self.failure is None:
             self.scrubber.save()
         self.loop_monitor.stop()
@@ -312,6 +296,8 @@ class BrokerServer:
         self._close_coordinators()
         if hasattr(self, "catalogue"):
             self.catalogue.changes.abandon()
+        if self._member is not None:
+            self._home.close()  # Nothing waits for it any more: what is on its way is given up.
         if hasattr(self, "logs"):
             self.logs.abandon()
         self._release()
@@ -338,6 +324,11 @@ class BrokerServer:
         return self.failure
 
     # ------------------------------------------------------------------------- handlers use these
+
+    @property
+    def recovery(self) -> Progress | None:
+        """Return how far opening storage has come, once there is something to say."""
+        return self._home.progress
 
     @property
     def listeners(self) -> list[Listener]:
@@ -381,16 +372,9 @@ class BrokerServer:
 
     # --------------------------------------------------------------------------------- private
 
-    def _tell_started(self, report: RecoveryReport) -> None:
-        words = f"{__version__}, {report.found}: {report.partitions} partitions"
-        self.events.add("started", f"{words}, {report.batches_replayed} batches replayed")
-        logger.info(
-            "storage opened directory=%s clean=%s partitions=%d batches_replayed=%d",
-            self.logs.root,
-            str(report.clean).lower(),
-            report.partitions,
-            report.batches_replayed,
-        )
+    def _tell_started(self, opened: Opened) -> None:
+        self.events.add("started", f"{__version__}, {opened.words}")
+        logger.info("storage opened directory=%s %s", self.logs.root, opened.fields)
 
     def _opened_audit(self) -> AuditOutput:
         path = self.config.audit_log
@@ -408,10 +392,11 @@ class BrokerServer:
         address = self.config.http_address
         if address is None:
             return
-        opens = None if self.config.console_access == "none" else self._open_console
-        doors = self._doors(address[0])
+        entry = HttpEntry(self.config, address[0], self.authorizer)
+        doors = entry.doors(partial(self._http_login, entry))
         self.asks_for_login = doors.console is not None
-        site = Site(pages(self), self._host_check(), doors, opens)
+        opens = None if self.config.console_access == "none" else self._open_console
+        site = Site(pages(self), entry.host_check(), doors, opens)
         http = HttpServer(*address, site.answer)
         try:
             await http.start(self.config)
@@ -422,30 +407,10 @@ class BrokerServer:
             logger.error("no /metrics, /livez and /readyz: %s", error)  # noqa: TRY400  one line
             return
         self.http = http
-        self.changes_refused = self._why_read_only(address[0])
+        self.changes_refused = entry.why_read_only()
         if self.config.console_access == "auto" and self.changes_refused is not None:
             logger.warning("the console is %s (barnabas.console.access)", self.changes_refused)
         self.loop_monitor.start()
-
-    def _why_read_only(self, host: str) -> str | None:
-        """Return why nothing can be changed over HTTP at this address; None where it can."""
-        if self.config.console_access == "read":
-            return "read-only: barnabas.console.access is read"
-        if self.config.console_access == "write" or self._asks_for_users():
-            return None
-        if is_loopback(each for _, each in resolve(host)):
-            return None
-        return "read-only: others can reach this port, and no listener asks who its clients are"
-
-    def _asks_for_users(self) -> bool:
-        return self.authorizer is not None or any(e.has_login for e in self.config.endpoints)
-
-    def _host_check(self) -> HostCheck:
-        config = self.config
-        advertised = [each.advertised[0] for each in config.endpoints if each.advertised]
-        bound = [each.host for each in config.endpoints]
-        host = "" if config.http_address is None else config.http_address[0]
-        return HostCheck([*config.http_allowed_hosts, *advertised, *bound, host])
 
     async def _open_console(self) -> ConsolePage:
         """Make the console: imported now, since many a broker's is never looked at."""
@@ -457,43 +422,26 @@ class BrokerServer:
 
         return Console(self).answer
 
-    def _doors(self, host: str) -> Doors:
-        """Return who has to prove who he is, on the HTTP port at this address.
-
-        A token that is set is asked for everywhere: other users of this machine are strangers, too.
-        """
-        has_token = self.config.http_bearer_token is not None
-        if has_token or not is_loopback(address for _, address in resolve(host)):
-            login = self._http_login()
-            return Doors(pages=login, console=login)
-        if self._asks_for_users():
-            return Doors(console=self._http_login())
-        return Doors()
-
-    def _http_login(self) -> HttpLogin:
-        return HttpLogin(
-            clock=self.clock,
-            token=self.config.http_bearer_token,
-            passwords=self.logins.passwords(),
-            failed_logins=self.sockets.failed_logins,
-            new_access=self._new_access,
-            audit=self.audit,
-            is_recovered=lambda: self.stage >= Stage.RECOVERED,
+    def _http_login(self, entry: HttpEntry) -> HttpLogin:
+        return entry.new_login(
+            self.clock,
+            self.logins.passwords(),
+            self.sockets.failed_logins,
+            self.generation,
+            self.audit,
+            lambda: self.stage >= Stage.RECOVERED,
         )
 
-    def _new_access(self, principal: Principal, host: str) -> Access:
-        return Access(str(principal), host, self.authorizer, self.generation)
-
-    async def _storage_opened(self) -> RecoveryReport:
-        """Open storage on a thread: the loop goes on answering probes, however long it takes."""
-        opening = self._engine.answer_of(self._open_storage)
+    async def _on_thread(self, work: Callable[[], Result]) -> Result:
+        """Open something on a thread: the loop goes on answering probes, however long it takes."""
+        opening = self._engine.answer_of(work)
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
-            self._gives_up = True
+            self._home.give_up()
             await asyncio.wait([opening])  # The files must stay open until it has ended.
             error = opening.exception()
-            if error is not None and not isinstance(error, RecoveryGivenUp):
+            if error is not None and not isinstance(error, GivenUp):
                 logger.warning("storage could not have been opened: %s", error)
             raise
 
@@ -537,32 +485,36 @@ class BrokerServer:
             "user_credentials": self.user_credentials,
         }
 
-    def _recovered(self, progress: RecoveryProgress) -> None:
-        """Take note of how far recovery has come; called on its thread."""
-        self.recovery = progress
-        if self._gives_up:
-            raise RecoveryGivenUp
-        now_s = self.clock.monotonic()
-        if now_s - self._progress_logged_s >= PROGRESS_LOGGED_EVERY_S:
-            self._progress_logged_s = now_s
-            logger.info("recovering %s", progress.describe())
+    def _make_sockets(self) -> None:
+        """Make the listeners, and what decides who may connect; nothing is bound yet."""
+        self.audit = AuditLog(
+            self.clock,
+            self._write_audit,
+            allowed_too=self.config.audit_allowed,
+            note=self.events.add_audited,
+        )
+        self.authorizer = authorizer_of(self.config, self.generation, self.audit)
+        self.logins = Logins(self.config, self.clock)
+        self.sockets = SocketServer(
+            self.config,
+            self.clock,
+            self.routes,
+            listeners_of(self.config, self.authorizer, self.generation, self.logins),
+            self.generation,
+            self.quotas,
+            self.audit,
+        )
+        self.certificates = CertificateReload(self.sockets.tls_listeners, self.readers.run)
+        register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
 
-    def _open_storage(self) -> RecoveryReport:
-        config = self.config
-        self._progress_logged_s = self.clock.monotonic()
-        self.logs = LogStore(
+    def _make_store(self) -> None:
+        """Make the logs, and what belongs to them; nothing of them is touched yet."""
+        self.logs = new_store(
+            self.config,
             self.file_system,
-            config.data_directory,
-            engine=self._engine,
-            now_ms=self.clock.now_ms,
-            settings=StoreSettings(
-                journal_file_bytes=config.journal_file_bytes,
-                journal_max_bytes=config.journal_max_bytes,
-                checkpoint_journal_bytes=config.checkpoint_journal_bytes,
-                backlog_max_bytes=config.journal_backlog_max_bytes,
-                reserved_bytes=config.disk_reserve_bytes,
-            ),
-            callbacks=StoreCallbacks(
+            self._engine,
+            self.clock,
+            StoreCallbacks(
                 on_advanced=self.fetch_waits.advanced,
                 on_shown=self.fetch_waits.answer_due,
                 on_backlogged=self.sockets.backlog.set,
@@ -570,43 +522,47 @@ class BrokerServer:
                 on_fatal=self.fatal,
             ),
         )
+        self._checkpoints = Checkpoints(self.logs, self.wait_for_failure)
         self.scrubber = LogScrubber(
             self.logs,
             self.loop,
             self.clock,
-            bytes_per_second=config.scrub_bytes_per_second,
-            interval_ms=config.scrub_interval_ms,
+            bytes_per_second=self.config.scrub_bytes_per_second,
+            interval_ms=self.config.scrub_interval_ms,
         )
         self.logs.callbacks.on_suspected = self.scrubber.suspect
         if self._durable_logs is not None:
             self._let_logs_move(self._durable_logs)
-        refuse_backup(self.file_system, config.data_directory)
-        lock_directory(self.logs)
-        image = self._open_metadata()
-        self.catalogue = Catalogue(
-            self.metastore,
-            self.logs,
-            self.view,
-            config,
-            keeper=self.leadership,
-            on_log_removed=self._log_removed,
-            on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
-            on_config_changed=self._use_config,
-            on_event=lambda kind, resource, words: self.events.add(kind, words, resource=resource),
-            check_config=lambda config, is_same: self.certificates.check(config, is_same=is_same),
-            on_fatal=self.fatal,
-        )
+
+    def _make_member(self) -> None:
+        """Make what joins a cluster, if there is one; raises ConfigError."""
+        base = self._base
+        if base is None and self.config.is_of_cluster:
+            base = base_of(self.config)
+        if base is not None:
+            home = self._home = ClusterHome(self.config, self.file_system, base)
+            self._member = ClusterMember(self, home, base, self.logs)
+
+    async def _join(self, member: ClusterMember) -> None:
+        """Become one of the brokers of a cluster; nothing is led here yet."""
+        member.start()
+        self.node_id = await self._on_thread(partial(member.join, self.listeners))
+        self.config = replace(self.config, node_id=self.node_id)
+        self.view = member.view
+        self.peers = member.new_peers(self.node_id)
+        self._let_logs_move(member.durable_logs)
+        self.logs.callbacks.on_forgotten = member.forgotten
+
+    def _open_storage(self) -> Opened:
+        """On a thread: open all that is durable, and show what is in it."""
+        self.metastore = self._home.open_metadata(self.logs)
+        self.cluster_id = self.metastore.identity.cluster_id
+        image = self.metastore.load()
+        self._load_security(image)
+        self.catalogue = self._new_catalogue()
         specs = self.catalogue.load(image)
-        report = open_store(
-            self.logs,
-            specs,
-            leader_epoch=self.metastore.begin_boot(),
-            removable=self.catalogue.deleted_directories,
-            deleted_ids=self.catalogue.deleted_partition_ids,
-            on_progress=self._recovered,
-        )
-        self.metastore.raise_boot_epoch(self.logs.leader_epoch)
-        self.scrubber.open(clean=report.clean)
+        opened = self._home.open_logs(self.logs, self.catalogue, specs)
+        self.scrubber.open(clean=opened.clean)
         self.catalogue.open()
         changes = self.catalogue.changes
         self.access_rules = AccessRules(self.authorizer, self.metastore, changes)
@@ -615,7 +571,28 @@ class BrokerServer:
             self.logins.scram, self.metastore, changes, self.sockets.close_sessions
         )
         self._make_coordinators()
-        return report
+        return opened
+
+    def _load_security(self, image: MetadataImage) -> None:
+        if self.authorizer is not None:
+            self.authorizer.load(image.acls)
+        self.logins.load(image, self.metastore)
+        self.quotas.load(image.quotas)
+
+    def _new_catalogue(self) -> Catalogue:
+        return Catalogue(
+            self.metastore,
+            self.logs,
+            self.view,
+            self.config,
+            keeper=self.leadership,
+            on_log_removed=self._log_removed,
+            on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
+            on_config_changed=self._use_config,
+            on_event=lambda kind, resource, words: self.events.add(kind, words, resource=resource),
+            check_config=lambda config, is_same: self.certificates.check(config, is_same=is_same),
+            on_fatal=self.fatal,
+        )
 
     def _make_coordinators(self) -> None:
         """Make the coordinators of this broker, and what asks those of others if there are any."""
@@ -637,26 +614,13 @@ class BrokerServer:
         self.logs.callbacks.on_forgotten = self.leadership.forgotten
         self.logs.callbacks.on_session_lost = self.leadership.session_lost
 
-    def _open_metadata(self) -> MetadataImage:
-        """Open the MetaStore, or make it of a Kafka's directory; load what it holds."""
-        config = self.config
-        properties = read_properties(self.file_system, config.data_directory)
-        self.metastore = self._given_metastore or SqliteMetaStore.open(
-            self.file_system.join(config.data_directory, FILE_NAME),
-            node_id=config.node_id,
-            new_cluster_id=properties.cluster_id
-            if properties is not None
-            else config.cluster_id or new_cluster_id(),
-        )
-        settle_identity(self.file_system, config, self.metastore, properties)
-        adopt_if_foreign(self.file_system, config.data_directory, self.metastore, config)
-        self.cluster_id = self.metastore.identity.cluster_id
-        image = self.metastore.load()
-        if self.authorizer is not None:
-            self.authorizer.load(image.acls)
-        self.logins.load(image, self.metastore)
-        self.quotas.load(image.quotas)
-        return image
+    async def _first_checkpoint(self) -> None:
+        await self._checkpoints.first(self.catalogue.forget_deleted)
+        if self.failure is not None:
+            raise self.failure
+
+    async def _last_checkpoint(self) -> bool:
+        return await self._checkpoints.last(self.config.shutdown_checkpoint_timeout_ms)
 
     async def _create_configured_topics(self) -> None:
         """Make the topics of ``barnabas.create.topics``: "ready" means that they exist."""
@@ -666,54 +630,25 @@ class BrokerServer:
                 logger.warning("one broker has one replica topic=%s asked=%s", name, replication)
             if self.catalogue.topic(name) is None:
                 configs = {"cleanup.policy": policy[0]} if policy else {}
-                await self.catalogue.create_topic(name, int(partitions), configs)
+                await self._create_configured_topic(name, int(partitions), configs)
 
-    async def _first_checkpoint(self) -> None:
-        await self._checkpoint(self.catalogue.forget_deleted)
-        if self.failure is not None:
-            raise self.failure
-
-    async def _last_checkpoint(self) -> bool:
-        """Write down where everything stands, so that the next start has nothing to replay.
-
-        False if that could not be done in time.
-        """
-        logs, timeout_ms = self.logs, self.config.shutdown_checkpoint_timeout_ms
-        try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                if logs.is_checkpointing:
-                    await self._checkpoint()
-                await self._checkpoint(clean=True)
-        except TimeoutError:
-            logger.warning(
-                "stopped without a last checkpoint, the next start reads the journal "
-                "journal_bytes=%d files_not_synced=%d timeout_ms=%d",
-                logs.journal_bytes,
-                logs.to_sync - logs.synced,
-                timeout_ms,
-            )
-            return False
-        return True
-
-    async def _checkpoint(
-        self, on_done: Callable[[], None] | None = None, *, clean: bool = False
+    async def _create_configured_topic(
+        self, name: str, partition_count: int, configs: dict[str, str]
     ) -> None:
-        """Make a checkpoint and wait until it is durable, or until the broker has failed."""
-        done = asyncio.Event()
-
-        def finish() -> None:
-            if on_done is not None:
-                on_done()
-            done.set()
-
-        self.logs.checkpoint(finish, clean=clean)
-        failed = self.loop.create_task(self.wait_for_failure())
-        waiting = self.loop.create_task(done.wait())
         try:
-            await asyncio.wait({failed, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            failed.cancel()
-            waiting.cancel()
+            await self.catalogue.create_topic(name, partition_count, configs)
+        except KafkaError as error:
+            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # Another broker was quicker.
+                raise
+
+    def _open_coordinators(self) -> None:
+        """Coordinate, and in a cluster lead, what the view says."""
+        self.groups.log.open()
+        self.transactions.log.open()
+        if self.leadership is not None:
+            self.leadership.open(MovingShards(self.groups, self.transactions))
+            if self._member is not None:
+                self._member.serve(self.leadership, self.catalogue.changes)
 
     def _close_coordinators(self) -> None:
         if self.leadership is not None:
@@ -733,10 +668,11 @@ class BrokerServer:
             self._audit_output.close()
             self._audit_output = None
         self._engine.close()
+        if self._member is not None:
+            self._member.abandon()
         self.readers.close()
         self.inspector.close()
-        if self._given_metastore is None and hasattr(self, "metastore"):
-            self.metastore.close()
+        self._home.close()
 
     async def _cancel_tasks(self) -> None:
         for task in self._tasks:

@@ -63,7 +63,11 @@ class LogClosed(Rejected):
 
 
 class LedSince(StorageError):
-    """A log that was to be loaded has batches of a later leader: another broker leads it now."""
+    """A log that was to be loaded is led by another broker now, or in a later epoch."""
+
+
+class StoreUnusable(StorageError):
+    """The store of a cluster answers, but cannot be used as it is, or as it is addressed."""
 
 
 class Corrupt(StorageError):

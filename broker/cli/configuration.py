@@ -8,6 +8,7 @@ import os
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.properties_file import read_properties
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.cluster import METADATA, has_password
 from barnabas.broker.config.environment import is_secret
 from barnabas.broker.config.loader import LoadedConfig, load_config
 from barnabas.broker.config.providers import is_reference
@@ -73,6 +74,8 @@ def _check_no_secrets(overrides: list[str]) -> None:
     for override in overrides:
         key, _, value = override.partition("=")
         key = key.strip()
+        if key == METADATA and not has_password(value.strip()):
+            continue
         if is_secret(key) and value.strip() and not is_reference(value):
             raise CommandError(
                 f"{key} is a secret, and arguments are seen by everybody on the machine: set it in "

@@ -14,6 +14,7 @@ from barnabas.broker.cli import configuration
 from barnabas.broker.cli.configuration import load
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.cluster import without_password
 from barnabas.broker.config.loader import LoadedConfig
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.runtime.logs import configure_logging
@@ -34,10 +35,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Run a broker; return 0 after an orderly stop."""
     loaded = load(arguments)
     configure_logging(loaded.config.log_level, loaded.config.log_format)
-    logger.info("barnabas starts version=%s node_id=%d", __version__, loaded.config.node_id)
+    logger.info("barnabas starts version=%s %s", __version__, who(loaded.config))
     report_keys(loaded)
     tune_process()
     return serve(loaded.config)
+
+
+def who(config: BrokerConfig) -> str:
+    """Say which broker starts, alone or in which cluster, without any secret."""
+    if config.metadata is None:
+        return f"node_id={config.node_id}"
+    node_id = config.node_id if "node.id" in config.settings else "given"
+    store = without_password(config.metadata)
+    return f"mode=cluster node_id={node_id} store={store} lease_ms={config.lease_ms}"
 
 
 def report_keys(loaded: LoadedConfig) -> None:

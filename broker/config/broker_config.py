@@ -59,7 +59,8 @@ class BrokerConfig(SecurityConfig):
         "node.id",
         INT,
         1,
-        "Number of this broker in the cluster.",
+        "Number of this broker in the cluster. Where it is not set there, the store of the cluster "
+        "gives out one, which the data directory keeps.",
         at_least(0),
         synonyms=("broker.id",),
     )
@@ -103,7 +104,11 @@ class BrokerConfig(SecurityConfig):
 
     # ---------- data directory
     log_dirs: tuple[str, ...] | None = setting(
-        "log.dirs", LIST, None, "The data directory; several are refused."
+        "log.dirs",
+        LIST,
+        None,
+        "The data directory; several are refused. In a cluster it is a cache, and every start "
+        "empties it.",
     )
     log_dir: tuple[str, ...] = setting(
         "log.dir", LIST, ("./data",), "The data directory where log.dirs is not set."
@@ -576,7 +581,8 @@ class BrokerConfig(SecurityConfig):
         INT,
         100,
         "How long a request waits for the end of the transaction before it, instead of the answer "
-        "CONCURRENT_TRANSACTIONS, after which clients sleep. 0: not at all, as in Apache Kafka.",
+        "CONCURRENT_TRANSACTIONS, after which clients sleep. 0: not at all, as in Apache Kafka. In "
+        "a cluster it is 500 unless it is set.",
         at_least(0),
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from barnabas.broker.config.cluster import ClusterConfig
 from barnabas.broker.config.fields import setting
-from barnabas.broker.config.storage import StorageConfig
 from barnabas.broker.config.types import INT_MAX, ConfigType, UpdateMode, Value, at_least
 
 STRING, INT = ConfigType.STRING, ConfigType.INT
@@ -47,7 +47,7 @@ class AddressLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionLimitsConfig(StorageConfig):
+class ConnectionLimitsConfig(ClusterConfig):
     """How many connections there may be."""
 
     max_connections: int = setting(

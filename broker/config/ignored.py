@@ -1,8 +1,9 @@
 """Kafka's broker keys that mean nothing here, so that a file written for Kafka loads in peace.
 
 They are about replication, controllers, thread pools, tiered storage, or about the Java virtual
-machine. One that would *protect* something (a policy class) is refused where it is set to more than
-its default: see broker/config/protection.py. Other keys are misspelt.
+machine; some are for brokers of a cluster, as each other's clients (broker/peers/settings.py). One
+that would *protect* something (a policy class) is refused where it is set to more than its default:
+see broker/config/protection.py. Other keys are misspelt.
 
 DescribeConfigs reports all of them, with Kafka's types and defaults or with what was set, because
 consoles and tools look for them. They cannot be changed while the broker runs.
@@ -41,10 +42,9 @@ delete.records.purgatory.purge.interval.requests INT 1
 fetch.purgatory.purge.interval.requests INT 1000
 producer.purgatory.purge.interval.requests INT 1000
 
-# The broker connects to no other.
+# Brokers of a cluster wait for each other as long as their requests may take.
 request.timeout.ms INT 30000
 socket.connection.setup.timeout.max.ms LONG 30000
-socket.connection.setup.timeout.ms LONG 10000
 
 # The group coordinator works without it.
 group.coordinator.append.linger.ms INT -1
@@ -139,13 +139,28 @@ metrics.sample.window.ms LONG 30000
 telemetry.max.bytes INT 1048576
 
 # They are about a Java virtual machine, or about clients.
-ssl.endpoint.identification.algorithm STRING https
 ssl.keymanager.algorithm STRING SunX509
 ssl.provider STRING null
 ssl.secure.random.implementation STRING null
 ssl.trustmanager.algorithm STRING PKIX
 
-# The broker logs in to no other, there are no delegation tokens, and there is no Kerberos.
+# In a cluster: how its brokers log in to each other.
+sasl.login.callback.handler.class CLASS null
+sasl.login.connect.timeout.ms INT null
+sasl.login.read.timeout.ms INT null
+sasl.login.refresh.buffer.seconds SHORT 300
+sasl.login.refresh.min.period.seconds SHORT 60
+sasl.login.refresh.window.factor DOUBLE 0.8
+sasl.login.refresh.window.jitter DOUBLE 0.05
+sasl.login.retry.backoff.max.ms LONG 10000
+sasl.login.retry.backoff.ms LONG 100
+sasl.oauthbearer.client.credentials.client.id STRING null
+sasl.oauthbearer.client.credentials.client.secret PASSWORD null
+sasl.oauthbearer.scope STRING null
+sasl.oauthbearer.token.endpoint.url STRING null
+ssl.endpoint.identification.algorithm STRING https
+
+# There are no delegation tokens, and there is no Kerberos.
 delegation.token.expiry.check.interval.ms LONG 3600000
 delegation.token.expiry.time.ms LONG 86400000
 delegation.token.max.lifetime.ms LONG 604800000
@@ -157,18 +172,8 @@ sasl.kerberos.principal.to.local.rules LIST DEFAULT
 sasl.kerberos.service.name STRING null
 sasl.kerberos.ticket.renew.jitter DOUBLE 0.05
 sasl.kerberos.ticket.renew.window.factor DOUBLE 0.8
-sasl.login.callback.handler.class CLASS null
 sasl.login.class CLASS null
-sasl.login.connect.timeout.ms INT null
-sasl.login.read.timeout.ms INT null
-sasl.login.refresh.buffer.seconds SHORT 300
-sasl.login.refresh.min.period.seconds SHORT 60
-sasl.login.refresh.window.factor DOUBLE 0.8
-sasl.login.refresh.window.jitter DOUBLE 0.05
-sasl.login.retry.backoff.max.ms LONG 10000
-sasl.login.retry.backoff.ms LONG 100
 sasl.mechanism.controller.protocol STRING GSSAPI
-sasl.mechanism.inter.broker.protocol STRING GSSAPI
 sasl.oauthbearer.assertion.algorithm STRING RS256
 sasl.oauthbearer.assertion.claim.aud STRING null
 sasl.oauthbearer.assertion.claim.exp.seconds INT 300
@@ -180,16 +185,11 @@ sasl.oauthbearer.assertion.file STRING null
 sasl.oauthbearer.assertion.private.key.file STRING null
 sasl.oauthbearer.assertion.private.key.passphrase PASSWORD null
 sasl.oauthbearer.assertion.template.file STRING null
-sasl.oauthbearer.client.credentials.client.id STRING null
-sasl.oauthbearer.client.credentials.client.secret PASSWORD null
 sasl.oauthbearer.jwt.retriever.class CLASS \
     org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever
 sasl.oauthbearer.jwt.validator.class CLASS \
     org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator
-sasl.oauthbearer.scope STRING null
-sasl.oauthbearer.token.endpoint.url STRING null
 sasl.server.callback.handler.class CLASS null
-security.inter.broker.protocol STRING PLAINTEXT
 security.providers STRING null
 
 # There is no tiered storage.
@@ -239,7 +239,6 @@ controller.quorum.voters LIST
 controller.socket.timeout.ms INT 30000
 early.start.listeners LIST null
 initial.broker.registration.timeout.ms INT 60000
-inter.broker.listener.name STRING null
 metadata.log.dir STRING null
 metadata.log.max.record.bytes.between.snapshots LONG 20971520
 metadata.log.max.snapshot.interval.ms LONG 3600000
@@ -274,6 +273,7 @@ replica.socket.timeout.ms INT 30000
 """
 
 _PREFIXES = ("remote.log.",)
+_OF_CLUSTERS = "# In a cluster: "
 
 # A user who sets one of these expects something that will not happen.
 _WARNED_ABOUT = frozenset(
@@ -288,7 +288,9 @@ def _keys_of(table: str) -> Iterator[ConfigKey]:
     """Read the table."""
     doc = ""
     for line in table.replace("\\\n", "").splitlines():
-        if line.startswith("# "):
+        if line.startswith(_OF_CLUSTERS):
+            doc = f"No effect on a broker that is alone. {line[2:]}"
+        elif line.startswith("# "):
             doc = f"No effect. {line[2:]}"
         elif line:
             name, kind_name, *defaults = line.split()

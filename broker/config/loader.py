@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
+from barnabas.broker.config.cluster import METADATA, TRANSACTION_WAIT, TRANSACTION_WAIT_MS
 from barnabas.broker.config.environment import from_environment, ignored_variables
 from barnabas.broker.config.groups import check_consumer_groups
 from barnabas.broker.config.ignored import IGNORED_CONFIGS, is_ignored
@@ -76,6 +77,8 @@ def load_config(
     _derive_listeners(given)
     _lay_under(given, defaults, defaults_name)
     given = resolved(given, environment or {})
+    if METADATA in given:
+        given.setdefault(TRANSACTION_WAIT, _setting(str(TRANSACTION_WAIT_MS), "of a cluster"))
     _check_roles(given)
     known = {
         key: (setting,)

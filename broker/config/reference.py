@@ -79,6 +79,7 @@ _SECTIONS: Final = (
     ("Consumer groups", "offsets.topic.num.partitions"),
     ("Transactions", "transaction.max.timeout.ms"),
     ("Barnabas' own", "barnabas.journal.file.bytes"),
+    ("Clusters", "barnabas.metadata"),
     ("Limits of connections", "max.connections"),
     ("TLS", "ssl.keystore.type"),
     ("Logins by token", "sasl.oauthbearer.jwks.endpoint.url"),
@@ -127,7 +128,8 @@ def _lines() -> Iterator[str]:
         map(_inherited, GROUP_CONFIGS.values()),
     )
     yield "\n## Kafka's keys without effect\n"
-    yield "A file that has them loads in peace.\n"
+    yield "A file that has them loads in peace. Those for clients (`sasl.login.*`, and keys of"
+    yield "`sasl.oauthbearer.*` for tokens) are how brokers of a cluster log in to each other.\n"
     yield ", ".join(f"`{name}`" for name in sorted(IGNORED_CONFIGS) if is_ignored(name))
     yield "\nThese of them stop the start when they name a class of one's own, which would protect"
     yield "something:\n"

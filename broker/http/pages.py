@@ -22,9 +22,15 @@ if TYPE_CHECKING:
     from barnabas.broker.network.socket_server import SocketServer
     from barnabas.broker.topics.scrubbing import LogScrubber
     from barnabas.storage.log_store import LogStore
-    from barnabas.storage.recovery import RecoveryProgress
 
 OK: Final = "ok"
+
+
+class Progress(Protocol):
+    """How far something has come."""
+
+    def describe(self) -> str:
+        """Say it for people."""
 
 
 class Observed(Protocol):
@@ -32,7 +38,6 @@ class Observed(Protocol):
 
     stage: Stage
     failure: BaseException | None
-    recovery: RecoveryProgress | None
     config: BrokerConfig
     metrics: Metrics
     logs: LogStore
@@ -40,6 +45,10 @@ class Observed(Protocol):
     scrubber: LogScrubber
     groups: Groups
     transactions: Transactions
+
+    @property
+    def recovery(self) -> Progress | None:
+        """How far opening storage has come, once there is something to say."""
 
 
 def pages(broker: Observed) -> dict[str, Callable[[], Answer]]:

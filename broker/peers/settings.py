@@ -21,7 +21,6 @@ from barnabas.broker.client.security_keys import (
     PROTOCOL,
     TOKEN_TIMES,
 )
-from barnabas.broker.config.ignored import IGNORED_CONFIGS, value_of
 from barnabas.broker.config.protection import AVAILABLE_MECHANISMS
 from barnabas.broker.config.security_protocols import PROTOCOLS
 from barnabas.broker.config.types import ConfigError, ConflictingValues
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 LISTENER_NAME: Final = "inter.broker.listener.name"
 SECURITY_PROTOCOL: Final = "security.inter.broker.protocol"
 SASL_MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
-_CONNECT_TIMEOUT: Final = "socket.connection.setup.timeout.ms"
 
 _OF_CLIENTS: Final = frozenset(
     {
@@ -52,7 +50,7 @@ _OF_CLIENTS: Final = frozenset(
 
 def listener_of_brokers(config: BrokerConfig) -> Endpoint:
     """Return the listener at which brokers meet each other; raises ConfigError."""
-    name = _text(LISTENER_NAME, config)
+    name = config.inter_broker_listener_name
     endpoints = {each.name: each for each in config.endpoints}
     if name and SECURITY_PROTOCOL in config.settings:
         reason = f"Only one of {LISTENER_NAME} and {SECURITY_PROTOCOL} should be set."
@@ -60,7 +58,7 @@ def listener_of_brokers(config: BrokerConfig) -> Endpoint:
     if name:
         key = LISTENER_NAME
     else:
-        key, name = SECURITY_PROTOCOL, _text(SECURITY_PROTOCOL, config)
+        key, name = SECURITY_PROTOCOL, config.security_inter_broker_protocol
         if name.upper() not in PROTOCOLS:
             raise ConfigError(key, name, f"Value must be one of {', '.join(PROTOCOLS)}")
     found = endpoints.get(name.upper())
@@ -93,14 +91,12 @@ def security_of_brokers(config: BrokerConfig) -> ClientSecurity:
 
 def limits_of(config: BrokerConfig) -> Limits:
     """Return the limits of connections to other brokers."""
-    milliseconds = value_of(_CONNECT_TIMEOUT, config)
-    assert isinstance(milliseconds, int)
-    return Limits(connect_timeout_ms=milliseconds)
+    return Limits(connect_timeout_ms=config.socket_connection_setup_timeout_ms)
 
 
 def _login(config: BrokerConfig, endpoint: Endpoint) -> Mapping[str, str]:
     """Return mechanism and login module of brokers."""
-    mechanism = _text(SASL_MECHANISM, config)
+    mechanism = config.sasl_mechanism_inter_broker_protocol
     listener = config.for_listener(endpoint.name)
     enabled = listener.value("sasl.enabled.mechanisms")
     assert isinstance(enabled, tuple)
@@ -120,11 +116,5 @@ def _login(config: BrokerConfig, endpoint: Endpoint) -> Mapping[str, str]:
 def _setting_name(key: str, config: BrokerConfig, endpoint: Endpoint) -> str:
     """Return the full name of the setting that decides for a listener."""
     listener = config.for_listener(endpoint.name)
-    mechanism = _text(SASL_MECHANISM, config) if endpoint.has_login else None
+    mechanism = config.sasl_mechanism_inter_broker_protocol if endpoint.has_login else None
     return listener.setting_name(key, mechanism)
-
-
-def _text(key: str, config: BrokerConfig) -> str:
-    assert key in IGNORED_CONFIGS
-    value = value_of(key, config)
-    return "" if value is None else str(value)

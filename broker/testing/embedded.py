@@ -31,6 +31,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from barnabas.broker.api.dispatch import ROUTES, RequestContext, Routes
 from barnabas.broker.client.topic_reader import ReceivedRecord, read_topic
+from barnabas.broker.cluster.base import ClusterBase
 from barnabas.broker.cluster.view import ClusterView
 from barnabas.broker.config.loader import load_config
 from barnabas.broker.config.properties import properties_text
@@ -415,6 +416,7 @@ class Broker:
         view: ClusterView | None = None,
         peers: Callable[[BrokerServer], Peers] | None = None,
         durable_logs: DurableLogs | None = None,
+        base: ClusterBase | None = None,
     ) -> BrokerServer:
         return BrokerServer(
             self._config,
@@ -424,6 +426,7 @@ class Broker:
             view=view,
             peers=peers,
             durable_logs=durable_logs,
+            base=base,
             routes=self._routes,
         )
 

@@ -59,6 +59,11 @@ class Changes:
         self._changing = asyncio.Lock()
         self._running: set[asyncio.Task[Any]] = set()
 
+    @property
+    def shown_version(self) -> int:
+        """Every commit up to this one is shown."""
+        return self._shown_version
+
     def join(self, part: Part) -> None:
         """Let a part show what changes from now on; the image that ``load`` is told of is there."""
         self._parts.append(part)

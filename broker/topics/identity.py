@@ -18,6 +18,7 @@ from barnabas.storage.checkpoint import (
 )
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.file_system import FileSystem
+from barnabas.storage.flush_start import CACHE_MARK
 from barnabas.storage.metastore.interface import IdentityMismatch, MetaStore
 
 META_PROPERTIES = "meta.properties"
@@ -31,6 +32,18 @@ def refuse_backup(file_system: FileSystem, directory: str) -> None:
         raise IdentityMismatch(
             f"{directory} is a backup: 'barnabas restore {directory} DIRECTORY' makes a data "
             "directory of it"
+        )
+
+
+def refuse_cache(file_system: FileSystem, directory: str) -> None:
+    """Raise IdentityMismatch where a broker that is alone would keep data in a cache.
+
+    Its next start as one of a cluster would remove them.
+    """
+    if file_system.exists(file_system.join(directory, CACHE_MARK)):
+        raise IdentityMismatch(
+            f"{directory} is the cache of a broker of a cluster: what is durable is in the store"
+            " that barnabas.metadata names"
         )
 
 

@@ -112,11 +112,12 @@ _KEEPS_LOG: Final = {
 class DurableLogs(Protocol):
     """Where the logs of all partitions are kept for whoever leads them."""
 
-    def read(self, partition_id: int) -> DurableLog:
-        """Return all that is durable of a partition; called on a thread, waits as long as it takes.
+    def read(self, partition_id: int, leader_epoch: int) -> DurableLog:
+        """Return all that is durable of a partition that is led here in an epoch.
 
-        Nothing that a former leader has on its way becomes durable after that. What this raises
-        ends the broker.
+        Called on threads, waits as long as it takes. Nothing that a former leader has on its way
+        becomes durable after that. Raises LedSince where it is led in that epoch no more; what else
+        this raises ends the broker.
         """
 
 
@@ -307,7 +308,9 @@ class Leadership:
 
     def _load(self, spec: PartitionSpec) -> tuple[PartitionLog, CommitGroup]:
         """On a thread: read a log and make ready all that is known of it."""
-        return self._logs.filled(spec, self._durable_logs.read(spec.partition_id))
+        epoch = spec.leader_epoch
+        assert epoch is not None
+        return self._logs.filled(spec, self._durable_logs.read(spec.partition_id, epoch))
 
     def _take_in(self, place: _Place) -> None:
         assert place.loaded is not None

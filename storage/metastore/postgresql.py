@@ -3,7 +3,7 @@
 Rules of this file:
 
 * All changes, of all brokers, are in one order: each begins by raising the version in the cluster's
-  one row, and holds that row until it is committed.
+  one row, and holds that row until it is committed. It notifies who waits for changes.
 * A change is made once: a store counts its changes in a row of its own. One that was not answered
   is made again with the same number, and finds what came of it.
 * What is read is confirmed by the standby before it is returned, as what is written (``Primary``).
@@ -37,7 +37,7 @@ from barnabas.storage.metastore.interface import (
     TopicRow,
 )
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
-from barnabas.storage.postgresql.schema import migrate, migrations
+from barnabas.storage.postgresql.schema import bring_up_to_date
 
 Result = TypeVar("Result")
 Connection = psycopg.Connection[Row]
@@ -70,18 +70,23 @@ class PostgreSqlMetaStore:
         """
         primary = Primary(address, patience_s=patience_s)
         try:
-            warning = primary.start(_prepare)
-            statement = (
-                "INSERT INTO barnabas.cluster (cluster_id) VALUES (%s)"
-                " ON CONFLICT (singleton) DO UPDATE SET cluster_id = cluster.cluster_id"
-                " RETURNING cluster_id"
-            )
-            ((cluster_id,),) = primary.execute(statement, (new_cluster_id,))
-            store = cls(primary, Identity(cluster_id, node_id), warning)
-            store._begin()
+            return cls.begin(primary, node_id=node_id, new_cluster_id=new_cluster_id)
         except BaseException:
             primary.close()
             raise
+
+    @classmethod
+    def begin(cls, primary: Primary, *, node_id: int, new_cluster_id: str) -> Self:
+        """Do the same on a connection of the caller's, who closes it if this raises."""
+        warning = primary.start(bring_up_to_date)
+        statement = (
+            "INSERT INTO barnabas.cluster (cluster_id) VALUES (%s)"
+            " ON CONFLICT (singleton) DO UPDATE SET cluster_id = cluster.cluster_id"
+            " RETURNING cluster_id"
+        )
+        ((cluster_id,),) = primary.execute(statement, (new_cluster_id,))
+        store = cls(primary, Identity(cluster_id, node_id), warning)
+        store._begin()
         return store
 
     @property
@@ -159,17 +164,10 @@ class PostgreSqlMetaStore:
             _require_live_topic(connection, topic_id)
             statement = "UPDATE barnabas.topics SET deleted = true WHERE topic_id = %s"
             connection.execute(statement, (topic_id,))
-            # Locked first, in the order in which flushes lock them.
-            gone = connection.execute(
-                "SELECT led.partition_id FROM barnabas.partitions AS led"
-                " JOIN barnabas.topic_partitions USING (partition_id) WHERE topic_id = %s"
-                " ORDER BY led.partition_id FOR UPDATE OF led",
-                (topic_id,),
-            ).fetchall()
             connection.execute(
-                "UPDATE barnabas.partitions SET leader_session = NULL"
-                " WHERE partition_id = ANY (%s::bigint[])",
-                ([partition_id for (partition_id,) in gone],),
+                "SELECT barnabas.remove_partitions(array_agg(partition_id))"
+                " FROM barnabas.topic_partitions WHERE topic_id = %s",
+                (topic_id,),
             )
             return []
 
@@ -334,8 +332,11 @@ class PostgreSqlMetaStore:
         ((made, result, version),) = connection.execute(statement, (self._token,)).fetchall()
         if made > self._changes:
             return result, version
-        statement = "UPDATE barnabas.cluster SET version = version + 1 RETURNING version"
-        ((version,),) = connection.execute(statement).fetchall()
+        statement = (
+            "UPDATE barnabas.cluster SET version = version + 1"
+            " RETURNING version, pg_notify('barnabas', '')"
+        )
+        ((version, _),) = connection.execute(statement).fetchall()
         result = change(connection)
         connection.execute(
             "UPDATE barnabas.metastores SET next_change = %s, result = %s::bigint[], version = %s"
@@ -363,10 +364,6 @@ class PostgreSqlMetaStore:
             raise MetaStoreRefused(f"metadata store: {error}") from error
         except IndexClosed as error:
             raise MetaStoreError("the metadata store was closed") from error
-
-
-def _prepare(connection: Connection) -> None:
-    migrate(connection, migrations())
 
 
 def _cluster(connection: Connection, column: str) -> int:
@@ -399,11 +396,8 @@ def _insert_partitions(connection: Connection, topic_id: bytes, start: int, stop
         " FROM generate_series(0, %s::integer - 1) AS each",
         numbers,
     )
-    connection.execute(
-        "INSERT INTO barnabas.partitions (partition_id)"
-        " SELECT %s::bigint + each FROM generate_series(0, %s::integer - 1) AS each",
-        (first, count),
-    )
+    if count:
+        connection.execute("SELECT barnabas.add_partitions(%s, %s, 0)", (first, count))
     return first
 
 

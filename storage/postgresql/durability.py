@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import psycopg
 
+from barnabas.storage.errors import StoreUnusable
+
 _STRONG: Final = ("on", "remote_apply")
 
 # Without the privilege to see more, a standby's row has nothing but its process.
@@ -25,7 +27,7 @@ SELECT current_setting('fsync'), current_setting('full_page_writes'),
 """
 
 
-class NotDurable(Exception):
+class NotDurable(StoreUnusable):
     """What this server commits may be lost, or may be lost when its standby takes over."""
 
 

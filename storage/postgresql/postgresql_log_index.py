@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Self, TypeVar
-from uuid import UUID
-
-import psycopg
+from typing import Final, Self
 
 from barnabas.storage.log_index import (
     Extent,
@@ -14,10 +11,8 @@ from barnabas.storage.log_index import (
     Outcome,
     PartitionState,
 )
-from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
-from barnabas.storage.postgresql.schema import migrate, migrations
-
-Result = TypeVar("Result")
+from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
+from barnabas.storage.postgresql.schema import bring_up_to_date
 
 _COMMIT_FLUSH: Final = (
     "SELECT outcome, refused FROM barnabas.commit_flush(%s, %s::smallint, %s, %s, %b,"
@@ -45,11 +40,15 @@ class PostgreSqlLogIndex:
         """
         primary = Primary(address, patience_s=patience_s)
         try:
-            warning = primary.start(_prepare)
+            return cls.begin(primary)
         except BaseException:
             primary.close()
             raise
-        return cls(primary, warning)
+
+    @classmethod
+    def begin(cls, primary: Primary) -> Self:
+        """Do the same on a connection of the caller's, who closes it if this raises."""
+        return cls(primary, primary.start(bring_up_to_date))
 
     @property
     def attempts_failed(self) -> int:
@@ -61,42 +60,10 @@ class PostgreSqlLogIndex:
         """Return why the last call was not answered yet; empty: it was."""
         return self._primary.trouble
 
-    def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
-        """Begin a session and end the one that the node had."""
-        statement = "SELECT barnabas.register(%s, %s::integer, %s, %s::integer)"
-        return self._one(int, statement, token, node_id, endpoints, lease_ms)
-
-    def heartbeat(self, session: int, lease_ms: int) -> bool:
-        """Have the session's lease end later; False: the session has ended."""
-        statement = "SELECT barnabas.heartbeat(%s, %s::integer)"
-        return self._one(bool, statement, session, lease_ms)
-
-    def fence_expired(self) -> frozenset[int]:
-        """End the sessions whose lease is over."""
-        return frozenset(self._one(list, "SELECT barnabas.fence_expired()"))
-
-    def fence(self, session: int) -> None:
-        """End a session."""
-        self._primary.execute("SELECT barnabas.fence(%s)", (session,))
-
-    def drain(self, session: int) -> None:
-        """Give a session no more partitions."""
-        self._primary.execute("SELECT barnabas.drain(%s)", (session,))
-
     def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
         """Make an empty partition, unless it is there."""
-        statement = "SELECT barnabas.add_partition(%s, %s::integer)"
+        statement = "SELECT barnabas.add_partitions(%s, 1, %s::integer)"
         self._primary.execute(statement, (partition_id, first_epoch))
-
-    def assign(self, partition_id: int, session: int, expected_epoch: int) -> bool:
-        """Have a live session lead in the epoch after the expected one."""
-        statement = "SELECT barnabas.assign(%s, %s, %s::integer)"
-        return self._one(bool, statement, partition_id, session, expected_epoch)
-
-    def release(self, partition_id: int, session: int, epoch: int) -> bool:
-        """Give up a partition."""
-        statement = "SELECT barnabas.release(%s, %s, %s::integer)"
-        return self._one(bool, statement, partition_id, session, epoch)
 
     def commit_flush(self, session: int, flush: Flush) -> FlushAnswer:
         """Commit a flush."""
@@ -119,12 +86,3 @@ class PostgreSqlLogIndex:
     def close(self) -> None:
         """End whatever waits, on whichever thread."""
         self._primary.close()
-
-    def _one(self, kind: type[Result], statement: str, *arguments: object) -> Result:
-        ((value,),) = self._primary.execute(statement, arguments)
-        assert isinstance(value, kind), value
-        return value
-
-
-def _prepare(connection: psycopg.Connection[Row]) -> None:
-    migrate(connection, migrations())

@@ -16,6 +16,7 @@ Rules of this file:
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -161,6 +162,34 @@ class Primary:
         """
         return self._repeat(act)
 
+    def hear(self, channel: str, timeout_s: float) -> None:
+        """Return when something is notified on a channel, or the time is up, or for no reason.
+
+        That is so when this has just begun to listen: what was notified before was not heard. A
+        server that is away notifies nothing. A ``Primary`` that listens is used for nothing else.
+        Raises IndexClosed.
+        """
+        with self._lock:
+            try:
+                self._hear(channel, timeout_s)
+            except (psycopg.Error, OSError, _Silent, _Warned, NotDurable):
+                self._leave()
+                if self._closed.wait(timeout_s):
+                    raise IndexClosed from None
+            except BaseException:
+                self._leave()
+                raise
+
+    def disconnect(self) -> None:
+        """Have the next call look for the primary anew."""
+        with self._lock:
+            self._leave()
+
+    @property
+    def is_closed(self) -> bool:
+        """Return whether nothing is executed any more."""
+        return self._closed.is_set()
+
     def close(self) -> None:
         """End the call that waits, and the connection."""
         self._closed.set()
@@ -205,6 +234,18 @@ class Primary:
         if self._warnings:
             raise _Warned(self._warnings[0])
         return result
+
+    def _hear(self, channel: str, timeout_s: float) -> None:
+        if self._closed.is_set():
+            raise IndexClosed
+        connection = self._connection
+        if connection is None:
+            self._connect(judged=False).execute(f"LISTEN {channel}".encode())
+            return
+        self._until_s = time.monotonic() + timeout_s
+        with contextlib.suppress(_Silent):
+            for _ in connection.notifies(stop_after=1):
+                pass
 
     def _connect(self, *, judged: bool) -> _Connection:
         connection = _Connection.connect(self._address, autocommit=True)

@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import psycopg
 
+from barnabas.storage.errors import StoreUnusable
+
 _LOCK: Final = 0x6261726E6162
 """The advisory lock of who migrates: "barnab"."""
 
@@ -24,7 +26,7 @@ CREATE TABLE IF NOT EXISTS barnabas.migrations (
 """
 
 
-class SchemaTooNew(Exception):
+class SchemaTooNew(StoreUnusable):
     """A newer release has changed the schema; this one does not know what it means."""
 
 
@@ -46,6 +48,11 @@ def migrations() -> list[Migration]:
             found.append(Migration(int(number), name, file.read_text(encoding="utf-8")))
     assert [each.number for each in found] == list(range(1, len(found) + 1)), found
     return found
+
+
+def bring_up_to_date(connection: psycopg.Connection[Any]) -> None:
+    """Bring the schema to this release's form; raises SchemaTooNew."""
+    migrate(connection, migrations())
 
 
 def migrate(connection: psycopg.Connection[Any], wanted: list[Migration]) -> list[Migration]:

@@ -71,7 +71,7 @@ class Cluster:
     def epoch_of(self, partition_id: int) -> int:
         return self.index.rows[partition_id].leader_epoch
 
-    def read(self, partition_id: int) -> DurableLog:
+    def read(self, partition_id: int, _leader_epoch: int = -1) -> DurableLog:
         return read_log(MemoryLogIndex(self.index), partition_id)
 
     def check(self) -> None:

@@ -110,7 +110,7 @@ class Store:
         finally:
             self._may_read.set()
 
-    def read(self, partition_id: int) -> DurableLog:
+    def read(self, partition_id: int, _leader_epoch: int) -> DurableLog:
         """See ``DurableLogs``."""
         assert self._may_read.wait(60)
         return read_log(MemoryLogIndex(self.index), partition_id)

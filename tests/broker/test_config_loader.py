@@ -43,7 +43,6 @@ def test_a_file_written_for_kafka_loads_in_peace():
     assert config.endpoints[0].advertised == ("localhost", 9092)
     assert loaded.ignored == (
         "controller.quorum.voters",
-        "inter.broker.listener.name",
         "num.network.threads",
         "process.roles",
         "share.coordinator.state.topic.replication.factor",

@@ -119,7 +119,7 @@ async def test_a_start_answers_probes_and_says_how_far_it_is(machine):
 
 
 async def test_a_start_says_how_much_of_the_journal_it_has_checked(machine, caplog, monkeypatch):
-    monkeypatch.setattr("barnabas.broker.server.PROGRESS_LOGGED_EVERY_S", 0)
+    monkeypatch.setattr("barnabas.broker.opening.home.PROGRESS_LOGGED_EVERY_S", 0)
     caplog.set_level(logging.INFO, "barnabas.broker.server")
     first = machine.broker()
     await first.start()

@@ -23,7 +23,7 @@ from barnabas.storage.log_index import (
     LogStart,
     Outcome,
 )
-from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+from tests.postgresql.whole_index import WholeIndex
 
 LEASE_MS = 600_000
 TAKES_PARTITION = 0.1
@@ -61,9 +61,7 @@ class History:
 class Writer:
     """One broker; it calls its index on one thread."""
 
-    def __init__(
-        self, address, node_id, seed, history, *, index=PostgreSqlLogIndex, patience_s=0.5
-    ):
+    def __init__(self, address, node_id, seed, history, *, index=WholeIndex, patience_s=0.5):
         self.index = index.open(address, patience_s=patience_s)
         self._node_id = node_id
         self._random = Random(seed)
@@ -81,7 +79,7 @@ class Writer:
     def take(self, partition_id):
         """Lead a partition, whoever leads it."""
         state = self.index.partition(partition_id)
-        if self.index.assign(partition_id, self.session, state.leader_epoch):
+        if self.index.assign_one(partition_id, self.session, state.leader_epoch):
             self.load(partition_id, state.leader_epoch + 1)
 
     def load(self, partition_id, epoch):

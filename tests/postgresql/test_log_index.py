@@ -15,7 +15,7 @@ from barnabas.storage.log_index import (
     LogStart,
     Outcome,
 )
-from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+from tests.postgresql.whole_index import WholeIndex
 
 COMMITTED = FlushAnswer(Outcome.COMMITTED)
 FENCED = FlushAnswer(Outcome.FENCED)
@@ -26,7 +26,7 @@ PARTITIONS = itertools.count()
 
 @pytest.fixture(scope="module")
 def index(server):
-    opened = PostgreSqlLogIndex.open(server.url)
+    opened = WholeIndex.open(server.url)
     yield opened
     opened.close()
 
@@ -49,7 +49,7 @@ def register(index, node_id=None, lease_ms=LEASE_MS):
 def led(index, session):
     partition_id = next(PARTITIONS)
     index.add_partition(partition_id)
-    assert index.assign(partition_id, session, -1)
+    assert index.assign_one(partition_id, session, -1)
     return partition_id
 
 
@@ -96,7 +96,7 @@ def test_that_it_was_refused_or_fenced_is_answered_by_a_write(
     server, index, session, partition, moved
 ):
     if moved:
-        index.assign(partition, register(index), 0)
+        index.assign_one(partition, register(index), 0)
     else:
         index.fence(session)
     before = lane_version(server, session)
@@ -114,8 +114,8 @@ def lane_version(server, session):
 
 def test_one_partition_of_somebody_else_refuses_all_f1(index, session, partition):
     lost, released, unknown, older = led(index, session), led(index, session), 10**9, partition
-    index.assign(lost, register(index), 0)
-    index.release(released, session, 0)
+    index.assign_one(lost, register(index), 0)
+    index.hand_over(released, session, 0, None)
     for wrong in (lost, released, unknown):
         items = [(partition, 0, 0, 1), (wrong, 0, 0, 1)]
         assert index.commit_flush(session, flush(0, *items)) == refused(wrong)
@@ -128,7 +128,7 @@ def test_one_partition_of_somebody_else_refuses_all_f1(index, session, partition
 
 def test_a_start_of_somebody_else_refuses_all_f1(index, session, partition):
     lost = led(index, session)
-    index.assign(lost, register(index), 0)
+    index.assign_one(lost, register(index), 0)
     attempt = flush(0, (partition, 0, 0, 1), starts=[LogStart(lost, 0, 0)])
     assert index.commit_flush(session, attempt) == refused(lost)
     assert index.partition(partition) == (session, 0, 0, 0)
@@ -204,68 +204,10 @@ def test_a_draining_session_goes_on_with_what_it_has(index, session, partition):
     assert index.commit_flush(session, flush(0, (partition, 0, 0, 1))) == COMMITTED
     another = next(PARTITIONS)
     index.add_partition(another)
-    assert not index.assign(another, session, -1)
+    assert not index.assign_one(another, session, -1)
     index.fence(session)
     index.drain(session)
     assert not index.heartbeat(session, LEASE_MS)
-
-
-def test_registering_ends_the_nodes_former_session(index):
-    node_id = next(NODES)
-    former, other, now = register(index, node_id), register(index), register(index, node_id)
-    assert len({former, other, now}) == 3
-    assert [index.heartbeat(each, LEASE_MS) for each in (former, other, now)] == [False, True, True]
-
-
-def test_the_same_token_is_the_same_session(index):
-    node_id, token, again = next(NODES), uuid4(), uuid4()
-    first = index.register(token, node_id, "a", LEASE_MS)
-    assert index.register(token, node_id, "a", LEASE_MS) == first
-    second = index.register(again, node_id, "a", LEASE_MS)
-    # Fenced meanwhile: it learns so by its first flush or heartbeat.
-    assert index.register(token, node_id, "a", LEASE_MS) == first
-    assert not index.heartbeat(first, LEASE_MS)
-    assert index.heartbeat(second, LEASE_MS)
-
-
-def test_who_does_not_extend_the_lease_is_ended(index):
-    late, kept, extended = register(index, lease_ms=0), register(index), register(index, lease_ms=0)
-    assert index.heartbeat(extended, LEASE_MS)
-    ended = index.fence_expired()
-    assert late in ended
-    assert not ended & {kept, extended}
-    assert not index.heartbeat(late, LEASE_MS)
-    assert late not in index.fence_expired()
-
-
-def test_leading_changes_hands_by_the_epoch(index, session):
-    other, partition_id = register(index), next(PARTITIONS)
-    assert not index.assign(partition_id, session, -1)
-    assert index.partition(partition_id) is None
-    index.add_partition(partition_id, first_epoch=6)
-    index.add_partition(partition_id)
-    assert index.partition(partition_id) == (None, 5, 0, 0)
-    assert [index.assign(partition_id, session, epoch) for epoch in (4, 6, 5, 5)] == [
-        False,
-        False,
-        True,
-        True,
-    ]
-    # Of two who see the same epoch one wins.
-    assert not index.assign(partition_id, other, 5)
-    assert index.assign(partition_id, other, 6)
-    assert not index.assign(partition_id, session, 5)
-    assert index.partition(partition_id) == (other, 7, 0, 0)
-
-
-def test_a_partition_is_given_up_by_who_leads_it(index, session, partition):
-    other = register(index)
-    assert not index.release(partition, other, 0)
-    assert not index.release(partition, session, 1)
-    assert [index.release(partition, session, 0) for _ in range(2)] == [True, True]
-    assert index.partition(partition) == (None, 0, 0, 0)
-    assert index.assign(partition, other, 0)
-    assert not index.release(partition, session, 0)
 
 
 def test_extents_are_read_from_anywhere(index, session, partition):

@@ -19,7 +19,7 @@ from barnabas.storage.metastore.interface import (
 )
 from barnabas.storage.metastore.postgresql import PostgreSqlMetaStore
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+from tests.postgresql.whole_index import WholeIndex
 from tests.storage.metastore.histories import histories, make, topic_id
 from tests.storage.metastore.test_conformance import (  # noqa: F401  Run here, too, on these fixtures.
     CLUSTER_ID,
@@ -156,9 +156,9 @@ def test_producer_ids_are_given_to_one_broker_s10(store, server):
 
 def test_partitions_of_a_topic_can_be_led_until_it_is_deleted(store, server):
     (partition, _) = store.create_topic("t", topic_id(1), 2, {}).partitions
-    index = PostgreSqlLogIndex.open(server.url)
+    index = WholeIndex.open(server.url)
     session = index.register(uuid4(), 1, "", 60_000)
-    assert index.assign(partition.partition_id, session, -1)
+    assert index.assign_one(partition.partition_id, session, -1)
     item = Item(partition.partition_id, 0, 0, 1, 0, 1)
     flush = Flush(Lane.INLINE, 0, [item], payload=b"x")
     assert index.commit_flush(session, flush).outcome is Outcome.COMMITTED

@@ -9,11 +9,11 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 
 from barnabas.storage.log_index import FlushAnswer, IndexMisused, Outcome
-from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
 from barnabas.storage.postgresql.schema import migrations
 from tests.counterparts.postgresql_servers import Pair
 from tests.postgresql.flushing import History, Writer, violations
 from tests.postgresql.nemesis import torment
+from tests.postgresql.whole_index import WholeIndex
 from tests.seeds import SEED
 from tests.waiting import wait_until
 
@@ -32,7 +32,7 @@ def test_under_all_that_happens_every_flush_is_whole_in_order_and_once():
 # ------------------------------------------------------------------------------ broken on purpose
 
 
-class PerItem(PostgreSqlLogIndex):
+class PerItem(WholeIndex):
     """Commits what it can of a flush, each item by itself."""
 
     number = 0
@@ -132,7 +132,7 @@ def test_without_the_compare_two_lead_f1(pair, history, broken):
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_committing_item_by_item_tears_a_flush_f1(pair, history, broken):
-    index = PerItem if broken else PostgreSqlLogIndex
+    index = PerItem if broken else WholeIndex
     with writers(pair, history, index=index) as (former, present):
         present.take(1)
         assert former.flush([0, 1]) is Outcome.REFUSED

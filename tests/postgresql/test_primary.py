@@ -8,8 +8,8 @@ import pytest
 
 from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane, Outcome
 from barnabas.storage.postgresql.durability import NotDurable
-from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
 from tests.counterparts.postgresql_servers import Pair, Server
+from tests.postgresql.whole_index import WholeIndex
 from tests.waiting import wait_until
 
 PATIENCE_S = 0.5
@@ -23,10 +23,10 @@ class Writer:
     """A session that leads one partition and flushes an offset at a time."""
 
     def __init__(self, address, patience_s=PATIENCE_S):
-        self.index = PostgreSqlLogIndex.open(address, patience_s=patience_s)
+        self.index = WholeIndex.open(address, patience_s=patience_s)
         self.index.add_partition(0)
         self.session = self.index.register(uuid4(), 1, "", 60_000)
-        assert self.index.assign(0, self.session, -1)
+        assert self.index.assign_one(0, self.session, -1)
         self.number = 0
 
     def flush(self):
@@ -110,7 +110,7 @@ def test_a_call_leaves_a_primary_that_was_replaced_and_lives(pair, writer):
 @pytest.mark.parametrize("read", ["partition", "extents"])
 def test_what_is_read_where_nobody_confirms_it_is_not_answered(pair, writer, read):
     pair.cut()
-    there = PostgreSqlLogIndex.open(pair.primary.url, patience_s=60)
+    there = WholeIndex.open(pair.primary.url, patience_s=60)
     calls = {
         "partition": lambda: there.partition(0),
         "extents": lambda: there.extents(0, 0, most=9),
@@ -186,7 +186,7 @@ def test_an_interrupt_cancels_nothing(pair, writer):
 
 def test_an_asynchronous_standby_is_refused_at_the_start():
     with Pair(synchronous=False) as pair, pytest.raises(NotDurable, match="asynchronous"):
-        PostgreSqlLogIndex.open(pair.url)
+        WholeIndex.open(pair.url)
 
 
 def test_nothing_is_answered_while_the_standby_is_found_asynchronous(pair, writer):
@@ -203,10 +203,10 @@ def test_nothing_is_answered_while_the_standby_is_found_asynchronous(pair, write
 
 def test_a_single_server_is_warned_of(pair):
     with Server() as server:
-        index = PostgreSqlLogIndex.open(server.url)
+        index = WholeIndex.open(server.url)
         assert "one server" in index.warning
         index.close()
-    index = PostgreSqlLogIndex.open(pair.url)
+    index = WholeIndex.open(pair.url)
     assert index.warning is None
     index.close()
 
@@ -214,4 +214,4 @@ def test_a_single_server_is_warned_of(pair):
 @pytest.mark.parametrize(("setting", "value"), [("fsync", "off"), ("synchronous_commit", "off")])
 def test_settings_that_lose_commits_are_refused(setting, value):
     with Server(**{setting: value}) as server, pytest.raises(NotDurable, match=setting):
-        PostgreSqlLogIndex.open(server.url)
+        WholeIndex.open(server.url)

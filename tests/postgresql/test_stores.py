@@ -2,8 +2,8 @@
 
 import pytest
 
-from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
 from tests.counterparts.postgresql_servers import Pair
+from tests.postgresql.whole_index import WholeIndex
 from tests.seeds import SEED
 from tests.storage.flush_cluster import FlushCluster
 
@@ -14,7 +14,7 @@ SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 
 """
 
 
-class Way(PostgreSqlLogIndex):
+class Way(WholeIndex):
     """One that only the server cuts."""
 
     def mend(self):
@@ -28,7 +28,7 @@ class PostgreSqlCluster(FlushCluster):
 
     def __init__(self, seed, path, pair):
         self.pair = pair
-        super().__init__(seed, path, PostgreSqlLogIndex.open(pair.url, patience_s=PATIENCE_S))
+        super().__init__(seed, path, WholeIndex.open(pair.url, patience_s=PATIENCE_S))
 
     def way(self, node):
         return Way.open(self.pair.url, patience_s=PATIENCE_S)

@@ -45,9 +45,9 @@ MAY_OPEN = {
 ENTRY_POINTS = re.compile(
     r"barnabas\.(broker\.cli\.\w+|broker\.testing\.pytest_plugin|broker\.config\.reference"
     r"|broker\.api\.permissions_page|broker\.console\.openapi"
-    r"|broker\.peers\.(client|settings)|broker\.testing\.loopback"
-    r"|broker\.tls\.client|storage\.postgresql\.postgresql_log_index|storage\.metastore\.postgresql|protocol\.messages\.\w+|storage\.check|testing"
-    r"|storage\.(flush_start|memory_base)|broker\.cluster\.base"
+    r"|broker\.testing\.loopback"
+    r"|broker\.tls\.client|storage\.postgresql\.base|protocol\.messages\.\w+|storage\.check|testing"
+    r"|storage\.memory_base"
     r"|spark\.(data_source|foreach_batch)|(\w+\.)*__main__)"
 )
 

@@ -4,8 +4,8 @@
 --
 -- 1. Each is one statement of its caller's, in a transaction of its own, at READ COMMITTED: every
 --    statement in it sees what was committed when its locks were granted.
--- 2. Locks are taken in one order: the counter of a lane, the session, partitions in ascending id.
---    Who holds a partition waits for nothing.
+-- 2. Locks are taken in one order: the counter of a lane, sessions in ascending id, partitions in
+--    ascending id, the picture. Flushes wait for nothing while they hold a partition.
 -- 3. Whoever was not answered calls again with the same arguments, and is told what came of the
 --    first call (F3). An answer that somebody acts upon is a commit of its own, on a row that is
 --    written for that: what is only read may be gone after a failover, for what can be seen on a
@@ -43,6 +43,8 @@ CREATE TABLE barnabas.partitions (
     leader_epoch integer NOT NULL DEFAULT -1,
     log_start bigint NOT NULL DEFAULT 0,
     log_end bigint NOT NULL DEFAULT 0,
+    -- Nobody leads it again.
+    is_deleted boolean NOT NULL DEFAULT false,
     CHECK (0 <= log_start AND log_start <= log_end)
 ) WITH (fillfactor = 50);
 
@@ -70,126 +72,6 @@ CREATE TABLE barnabas.extents (
     PRIMARY KEY (partition_id, base_offset),
     CHECK (base_offset < next_offset)
 );
-
--- ------------------------------------------------------------------------------------- sessions
-
--- Begin a session, and end the one that the node had before. Called again with a token, it answers
--- what it answered first.
-CREATE FUNCTION barnabas.register(
-    new_token uuid, new_node_id integer, new_endpoints text, lease_ms integer
-) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-    registered bigint;
-BEGIN
-    -- Nobody else registers or is fenced meanwhile; flushes and heartbeats go on.
-    LOCK TABLE barnabas.sessions IN SHARE ROW EXCLUSIVE MODE;
-    UPDATE barnabas.sessions SET token = token WHERE token = new_token
-        RETURNING session_id INTO registered;
-    IF FOUND THEN
-        RETURN registered;
-    END IF;
-    UPDATE barnabas.sessions SET state = 'fenced'
-        WHERE node_id = new_node_id AND state <> 'fenced';
-    INSERT INTO barnabas.sessions (token, node_id, endpoints)
-        VALUES (new_token, new_node_id, new_endpoints)
-        RETURNING session_id INTO registered;
-    INSERT INTO barnabas.leases
-        VALUES (registered, clock_timestamp() + lease_ms * interval '1 ms');
-    INSERT INTO barnabas.lanes (session_id, lane) VALUES (registered, 0), (registered, 1);
-    RETURN registered;
-END $$;
-
--- Whether the session goes on; if so its lease ends `lease_ms` from now.
-CREATE FUNCTION barnabas.heartbeat(of_session bigint, lease_ms integer)
-RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-    found_state text;
-BEGIN
-    -- Who fences waits for this, and then sees the new lease.
-    SELECT state INTO found_state FROM barnabas.sessions
-        WHERE session_id = of_session FOR SHARE;
-    IF found_state IS DISTINCT FROM 'live' AND found_state IS DISTINCT FROM 'draining' THEN
-        RETURN false;
-    END IF;
-    UPDATE barnabas.leases SET lease_until = clock_timestamp() + lease_ms * interval '1 ms'
-        WHERE session_id = of_session;
-    RETURN true;
-END $$;
-
--- End the sessions whose lease is over; answers which.
-CREATE FUNCTION barnabas.fence_expired() RETURNS bigint[] LANGUAGE plpgsql AS $$
-DECLARE
-    candidate bigint;
-    fenced bigint[] := '{}';
-BEGIN
-    -- Before any row, as who registers does.
-    LOCK TABLE barnabas.sessions IN ROW EXCLUSIVE MODE;
-    FOR candidate IN
-        SELECT session_id FROM barnabas.sessions JOIN barnabas.leases USING (session_id)
-        WHERE state <> 'fenced' AND lease_until < clock_timestamp() ORDER BY session_id
-    LOOP
-        PERFORM 1 FROM barnabas.sessions WHERE session_id = candidate FOR UPDATE;
-        -- A heartbeat may have come while this waited for the row.
-        UPDATE barnabas.sessions SET state = 'fenced'
-            WHERE session_id = candidate AND state <> 'fenced' AND EXISTS (
-                SELECT 1 FROM barnabas.leases
-                WHERE session_id = candidate AND lease_until < clock_timestamp()
-            );
-        IF FOUND THEN
-            fenced := fenced || candidate;
-        END IF;
-    END LOOP;
-    RETURN fenced;
-END $$;
-
--- The session takes no new partitions, but goes on with those that it has.
-CREATE FUNCTION barnabas.drain(of_session bigint) RETURNS void LANGUAGE sql AS $$
-    UPDATE barnabas.sessions SET state = 'draining'
-        WHERE session_id = of_session AND state <> 'fenced';
-$$;
-
--- Nothing of this session is committed from now on; its node id is free.
-CREATE FUNCTION barnabas.fence(of_session bigint) RETURNS void LANGUAGE sql AS $$
-    UPDATE barnabas.sessions SET state = 'fenced' WHERE session_id = of_session;
-$$;
-
--- ----------------------------------------------------------------------------------- leadership
-
-CREATE FUNCTION barnabas.add_partition(new_partition bigint, first_epoch integer)
-RETURNS void LANGUAGE sql AS $$
-    -- The first leader's epoch is one more.
-    INSERT INTO barnabas.partitions (partition_id, leader_epoch)
-        VALUES (new_partition, first_epoch - 1) ON CONFLICT DO NOTHING;
-$$;
-
--- Have a live session lead a partition in the epoch after `expected_epoch`, if that is its epoch
--- still. True if it leads in that epoch, by this call or an earlier one.
-CREATE FUNCTION barnabas.assign(of_partition bigint, new_session bigint, expected_epoch integer)
-RETURNS boolean LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM 1 FROM barnabas.sessions
-        WHERE session_id = new_session AND state = 'live' FOR SHARE;
-    IF NOT FOUND THEN
-        RETURN false;
-    END IF;
-    UPDATE barnabas.partitions
-        SET leader_session = new_session, leader_epoch = expected_epoch + 1
-        WHERE partition_id = of_partition AND (
-            leader_epoch = expected_epoch
-            OR (leader_session = new_session AND leader_epoch = expected_epoch + 1)
-        );
-    RETURN FOUND;
-END $$;
-
--- Give up a partition that is led in this epoch; true if nobody leads it in this epoch.
-CREATE FUNCTION barnabas.release(of_partition bigint, old_session bigint, of_epoch integer)
-RETURNS boolean LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE barnabas.partitions SET leader_session = NULL
-        WHERE partition_id = of_partition AND leader_epoch = of_epoch
-            AND coalesce(leader_session, old_session) = old_session;
-    RETURN FOUND;
-END $$;
 
 -- ------------------------------------------------------------------------------------- reading
 

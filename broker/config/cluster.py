@@ -1,0 +1,105 @@
+"""Settings of a broker that is one of several, which share a store of metadata and logs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from barnabas.broker.config.fields import setting
+from barnabas.broker.config.storage import StorageConfig
+from barnabas.broker.config.types import Between, ConfigType, Matches
+
+METADATA: Final = "barnabas.metadata"
+TRANSACTION_WAIT: Final = "barnabas.transaction.wait.ms"
+TRANSACTION_WAIT_MS: Final = 500
+"""In a cluster the end of a transaction takes some commits of its store, not one of a disk."""
+
+_SECRETS: Final = ("password", "sslpassword", "oauth_client_secret", "scram_client_key")
+_HOST: Final = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[\w.-]+)(:[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterConfig(StorageConfig):
+    """Where the others are found, and how brokers ask each other."""
+
+    metadata: str | None = setting(
+        METADATA,
+        ConfigType.PASSWORD,
+        None,
+        "Address of the PostgreSQL that the brokers of a cluster share, postgresql://...; hosts "
+        "may be several, the primary is looked for. Metadata and records are kept there, and "
+        "log.dirs is a cache. Without one the broker is alone.",
+        Matches(r"postgres(ql)?://\S+", "postgresql://user:password@host:port/database"),
+    )
+    lease_ms: int = setting(
+        "barnabas.lease.ms",
+        ConfigType.INT,
+        10_000,
+        "How long the others wait for a broker of a cluster that is not heard of before they lead "
+        "its partitions.",
+        Between(1000, 300_000),
+    )
+    inter_broker_listener_name: str | None = setting(
+        "inter.broker.listener.name",
+        ConfigType.STRING,
+        None,
+        "Listener at which the brokers of a cluster ask each other; without one it is that of "
+        "security.inter.broker.protocol.",
+    )
+    security_inter_broker_protocol: str = setting(
+        "security.inter.broker.protocol",
+        ConfigType.STRING,
+        "PLAINTEXT",
+        "Name of the listener at which the brokers of a cluster ask each other, where "
+        "inter.broker.listener.name is not set.",
+    )
+    sasl_mechanism_inter_broker_protocol: str = setting(
+        "sasl.mechanism.inter.broker.protocol",
+        ConfigType.STRING,
+        "GSSAPI",
+        "SASL mechanism by which the brokers of a cluster log in to each other, as the user of "
+        "that listener's login module. GSSAPI is not available.",
+    )
+    socket_connection_setup_timeout_ms: int = setting(
+        "socket.connection.setup.timeout.ms",
+        ConfigType.LONG,
+        10_000,
+        "How long a broker of a cluster waits for a connection to another one.",
+        Between(1),
+    )
+
+    @property
+    def is_of_cluster(self) -> bool:
+        """Whether this broker is one of several."""
+        return self.metadata is not None
+
+
+def has_password(address: str) -> bool:
+    """Whether there is a secret in the address of a PostgreSQL, or there might be."""
+    found = _parts(address)
+    return found is None or found[1]
+
+
+def without_password(address: str) -> str:
+    """Return hosts and database of the address of a PostgreSQL, which everybody may see."""
+    found = _parts(address)
+    return "postgresql://..." if found is None else found[0]
+
+
+def _parts(address: str) -> tuple[str, bool] | None:
+    """Return what may be shown of an address, and whether there is a secret in it; None: unclear.
+
+    A password with a character that should have been escaped is no part of what is shown.
+    """
+    try:
+        split = urlsplit(address)
+    except ValueError:
+        return None
+    user, _, hosts = split.netloc.rpartition("@")
+    clear = all(_HOST.fullmatch(each) for each in hosts.split(",")) or not hosts
+    if not clear or "@" in f"{split.path}{split.query}{split.fragment}":
+        return None
+    has_secret = ":" in user or any(key in parse_qs(split.query) for key in _SECRETS)
+    return f"postgresql://{hosts}{split.path}", has_secret

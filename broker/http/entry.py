@@ -1,0 +1,89 @@
+"""Who may come in by the HTTP port, and what may be done there, as a broker is configured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.broker.http.guard import HostCheck
+from barnabas.broker.http.login import HttpLogin, is_loopback
+from barnabas.broker.http.site import Doors
+from barnabas.broker.network.socket_server import resolve
+from barnabas.broker.security.access import Access
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from barnabas.broker.config.broker_config import BrokerConfig
+    from barnabas.broker.runtime.clock import Clock
+    from barnabas.broker.security.access import Generation
+    from barnabas.broker.security.audit import AuditLog
+    from barnabas.broker.security.authorizer import Authorizer
+    from barnabas.broker.security.failed_logins import FailedLogins
+    from barnabas.broker.security.passwords import Passwords
+    from barnabas.broker.security.principals import Principal
+
+
+class HttpEntry:
+    """Decides that for one address."""
+
+    def __init__(self, config: BrokerConfig, host: str, authorizer: Authorizer | None) -> None:
+        """``host`` is what the configuration names; empty: every interface."""
+        self._config = config
+        self._host = host
+        self._authorizer = authorizer
+        self._is_loopback = is_loopback(address for _, address in resolve(host))
+
+    def why_read_only(self) -> str | None:
+        """Return why nothing can be changed here; None where it can."""
+        if self._config.console_access == "read":
+            return "read-only: barnabas.console.access is read"
+        if self._config.console_access == "write" or self._asks_for_users() or self._is_loopback:
+            return None
+        return "read-only: others can reach this port, and no listener asks who its clients are"
+
+    def host_check(self) -> HostCheck:
+        """Return the names that this port may be called by."""
+        endpoints = self._config.endpoints
+        advertised = [each.advertised[0] for each in endpoints if each.advertised]
+        bound = [each.host for each in endpoints]
+        return HostCheck([*self._config.http_allowed_hosts, *advertised, *bound, self._host])
+
+    def doors(self, new_login: Callable[[], HttpLogin]) -> Doors:
+        """Return who has to prove who he is.
+
+        A token that is set is asked for everywhere: other users of this machine are strangers, too.
+        """
+        has_token = self._config.http_bearer_token is not None
+        if has_token or not self._is_loopback:
+            login = new_login()
+            return Doors(pages=login, console=login)
+        if self._asks_for_users():
+            return Doors(console=new_login())
+        return Doors()
+
+    def new_login(
+        self,
+        clock: Clock,
+        passwords: Passwords,
+        failed_logins: FailedLogins,
+        generation: Generation,
+        audit: AuditLog,
+        is_recovered: Callable[[], bool],
+    ) -> HttpLogin:
+        """Return what finds out whom a request comes from; see ``HttpLogin``."""
+
+        def new_access(principal: Principal, host: str) -> Access:
+            return Access(str(principal), host, self._authorizer, generation)
+
+        return HttpLogin(
+            clock=clock,
+            token=self._config.http_bearer_token,
+            passwords=passwords,
+            failed_logins=failed_logins,
+            new_access=new_access,
+            audit=audit,
+            is_recovered=is_recovered,
+        )
+
+    def _asks_for_users(self) -> bool:
+        return self._authorizer is not None or any(e.has_login for e in self._config.endpoints)

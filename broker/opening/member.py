@@ -1,0 +1,266 @@
+"""A broker's part in its cluster: it joins, follows what the others do, loses sessions, leaves.
+
+Rules of this file:
+
+* All of it is on the loop, but for what its threads are asked, which may wait for ever: each has
+  ways to the store of its own.
+* A session that has ended ends everything that this broker led. The next one is registered when all
+  of it is forgotten, and logs are read for it only once the committer flushes for it
+  (``StoredLogs.begin``): the view may name it before.
+* Nobody takes a partition from a broker that serves it, but by fencing its session. A planned move
+  is made by who leads: it lets go, then hands over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from barnabas.broker.cluster.durable_logs import StoredLogs
+from barnabas.broker.cluster.plain_membership import PlainMembership, text_of
+from barnabas.broker.opening.endpoints import endpoints_of
+from barnabas.broker.opening.store_watch import StoreWatch
+from barnabas.broker.peers.client import PeerClient
+from barnabas.broker.peers.connection import Network
+from barnabas.broker.peers.settings import limits_of, listener_of_brokers, security_of_brokers
+
+if TYPE_CHECKING:
+    from barnabas.broker.cluster.base import ClusterBase
+    from barnabas.broker.cluster.view import ClusterView
+    from barnabas.broker.network.socket_server import Listener
+    from barnabas.broker.opening.cluster_home import ClusterHome
+    from barnabas.broker.peers.interface import Peers
+    from barnabas.broker.runtime.host import Host
+    from barnabas.broker.topics.changes import Changes
+    from barnabas.broker.topics.leadership import Leadership
+    from barnabas.storage.cluster_index import ClusterIndex
+    from barnabas.storage.log_store import LogStore
+    from barnabas.storage.metastore.interface import MetaStore
+    from barnabas.storage.partition_log import PartitionLog
+
+logger = logging.getLogger("barnabas.broker.cluster")
+
+Result = TypeVar("Result")
+
+LEAVE_TIMEOUT_S: Final = 3.0
+"""How long a broker that ends tries to tell the others; else they find out by its lease."""
+
+
+class ClusterMember:
+    """One broker as one of several."""
+
+    def __init__(self, host: Host, home: ClusterHome, base: ClusterBase, logs: LogStore) -> None:
+        """``home`` opens what is on ``base``; both are closed by ``home``."""
+        self._host = host
+        self._home = home
+        self._base = base
+        self._logs = logs
+        self.durable_logs = StoredLogs(base)
+        self._watch = StoreWatch(host.clock, lambda: base.trouble)
+        self._membership: PlainMembership
+        self._images: MetaStore
+        self._index: ClusterIndex
+        self._peers: PeerClient
+        self._leadership: Leadership | None = None
+        self._changes: Changes
+        self._followed_version = 0
+        """Every image up to that of this version of the metadata was looked at."""
+        self._is_following = False
+        self._moving: set[int] = set()
+        self._nodes: frozenset[int] = frozenset()
+        self._threads: dict[str, ThreadPoolExecutor] = {}
+        self._ended_session: int | None = None
+        """One that the store has ended, be it before anything is led."""
+        self._is_closed = False
+
+    # ----------------------------------------------------------------------------------- the start
+
+    def start(self) -> None:
+        """Say from now on when the store is away."""
+        self._watch.start()
+
+    def join(self, listeners: Sequence[Listener]) -> int:
+        """On a thread: take the directory, and register; return the node id.
+
+        ``listeners`` are bound. Raises what ``ClusterHome.enter`` raises.
+        """
+        config = self._host.config
+        node_id = self._home.enter(self._logs)
+        with self._home.until_given_up():
+            self._images = self._base.metastore(node_id)
+            self._index = self._base.cluster_index()
+            self._membership = PlainMembership(
+                self._base,
+                node_id=node_id,
+                text=text_of(config.broker_rack, endpoints_of(listeners)),
+                lease_ms=config.lease_ms,
+                loop=self._host.loop,
+                on_changed=self._changed,
+                on_ended=self._session_ended,
+                on_fatal=self._host.fatal,
+            )
+            self._home.session = self._membership.open()
+        return node_id
+
+    @property
+    def view(self) -> ClusterView:
+        """Return what is known of the cluster, once this broker has joined."""
+        return self._membership.view
+
+    def new_peers(self, node_id: int) -> Peers:
+        """Begin to hear of the others, and return what asks them; raises ConfigError."""
+        config = self._host.config
+        if self._base.warning is not None:
+            logger.warning("%s", self._base.warning)
+        listener, limits = listener_of_brokers(config).name, limits_of(config)
+
+        def address_of(node_id: int) -> tuple[str, int] | None:
+            found = {each.node_id: each.endpoints for each in self.view.nodes}
+            return found.get(node_id, {}).get(listener)
+
+        self._peers = PeerClient(
+            node_id=node_id,
+            session=self._home.session,
+            address_of=address_of,
+            transport=Network(lambda: security_of_brokers(self._host.config), limits),
+            clock=self._host.clock,
+            limits=limits,
+        )
+        self._membership.start()
+        return self._peers
+
+    def serve(self, leadership: Leadership, changes: Changes) -> None:
+        """Lead, and show, what the store says; ``leadership`` is open, ``changes`` are loaded."""
+        self._leadership = leadership
+        self._changes = changes
+        self.durable_logs.begin(self._home.session)
+        if self._ended_session == self._home.session:
+            self._session_ended(self._home.session)
+        self._changed()
+
+    # ------------------------------------------------------------------------------- what it hears
+
+    def _changed(self) -> None:
+        """Do what follows from a change of the view, or of the metadata."""
+        if self._leadership is None or self._is_closed:
+            return
+        nodes = frozenset(each.node_id for each in self.view.nodes)
+        for node_id in self._nodes - nodes:
+            self._peers.forget(node_id)
+        self._nodes = nodes
+        self._leadership.look()
+        self._move_away(self._leadership)
+        if not self._is_following:
+            self._is_following = True
+            self._host.spawn(self._follow(), "follow the metadata")
+
+    async def _follow(self) -> None:
+        """Show what the others have committed."""
+        while self._seen_version < self._membership.view.metadata_version:
+            asked = self._membership.view.metadata_version
+            image = await self._aside("images", self._images.load)
+            await self._changes.follow(image)
+            self._followed_version = asked
+        self._is_following = False
+
+    @property
+    def _seen_version(self) -> int:
+        return max(self._followed_version, self._changes.shown_version)
+
+    # ------------------------------------------------------------------------------------ sessions
+
+    def _session_ended(self, session: int) -> None:
+        """Take note that the store has ended a session of ours, before a flush has found out."""
+        self._ended_session = session
+        if self._leadership is not None and not self._is_closed:
+            committer = self._home.committer
+            assert committer is not None
+            committer.end_session(session)
+            self._logs.journal.add_operation(lambda: None)  # A group, with which it is told.
+
+    def forgotten(self, logs: Sequence[PartitionLog], moved: frozenset[int]) -> None:
+        """See ``StoreCallbacks.on_forgotten``; begin anew where the session is lost."""
+        committer = self._home.committer
+        assert committer is not None
+        assert self._leadership is not None
+        self._leadership.forgotten(logs, moved)
+        if committer.session is None and not self._is_closed:
+            self.durable_logs.end()
+            self._host.spawn(self._begin_session(), "register again")
+
+    async def _begin_session(self) -> None:
+        committer, former = self._home.committer, self._home.session
+        assert committer is not None
+        logger.warning("session lost, all that was led here is forgotten session=%d", former)
+        session = await self._aside("session", self._membership.new_session)
+        committer.begin_session(session)
+        self._home.session = session
+        self.durable_logs.begin(session)
+        logger.info("session begun session=%d", session)
+        self._changed()
+
+    # --------------------------------------------------------------------------------------- moves
+
+    def _move_away(self, leadership: Leadership) -> None:
+        """Let go of what others are to lead."""
+        for partition_id in self._membership.wanted_elsewhere():
+            if partition_id not in self._moving:
+                self._moving.add(partition_id)
+                epoch = self.view.leader_of(partition_id).epoch
+                session = self._home.session
+                released = partial(self._released, partition_id, session, epoch)
+                leadership.release(partition_id, released)
+
+    def _released(self, partition_id: int, session: int, epoch: int) -> None:
+        if not self._is_closed:
+            self._host.spawn(self._hand_over(partition_id, session, epoch), "hand over")
+
+    async def _hand_over(self, partition_id: int, session: int, epoch: int) -> None:
+        to = self._membership.wanted_session(partition_id)
+        hand_over = partial(self._index.hand_over, partition_id, session, epoch, to)
+        await self._aside("moves", hand_over)
+        self._moving.discard(partition_id)
+
+    # ------------------------------------------------------------------------------------- the end
+
+    async def leave(self) -> None:
+        """End the session, so that others take over at once instead of after its lease.
+
+        Everything that was placed here is durable, or given up.
+        """
+        if self._is_closed:
+            return
+        self.close()
+        if hasattr(self, "_index"):
+            leaving = self._aside("moves", partial(self._index.fence, self._home.session))
+            try:
+                async with asyncio.timeout(LEAVE_TIMEOUT_S):
+                    await leaving
+            except TimeoutError:
+                logger.warning("left without a word: the store of the cluster does not answer")
+
+    def close(self) -> None:
+        """Hear of nothing any more; what waits for the store ends when ``home`` is closed."""
+        self._is_closed = True
+        self._watch.stop()
+        self.durable_logs.close()
+
+    def abandon(self) -> None:
+        """Let go of the threads, whose ways to the store are closed."""
+        self.close()
+        if hasattr(self, "_membership"):
+            self._membership.close()
+        for threads in self._threads.values():
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    def _aside(self, purpose: str, work: Callable[[], Result]) -> asyncio.Future[Result]:
+        """Run what waits for the store on the thread of a purpose, one after the other."""
+        threads = self._threads.get(purpose)
+        if threads is None:
+            threads = ThreadPoolExecutor(1, f"barnabas-{purpose}")
+            self._threads[purpose] = threads
+        return self._host.loop.run_in_executor(threads, work)

@@ -1,0 +1,100 @@
+"""The logs of a broker, as it is configured; nothing of them is touched before they are opened."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
+
+if TYPE_CHECKING:
+    from barnabas.broker.config.broker_config import BrokerConfig
+    from barnabas.broker.runtime.clock import Clock
+    from barnabas.storage.file_system import FileSystem
+    from barnabas.storage.log_store import Engine
+
+logger = logging.getLogger("barnabas.broker.server")
+
+
+def new_store(
+    config: BrokerConfig,
+    file_system: FileSystem,
+    engine: Engine,
+    clock: Clock,
+    callbacks: StoreCallbacks,
+) -> LogStore:
+    """Return the logs of the data directory."""
+    return LogStore(
+        file_system,
+        config.data_directory,
+        engine=engine,
+        now_ms=clock.now_ms,
+        settings=StoreSettings(
+            journal_file_bytes=config.journal_file_bytes,
+            journal_max_bytes=config.journal_max_bytes,
+            checkpoint_journal_bytes=config.checkpoint_journal_bytes,
+            backlog_max_bytes=config.journal_backlog_max_bytes,
+            reserved_bytes=config.disk_reserve_bytes,
+        ),
+        callbacks=callbacks,
+    )
+
+
+class Checkpoints:
+    """The first and the last checkpoint of a broker's life, which are waited for."""
+
+    def __init__(
+        self, logs: LogStore, wait_for_failure: Callable[[], Coroutine[Any, Any, BaseException]]
+    ) -> None:
+        """No checkpoint becomes durable any more once ``wait_for_failure`` returns."""
+        self._logs = logs
+        self._wait_for_failure = wait_for_failure
+
+    async def first(self, on_done: Callable[[], None]) -> None:
+        """Make one before anything is appended: this run's groups follow it only."""
+        await self._make(on_done)
+
+    async def last(self, timeout_ms: int) -> bool:
+        """Write down where everything stands, so that the next start has nothing to replay.
+
+        False if that could not be done in time.
+        """
+        logs = self._logs
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                if logs.is_checkpointing:
+                    await self._make()
+                await self._make(clean=True)
+        except TimeoutError:
+            logger.warning(
+                "stopped without a last checkpoint, the next start reads the journal "
+                "journal_bytes=%d files_not_synced=%d timeout_ms=%d",
+                logs.journal_bytes,
+                logs.to_sync - logs.synced,
+                timeout_ms,
+            )
+            return False
+        return True
+
+    async def _make(
+        self, on_done: Callable[[], None] | None = None, *, clean: bool = False
+    ) -> None:
+        """Make a checkpoint and wait until it is durable, or until the broker has failed."""
+        loop = asyncio.get_running_loop()
+        done = asyncio.Event()
+
+        def finish() -> None:
+            if on_done is not None:
+                on_done()
+            done.set()
+
+        self._logs.checkpoint(finish, clean=clean)
+        failed = loop.create_task(self._wait_for_failure())
+        waiting = loop.create_task(done.wait())
+        try:
+            await asyncio.wait({failed, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            failed.cancel()
+            waiting.cancel()

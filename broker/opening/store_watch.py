@@ -1,0 +1,60 @@
+"""Says in the log that the store of a cluster is away, and for how long."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from barnabas.broker.runtime.clock import Clock, Timer
+
+logger = logging.getLogger(__name__)
+
+LOOK_INTERVAL_MS: Final = 500
+SAID_EVERY_S: Final = 5.0
+PATIENCE_S: Final = 1.0
+"""What takes less is no trouble: a server that is failed over closes every connection."""
+
+
+class StoreWatch:
+    """Looks again and again whether there is trouble. On the loop."""
+
+    def __init__(self, clock: Clock, trouble: Callable[[], str]) -> None:
+        """``trouble`` is empty while the store answers."""
+        self._clock = clock
+        self._trouble = trouble
+        self._timer: Timer | None = None
+        self._since_s: float | None = None
+        self._said_s: float | None = None
+
+    def start(self) -> None:
+        """Look from now on."""
+        self._timer = self._clock.call_later(LOOK_INTERVAL_MS, self.start)
+        self.look()
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def look(self) -> None:
+        """Say what has changed, and every few seconds that nothing has."""
+        trouble, now_s = self._trouble(), self._clock.monotonic()
+        if not trouble:
+            if self._said_s is not None and self._since_s is not None:
+                logger.info("the store of the cluster answers again after_s=%d", self._for(now_s))
+            self._since_s = self._said_s = None
+            return
+        if self._since_s is None:
+            self._since_s = now_s
+        if self._said_s is None:
+            if self._for(now_s) >= PATIENCE_S:
+                self._said_s = now_s
+                logger.warning("the store of the cluster does not answer: %s", trouble)
+        elif now_s - self._said_s >= SAID_EVERY_S:
+            self._said_s = now_s
+            logger.warning("the store of the cluster is away for_s=%d", self._for(now_s))
+
+    def _for(self, now_s: float) -> float:
+        return 0.0 if self._since_s is None else now_s - self._since_s

@@ -1,0 +1,95 @@
+"""One broker's ways to a cluster's PostgreSQL."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from barnabas.storage.log_index import IndexClosed
+from barnabas.storage.metastore.interface import MetaStoreError
+from barnabas.storage.metastore.postgresql import PostgreSqlMetaStore
+from barnabas.storage.postgresql.postgresql_cluster_index import PostgreSqlClusterIndex
+from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
+
+Opened = TypeVar("Opened", PostgreSqlLogIndex, PostgreSqlClusterIndex, PostgreSqlMetaStore)
+
+
+class PostgreSqlBase:
+    """A ``ClusterBase`` on an address. Each thing that it makes has connections of its own.
+
+    What it makes waits for a server that takes writes, and brings the schema to this release's
+    form. It raises NotDurable and SchemaTooNew.
+    """
+
+    def __init__(
+        self, address: str, *, new_cluster_id: str, patience_s: float = PATIENCE_S
+    ) -> None:
+        """``address`` as for ``Primary``; ``new_cluster_id`` is used only where there is none."""
+        self._address = address
+        self._new_cluster_id = new_cluster_id
+        self._patience_s = patience_s
+        self._lock = threading.Lock()
+        self._primaries: list[Primary] = []
+        self._is_closed = False
+        self.warning: str | None = None
+        """What an operator should be told of how durable the server is, once something is made."""
+
+    @property
+    def trouble(self) -> str:
+        """Return why the server does not answer now; empty: it does."""
+        with self._lock:
+            troubles = [each.trouble for each in self._primaries if not each.is_closed]
+        return next(filter(None, troubles), "")
+
+    def log_index(self) -> PostgreSqlLogIndex:
+        """Return a new way to what is durable."""
+        return self._open(PostgreSqlLogIndex.begin, self._primary())
+
+    def cluster_index(self) -> PostgreSqlClusterIndex:
+        """Return a new way to who is there and leads."""
+        return self._open(PostgreSqlClusterIndex.begin, self._primary(), self._primary())
+
+    def metastore(self, node_id: int) -> PostgreSqlMetaStore:
+        """Return the metadata of the cluster as a node has it."""
+
+        def begin(primary: Primary) -> PostgreSqlMetaStore:
+            try:
+                return PostgreSqlMetaStore.begin(
+                    primary, node_id=node_id, new_cluster_id=self._new_cluster_id
+                )
+            except MetaStoreError:
+                if primary.is_closed:
+                    raise IndexClosed from None
+                raise
+
+        return self._open(begin, self._primary())
+
+    def close(self) -> None:
+        """Close everything that was made here, and end whatever waits."""
+        with self._lock:
+            self._is_closed = True
+            primaries, self._primaries = self._primaries, []
+        for primary in primaries:
+            primary.close()
+
+    def _primary(self) -> Primary:
+        """Return a connection that is closed with all others."""
+        primary = Primary(self._address, patience_s=self._patience_s)
+        with self._lock:
+            if self._is_closed:
+                raise IndexClosed
+            self._primaries = [each for each in self._primaries if not each.is_closed]
+            self._primaries.append(primary)
+        return primary
+
+    def _open(self, begin: Callable[..., Opened], *primaries: Primary) -> Opened:
+        try:
+            opened = begin(*primaries)
+        except BaseException:
+            for primary in primaries:
+                primary.close()
+            raise
+        self.warning = opened.warning
+        return opened

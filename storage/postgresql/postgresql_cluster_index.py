@@ -1,0 +1,130 @@
+"""The ClusterIndex in PostgreSQL: each method is one call of a function of ``migrations``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Self, TypeVar
+from uuid import UUID
+
+from barnabas.storage.cluster_index import Assignment, Led, Member, Picture
+from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
+from barnabas.storage.postgresql.schema import bring_up_to_date
+
+Result = TypeVar("Result")
+
+_CHANNEL: Final = "barnabas"
+_PICTURE: Final = (
+    "SELECT version, metadata_version, controller,"
+    " member_sessions, member_nodes, member_endpoints, member_draining,"
+    " led_partitions, led_sessions, led_epochs, led_wanted, gone"
+    " FROM barnabas.read_picture(%s)"
+)
+
+
+class PostgreSqlClusterIndex:
+    """A ClusterIndex on two connections, one of which only listens."""
+
+    def __init__(self, primary: Primary, listener: Primary, warning: str | None) -> None:
+        """Take over what has been started; use ``open`` instead."""
+        self._primary = primary
+        self._listener = listener
+        self._failed_when_listening = 0
+        self.warning = warning
+        """What an operator should be told of how durable the server is."""
+
+    @classmethod
+    def open(cls, address: str, *, patience_s: float = PATIENCE_S) -> Self:
+        """Connect, and bring the schema to this release's form.
+
+        Waits for a server that takes writes. Raises NotDurable, SchemaTooNew.
+        """
+        primary = Primary(address, patience_s=patience_s)
+        try:
+            return cls.begin(primary, Primary(address, patience_s=patience_s))
+        except BaseException:
+            primary.close()
+            raise
+
+    @classmethod
+    def begin(cls, primary: Primary, listener: Primary) -> Self:
+        """Do the same on connections of the caller's, who closes them if this raises."""
+        return cls(primary, listener, primary.start(bring_up_to_date))
+
+    def new_node_id(self) -> int:
+        """Return a node id that no broker has had."""
+        return self._one(int, "SELECT barnabas.new_node_id()")
+
+    def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
+        """Begin a session and end the one that the node had."""
+        statement = "SELECT barnabas.register(%s, %s::integer, %s::text, %s::integer)"
+        return self._one(int, statement, token, node_id, endpoints, lease_ms)
+
+    def heartbeat(self, session: int, lease_ms: int) -> bool:
+        """Have the session's lease end ``lease_ms`` from now."""
+        return self._one(bool, "SELECT barnabas.heartbeat(%s, %s::integer)", session, lease_ms)
+
+    def fence_expired(self) -> frozenset[int]:
+        """End the sessions whose lease is over."""
+        return frozenset(self._one(list, "SELECT barnabas.fence_expired()"))
+
+    def fence(self, session: int) -> None:
+        """End a session."""
+        self._primary.execute("SELECT barnabas.fence(%s)", (session,))
+
+    def drain(self, session: int) -> None:
+        """Give a session no more partitions."""
+        self._primary.execute("SELECT barnabas.drain(%s)", (session,))
+
+    def control(self, session: int) -> bool:
+        """Whether a live session plans who leads what."""
+        return self._one(bool, "SELECT barnabas.control(%s)", session)
+
+    def picture(self, since: int) -> Picture:
+        """Return what is so now."""
+        ((version, metadata_version, controller, *columns),) = self._primary.execute(
+            _PICTURE, (since,)
+        )
+        members, led, gone = columns[:4], columns[4:8], columns[8]
+        return Picture(
+            version,
+            metadata_version,
+            controller,
+            [Member(*row) for row in zip(*(column or () for column in members), strict=True)],
+            [Led(*row) for row in zip(*(column or () for column in led), strict=True)],
+            gone or [],
+        )
+
+    def wait(self, since: int, timeout_s: float) -> None:
+        """Return once something is notified, or the time is up."""
+        del since
+        # What was lost may have been a primary: that is left by those who wait for its answer.
+        if self._primary.attempts_failed != self._failed_when_listening:
+            self._failed_when_listening = self._primary.attempts_failed
+            self._listener.disconnect()
+        self._listener.hear(_CHANNEL, timeout_s)
+
+    def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
+        """Have live sessions lead partitions."""
+        columns = [list(column) for column in zip(*assignments, strict=True)] or [[]] * 3
+        statement = "SELECT barnabas.assign(%s::bigint[], %s::bigint[], %s::integer[])"
+        return frozenset(self._one(list, statement, *columns))
+
+    def hand_over(self, partition_id: int, session: int, epoch: int, to: int | None) -> None:
+        """Let go of a partition."""
+        statement = "SELECT barnabas.hand_over(%s, %s, %s::integer, %s::bigint)"
+        self._primary.execute(statement, (partition_id, session, epoch, to))
+
+    def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+        """Say who is to lead partitions."""
+        statement = "SELECT barnabas.want(%s::bigint[], %s::integer)"
+        self._primary.execute(statement, (list(partition_ids), node_id))
+
+    def close(self) -> None:
+        """End whatever waits, on whichever thread."""
+        self._primary.close()
+        self._listener.close()
+
+    def _one(self, kind: type[Result], statement: str, *arguments: object) -> Result:
+        ((value,),) = self._primary.execute(statement, arguments)
+        assert isinstance(value, kind), value
+        return value

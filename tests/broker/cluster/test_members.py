@@ -1,0 +1,226 @@
+"""Brokers that are put together as `barnabas serve` does it, over a store in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+from functools import partial
+
+import pytest
+
+from barnabas.broker.runtime.stage import Stage
+from barnabas.broker.server import BrokerServer
+from barnabas.storage.memory_base import MemoryStore
+from barnabas.storage.metastore.interface import IdentityMismatch
+from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.testing import Broker
+from tests.broker.cluster.members import (
+    CLUSTER_ID,
+    all_served,
+    members,
+    send,
+    values_in,
+)
+from tests.broker.http.test_server import get_json
+from tests.waiting import until, wait_until
+
+TOPIC = "orders"
+PARTITIONS = 6
+
+
+def test_what_is_made_at_one_broker_is_served_by_all():
+    with members() as (_, brokers):
+        brokers[0].create_topic(TOPIC, PARTITIONS)
+        all_served(brokers, TOPIC, PARTITIONS)
+        assert all(each.leads(TOPIC) for each in brokers), "not spread"
+        send(brokers[1], TOPIC, range(60), PARTITIONS)
+        assert sorted(values_in(brokers[2], TOPIC, PARTITIONS)) == list(range(60))
+        topic_id = brokers[0].server.catalogue.topic(TOPIC).topic_id
+
+        async def delete() -> None:
+            await brokers[0].server.catalogue.delete_topic(topic_id)
+
+        brokers[0]._do(delete())
+        wait_until(lambda: all(each.server.catalogue.topic(TOPIC) is None for each in brokers))
+
+
+def test_who_is_killed_is_followed_when_its_lease_is_over():
+    config = {"barnabas.lease.ms": "1000"}
+    with members(**config) as (_, brokers):
+        brokers[0].create_topic(TOPIC, PARTITIONS)
+        all_served(brokers, TOPIC, PARTITIONS)
+        send(brokers[0], TOPIC, range(60), PARTITIONS)
+        brokers[0].crash()
+        all_served(brokers[1:], TOPIC, PARTITIONS)
+        send(brokers[1], TOPIC, range(60, 120), PARTITIONS)
+        assert sorted(values_in(brokers[2], TOPIC, PARTITIONS)) == list(range(120))
+
+
+def test_who_ends_in_order_is_followed_at_once():
+    with members() as (_, brokers):
+        brokers[0].create_topic(TOPIC, PARTITIONS)
+        all_served(brokers, TOPIC, PARTITIONS)
+        send(brokers[0], TOPIC, range(60), PARTITIONS)
+        brokers[0].stop()
+        all_served(brokers[1:], TOPIC, PARTITIONS)  # Its lease would have been a minute longer.
+        assert sorted(values_in(brokers[2], TOPIC, PARTITIONS)) == list(range(60))
+
+
+def test_a_broker_whose_session_was_ended_begins_anew():
+    with members(**{"barnabas.lease.ms": "1000"}) as (store, brokers):
+        brokers[0].create_topic(TOPIC, PARTITIONS)
+        all_served(brokers, TOPIC, PARTITIONS)
+        send(brokers[0], TOPIC, range(60), PARTITIONS)
+        for broker in brokers[:2]:
+            former = broker.session
+            store.index.fence(former)
+            # The next flush finds out, whatever heartbeats do.
+            send(broker, TOPIC, range(60), PARTITIONS)
+            wait_until(lambda broker=broker, former=former: broker.session != former)
+        all_served(brokers, TOPIC, PARTITIONS)
+        assert sorted(values_in(brokers[2], TOPIC, PARTITIONS)) == sorted([*range(60)] * 3)
+
+
+def test_a_broker_that_leads_nothing_learns_from_its_heartbeat():
+    with members(1, **{"barnabas.lease.ms": "1000"}) as (store, (broker,)):
+        former = broker.session
+        store.index.fence(former)
+        wait_until(lambda: broker.session != former)
+        broker.create_topic(TOPIC, 1)
+        all_served([broker], TOPIC, 1)
+        send(broker, TOPIC, range(3), 1)
+
+
+def test_a_partition_that_another_is_to_lead_is_handed_over():
+    with members() as (store, brokers):
+        brokers[0].create_topic(TOPIC, 1)
+        all_served(brokers, TOPIC, 1)
+        send(brokers[0], TOPIC, range(10), 1)
+        (partition,) = brokers[0].server.catalogue.topic(TOPIC).partitions
+        for broker in brokers:
+            store.index.want([partition.partition_id], broker.node_id)
+            wait_until(lambda broker=broker: broker.leads(TOPIC) == {0})
+        all_served(brokers, TOPIC, 1)
+        send(brokers[0], TOPIC, range(10, 20), 1)
+        assert values_in(brokers[1], TOPIC, 1) == list(range(20))
+
+
+def test_topics_of_the_configuration_are_made_once():
+    with members(2, **{"barnabas.create.topics": f"{TOPIC}:2:1"}) as (_, brokers):
+        all_served(brokers, TOPIC, 2)
+
+
+# ------------------------------------------------------------------------------------ the identity
+
+
+def server_of(base, file_system, **settings):
+    """Return a server that was not started."""
+    config = Broker(config={"listeners": "PLAINTEXT://127.0.0.1:0", **settings})._config
+    return BrokerServer(config, file_system=file_system, base=base)
+
+
+async def life_of(base, file_system, **settings) -> int:
+    """Start and stop a broker; return its node id."""
+    server = server_of(base, file_system, **settings)
+    await server.start()
+    assert await server.stop()
+    return server.node_id
+
+
+async def test_a_directory_keeps_who_the_broker_is():
+    store = MemoryStore(CLUSTER_ID)
+    with contextlib.closing(store):
+        first, second = SimulatedFileSystem(), SimulatedFileSystem()
+        node_ids = [await life_of(store.base(), each) for each in (first, second, first, second)]
+        assert node_ids[0] != node_ids[1]
+        assert node_ids[2:] == node_ids[:2]
+        chosen = {"node.id": "7"}
+        assert await life_of(store.base(), SimulatedFileSystem(), **chosen) == 7
+        with pytest.raises(IdentityMismatch, match="node 7"):
+            await life_of(store.base(), first, **chosen)
+
+
+async def test_a_directory_of_another_cluster_is_left_alone():
+    other = MemoryStore("c_fOlHZ7TNOuK0kXbFIDrA")
+    store = MemoryStore(CLUSTER_ID)
+    with contextlib.closing(store), contextlib.closing(other):
+        directory = SimulatedFileSystem()
+        node_id = await life_of(store.base(), directory)
+        with pytest.raises(IdentityMismatch, match=CLUSTER_ID):
+            await life_of(other.base(), directory)
+        assert not other.index.picture(0).members, "it has registered"
+        with pytest.raises(IdentityMismatch, match="cluster"):
+            await life_of(store.base(), SimulatedFileSystem(), **{"cluster.id": "another"})
+        assert await life_of(store.base(), directory) == node_id
+
+
+async def test_a_broker_that_is_alone_does_not_begin_in_a_cache():
+    store = MemoryStore(CLUSTER_ID)
+    with contextlib.closing(store):
+        directory = SimulatedFileSystem()
+        await life_of(store.base(), directory)
+        with pytest.raises(IdentityMismatch, match=r"barnabas\.metadata"):
+            await life_of(None, directory)
+
+
+# ----------------------------------------------------------------------------- a store that is away
+
+
+HTTP = {"barnabas.http.listener": "127.0.0.1:0"}
+
+
+async def test_while_the_store_is_away_a_start_waits_and_says_so(caplog, monkeypatch):
+    monkeypatch.setattr("barnabas.broker.opening.store_watch.PATIENCE_S", 0.0)
+    monkeypatch.setattr("barnabas.broker.opening.store_watch.SAID_EVERY_S", 0.0)
+    caplog.set_level(logging.INFO, "barnabas.broker")
+    store = MemoryStore(CLUSTER_ID)
+    with contextlib.closing(store):
+        base = store.base()
+        base.cut()
+        server = server_of(base, SimulatedFileSystem(), **HTTP)
+        starting = server_task(server)
+        await until(lambda: "does not answer: it was cut off" in caplog.text)
+        await until(lambda: "is away for_s=" in caplog.text)
+        assert (await get_json(server.http.address, "/livez"))[0] == 200
+        status, found = await get_json(server.http.address, "/readyz")
+        assert status == 503
+        assert found["checks"]["storage"] == "recovering: waits for the store of the cluster"
+        base.mend()
+        await starting
+        await until(lambda: "answers again" in caplog.text)
+        assert (await get_json(server.http.address, "/readyz"))[0] == 200
+        assert await server.stop()
+
+
+async def test_a_start_that_waits_for_the_store_can_be_ended():
+    store = MemoryStore(CLUSTER_ID)
+    with contextlib.closing(store):
+        base = store.base()
+        base.cut()
+        server = server_of(base, SimulatedFileSystem(), **HTTP)
+        starting = server_task(server)
+        await until(lambda: server.http is not None)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        assert server.stage is Stage.OPENING
+
+
+def server_task(server):
+    return asyncio.get_running_loop().create_task(server.start())
+
+
+def test_a_crash_leaves_no_thread_though_the_store_is_away():
+    before = set(threading.enumerate())
+    with members(2) as (_, brokers):
+        brokers[0].create_topic(TOPIC, PARTITIONS)
+        all_served(brokers, TOPIC, PARTITIONS)
+        brokers[0].base.cut()
+        brokers[0].crash()
+    wait_until(partial(no_more_than, before))
+
+
+def no_more_than(before: set[threading.Thread]) -> bool:
+    return set(threading.enumerate()) <= before

@@ -1,0 +1,187 @@
+"""PostgreSQL does what every ClusterIndex does, and what only a server asks for."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from random import Random
+from uuid import uuid4
+
+import pytest
+
+from barnabas.storage.cluster_index import Assignment
+from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane
+from barnabas.storage.postgresql.base import PostgreSqlBase
+from barnabas.storage.postgresql.durability import NotDurable
+from tests.counterparts.postgresql_servers import Server
+from tests.seeds import SEED
+from tests.storage.cluster_contract import LEASE_MS, ClusterIndexContract, Waiting, World
+from tests.waiting import WAIT_S, wait_until
+
+CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
+WAITING = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+MANY = 1000
+PATIENCE_S = 0.5
+
+
+def base_at(server, patience_s=5.0):
+    return PostgreSqlBase(server.url, new_cluster_id=CLUSTER_ID, patience_s=patience_s)
+
+
+@pytest.fixture
+def base(server):
+    with closing(base_at(server)) as made:
+        yield made
+
+
+class TestPostgreSqlClusterIndex(ClusterIndexContract):
+    """The index in PostgreSQL."""
+
+
+def test_a_thousand_are_one_commit(base):
+    world = World(base)
+    ids, session = world.partitions(MANY), world.register()
+    before = world.version
+    assert world.index.assign([Assignment(each, session, -1) for each in ids]) == set(ids)
+    picture = world.index.picture(before)
+    assert [each.partition_id for each in picture.led] == ids
+    assert picture.version == before + 1
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 2))
+def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base, seed):
+    """Pictures of what has changed since add up to the picture of all, and nobody deadlocks."""
+    world = World(base)
+    ids = world.partitions(12)
+    stop = threading.Event()
+
+    def act(random, index, logs, metastore):
+        node_id = random.randrange(1, 10**6)
+        session = index.register(uuid4(), node_id, "", LEASE_MS)
+        for _ in range(25):
+            led = {each.partition_id: each for each in index.picture(0).led}
+            some = [led[each] for each in random.sample(ids, 4)]
+            match random.randrange(7):
+                case 0 | 1:
+                    index.assign([Assignment(e.partition_id, session, e.epoch) for e in some])
+                case 2:
+                    other = random.choice(index.picture(0).members).session
+                    index.hand_over(some[0].partition_id, session, some[0].epoch, other)
+                case 3:
+                    index.want([each.partition_id for each in some], random.randrange(9))
+                case 4:
+                    session = index.register(uuid4(), node_id, "", LEASE_MS)
+                    index.control(session)
+                case 5:
+                    topic_id = random.randbytes(16)
+                    metastore.create_topic(topic_id.hex(), topic_id, 2, {})
+                    metastore.delete_topic(topic_id)
+                case 6:
+                    index.fence_expired()
+                    index.new_node_id()
+                    items = [Item(each, -1, 0, 1, 0, 1) for each in ids]
+                    flush = Flush(Lane.INLINE, 0, items, (), b"x")
+                    logs.commit_flush(session, flush)
+
+    def follow(index):
+        known, version = {}, 0
+        while True:
+            is_last = stop.is_set()
+            picture = index.picture(version)
+            assert picture.version >= version
+            version = picture.version
+            known.update({each.partition_id: each for each in picture.led})
+            for each in picture.gone:
+                known.pop(each, None)
+            if is_last:
+                return known
+            index.wait(version, 0.05)
+
+    with ThreadPoolExecutor(4) as threads:
+        following = threads.submit(follow, base.cluster_index())
+        acting = [
+            threads.submit(
+                act,
+                Random(f"{seed}.{each}"),
+                base.cluster_index(),
+                base.log_index(),
+                base.metastore(each),
+            )
+            for each in range(3)
+        ]
+        try:
+            for each in acting:
+                each.result(WAIT_S)
+        finally:
+            stop.set()
+        known = following.result(WAIT_S)
+    assert known == {each.partition_id: each for each in world.index.picture(0).led}
+    deadlocks = "SELECT sum(deadlocks)::integer FROM pg_stat_database"
+    assert server.execute(deadlocks) == [(0,)]
+
+
+def test_who_listens_finds_the_primary_again(server, base):
+    world = World(base)
+    waiting = Waiting(base.cluster_index())
+    before = waiting.settled()
+    server.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'barnabas'"
+    )
+    world.register()
+    wait_until(lambda: waiting.returns > before, "it hears that the connection is gone")
+    before = waiting.settled()
+    world.register()
+    wait_until(lambda: waiting.returns > before, "it hears of a change")
+    waiting.end()
+
+
+def test_what_a_picture_tells_of_is_replicated(pair):
+    with closing(base_at(pair, PATIENCE_S)) as base:
+        world = World(base)
+        session = world.register()
+        seen = world.index.picture(0)
+        (partition_id,) = world.partitions()
+        pair.standby.stop()
+        changing = base.cluster_index()
+        with ThreadPoolExecutor(2) as threads:
+            asked = [Assignment(partition_id, session, -1)]
+            assigned = threads.submit(changing.assign, asked)
+            pair.primary.wait_for(WAITING)
+            pair.primary.terminate_waiting()
+            # Now it can be seen, here only.
+            looked = threads.submit(world.index.picture, seen.version)
+            time.sleep(0.1)
+            assert not looked.done()
+            pair.standby.start()
+            assert assigned.result(WAIT_S) == {partition_id}
+            assert [each.session for each in looked.result(WAIT_S).led] == [session]
+
+
+def test_the_base_says_what_is_wrong_and_closing_ends_what_waits(pair):
+    base = base_at(pair, PATIENCE_S)
+    index, logs, metastore = base.cluster_index(), base.log_index(), base.metastore(1)
+    assert (base.trouble, base.warning) == ("", None)
+    assert metastore.identity.node_id == 1
+    pair.standby.stop()
+    with ThreadPoolExecutor(2) as threads:
+        asking = threads.submit(index.new_node_id)
+        opening = threads.submit(base.metastore, 2)
+        wait_until(lambda: base.trouble)
+        base.close()
+        for each in (asking, opening):
+            with pytest.raises(IndexClosed):
+                each.result(WAIT_S)
+    for make in (base.log_index, base.cluster_index, lambda: base.metastore(1)):
+        with pytest.raises(IndexClosed):
+            make()
+    with pytest.raises(IndexClosed):
+        logs.partition(1)
+    pair.standby.start()
+
+
+def test_a_server_that_loses_commits_is_refused():
+    with Server(fsync="off") as server, closing(base_at(server)) as base:
+        for make in (base.log_index, base.cluster_index, lambda: base.metastore(1)):
+            with pytest.raises(NotDurable, match="fsync"):
+                make()
+        assert base.trouble == ""
