@@ -57,6 +57,7 @@ from barnabas.broker.opening.home import GivenUp, Home, Opened, OwnDirectory, Pr
 from barnabas.broker.opening.member import ClusterMember
 from barnabas.broker.opening.postgresql import base_of
 from barnabas.broker.opening.store import Checkpoints, new_store
+from barnabas.broker.peers.connection import Transport
 from barnabas.broker.peers.interface import Peers
 from barnabas.broker.runtime.audit_file import AuditOutput, audit_output
 from barnabas.broker.runtime.clock import Clock, SystemClock
@@ -99,7 +100,7 @@ class BrokerServer:
     ``peers`` makes what it asks the other brokers with, on the loop, before storage is opened.
     ``durable_logs``: where logs are read that come from other brokers; None: none ever come.
     ``base``: the store of the cluster that this broker is to join, in place of the one that
-    ``barnabas.metadata`` names; the server closes it.
+    ``barnabas.metadata`` names; the server closes it. ``over``: see ``ClusterMember``.
     """
 
     leadership: Leadership | None = None
@@ -120,6 +121,7 @@ class BrokerServer:
         peers: Callable[[BrokerServer], Peers] | None = None,
         durable_logs: DurableLogs | None = None,
         base: ClusterBase | None = None,
+        over: Callable[[Transport], Transport] = lambda transport: transport,
         routes: Routes | None = None,
     ) -> None:
         self.config = config
@@ -136,6 +138,7 @@ class BrokerServer:
         """The other brokers; None: there are none."""
         self._durable_logs = durable_logs
         self._base = base
+        self._over = over
         self._member: ClusterMember | None = None
         """This broker as one of a cluster; None: it is alone."""
         self.cluster_id = ""
@@ -541,7 +544,7 @@ class BrokerServer:
             base = base_of(self.config)
         if base is not None:
             home = self._home = ClusterHome(self.config, self.file_system, base)
-            self._member = ClusterMember(self, home, base, self.logs)
+            self._member = ClusterMember(self, home, base, self.logs, self._over)
 
     async def _join(self, member: ClusterMember) -> None:
         """Become one of the brokers of a cluster; nothing is led here yet."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from barnabas.broker.cluster.view import ClusterView
     from barnabas.broker.network.socket_server import Listener
     from barnabas.broker.opening.cluster_home import ClusterHome
+    from barnabas.broker.peers.connection import Transport
     from barnabas.broker.peers.interface import Peers
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.changes import Changes
@@ -53,8 +54,19 @@ LEAVE_TIMEOUT_S: Final = 3.0
 class ClusterMember:
     """One broker as one of several."""
 
-    def __init__(self, host: Host, home: ClusterHome, base: ClusterBase, logs: LogStore) -> None:
-        """``home`` opens what is on ``base``; both are closed by ``home``."""
+    def __init__(
+        self,
+        host: Host,
+        home: ClusterHome,
+        base: ClusterBase,
+        logs: LogStore,
+        over: Callable[[Transport], Transport],
+    ) -> None:
+        """``home`` opens what is on ``base``; both are closed by ``home``.
+
+        ``over`` returns what connections to other brokers are made with, given what makes them.
+        """
+        self._over = over
         self._host = host
         self._home = home
         self._base = base
@@ -126,7 +138,7 @@ class ClusterMember:
             node_id=node_id,
             session=self._home.session,
             address_of=address_of,
-            transport=Network(lambda: security_of_brokers(self._host.config), limits),
+            transport=self._over(Network(lambda: security_of_brokers(self._host.config), limits)),
             clock=self._host.clock,
             limits=limits,
         )

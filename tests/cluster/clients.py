@@ -53,6 +53,10 @@ LATEST = -1
 FETCH_VERSION = 12
 
 
+class Abortable(Exception):
+    """The transaction may go on in one way only: it is aborted."""
+
+
 class Client(threading.Thread):
     """Does one thing until it is told to stop; begins no new one then."""
 
@@ -88,6 +92,8 @@ class Client(threading.Thread):
             return code_of(answers[-1])
 
         told = self.routing.until_answered(place, code)
+        if told is ErrorCode.TRANSACTION_ABORTABLE:
+            raise Abortable(place)
         assert told is ErrorCode.NONE, f"{self.name} at {place}: {told!r}"
         return answers[-1]
 

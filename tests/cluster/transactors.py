@@ -23,7 +23,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
 )
 from tests.broker.data_plane import batch
 from tests.broker.raw_producer import ADDS_SINCE, TIMEOUT_MS
-from tests.cluster.clients import Client, committed_offset, read
+from tests.cluster.clients import Abortable, Client, committed_offset, read
 from tests.cluster.routing import GROUP, TRANSACTION, Coordinated, Led
 from tests.history.model import (
     COMMITTED,
@@ -54,6 +54,11 @@ class Transactional(Client):
         self.version = version
         self.coordinator = Coordinated(TRANSACTION, name)
         self.producer_id = self.epoch = NOT_KNOWN
+        self.aborted = 0
+        """Transactions that it was told to abort."""
+        self.writes: list[Write] = []
+        self.reads: list[Read] = []
+        self.commits: list[OffsetCommit] = []
         self._sequences: dict[Led, int] = {}
 
     @property
@@ -66,9 +71,19 @@ class Transactional(Client):
             request = InitProducerIdRequest(self.name, TIMEOUT_MS)
             answer = self._ask_coordinator(INIT_PRODUCER_ID, request, 4)
             self._use(answer.producer_id, answer.producer_epoch)
-        self.transact()
+        begun_ns = time.monotonic_ns()
+        self.writes, self.reads, self.commits = [], [], []
+        commit = self.random.random() < COMMITS
+        try:
+            self.transact()
+        except Abortable:
+            commit = False
+            self.aborted += 1
+        if self.writes:
+            self._end(begun_ns, commit=commit)
 
     def transact(self) -> None:
+        """Do what one transaction does; with no write there is none."""
         raise NotImplementedError
 
     def add(self, *places: Led) -> None:
@@ -101,7 +116,7 @@ class Transactional(Client):
             code_of,
         )
 
-    def write(self, place: Led, value: str, source: str = "") -> Write:
+    def write(self, place: Led, value: str, source: str = "") -> None:
         """Write one record in the transaction."""
         sequence = self._sequences.get(place, 0)
         self._sequences[place] = sequence + 1
@@ -112,11 +127,13 @@ class Transactional(Client):
             base_sequence=sequence,
             transactional=True,
         )
+        self.writes.append(Write(*place, value, source=source))
         offset = self.produce(place, records, self.version, transactional_id=self.name)
-        return Write(*place, value, offset, source)
+        self.writes[-1] = self.writes[-1]._replace(offset=offset)
 
-    def commit_offset(self, group: str, place: Led, offset: int) -> OffsetCommit:
+    def commit_offset(self, group: str, place: Led, offset: int) -> None:
         """Make a group's offset part of the transaction."""
+        self.commits.append(OffsetCommit(group, *place, offset))
         if self.is_classic:
             added = AddOffsetsToTxnRequest(self.name, self.producer_id, self.epoch, group)
             self._ask_coordinator(ADD_OFFSETS_TO_TXN, added, 3)
@@ -135,25 +152,14 @@ class Transactional(Client):
             lambda: self.routing.ask(at, TXN_OFFSET_COMMIT, request, version),
             lambda answer: answer.topics[0].partitions[0].error_code,
         )
-        return OffsetCommit(group, *place, offset)
 
-    def end(self, *, commit: bool) -> None:
-        """Decide the transaction."""
+    def _end(self, begun_ns: int, *, commit: bool) -> None:
+        """Decide the transaction, and note it."""
+        asked_ns = time.monotonic_ns()
         request = EndTxnRequest(self.name, self.producer_id, self.epoch, commit)
         answer = self._ask_coordinator(END_TXN, request, 3 if self.is_classic else 5)
         if not self.is_classic:
             self._use(answer.producer_id, answer.producer_epoch)
-
-    def note(
-        self,
-        begun_ns: int,
-        asked_ns: int,
-        writes: Sequence[Write],
-        *,
-        commit: bool,
-        **more: Any,
-    ) -> None:
-        """Write the transaction down, which has ended."""
         self.history.append(
             Operation(
                 TRANSACTED,
@@ -163,10 +169,14 @@ class Transactional(Client):
                 asked_ns,
                 time.monotonic_ns(),
                 producer=self.name,
-                writes=tuple(writes),
-                **more,
+                writes=tuple(self.writes),
+                reads=tuple(self.reads),
+                commits=tuple(self.commits),
             )
         )
+        if self.reads and not commit:
+            moved = tuple({each.place for each in self.reads})
+            self.history.append(Operation(MOVED, self.name, moved=moved, reason=SEEK))
 
     def _ask_coordinator(self, api: Any, request: Any, version: int) -> Any:
         return self.asked(
@@ -194,13 +204,10 @@ class Transactor(Transactional):
         self.places = places
 
     def transact(self) -> None:
-        begun_ns = time.monotonic_ns()
         places = self.random.sample(self.places, self.random.randint(1, len(self.places)))
         self.add(*places)
-        writes = [self.write(each, f"{self.name}-{self.done}-{each.partition}") for each in places]
-        commit, asked_ns = self.random.random() < COMMITS, time.monotonic_ns()
-        self.end(commit=commit)
-        self.note(begun_ns, asked_ns, writes, commit=commit)
+        for each in places:
+            self.write(each, f"{self.name}-{self.done}-{each.partition}")
 
 
 class Transformer(Transactional):
@@ -215,25 +222,17 @@ class Transformer(Transactional):
         self.group = f"group-{name}"
 
     def transact(self) -> None:
-        begun_ns = time.monotonic_ns()
         position = max(committed_offset(self, self.group, self.source), 0)
         seen, position = read(self, self.source, position, COMMITTED)
-        if not seen:
-            return
         if len(seen) > MOST_INPUTS:
             seen = seen[:MOST_INPUTS]
             position = seen[-1].offset + 1
+        self.reads = [
+            Read(*self.source, each.offset, (each.value or b"").decode()) for each in seen
+        ]
+        if not seen:
+            return
         self.add(self.target)
-        values = [(each.value or b"").decode() for each in seen]
-        writes = [
-            self.write(self.target, f"{self.name}-{self.done}-of-{each}", each) for each in values
-        ]
-        commits = (self.commit_offset(self.group, self.source, position),)
-        reads = [
-            Read(*self.source, each.offset, value) for each, value in zip(seen, values, strict=True)
-        ]
-        commit, asked_ns = self.random.random() < COMMITS, time.monotonic_ns()
-        self.end(commit=commit)
-        self.note(begun_ns, asked_ns, writes, commit=commit, reads=tuple(reads), commits=commits)
-        if not commit:
-            self.history.append(Operation(MOVED, self.name, moved=(self.source,), reason=SEEK))
+        for each in self.reads:
+            self.write(self.target, f"{self.name}-{self.done}-of-{each.value}", each.value)
+        self.commit_offset(self.group, self.source, position)
