@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SPACE_INTERVAL_MS = 1000
+TOMBSTONES_INTERVAL_MS = 300_000
 LOGS_PER_TURN = 64
 """Logs looked at for retention before the loop gets a turn."""
 
@@ -80,6 +81,8 @@ class Housekeeping:
             lambda: self._host.config.transaction_remove_expired_transaction_cleanup_interval_ms,
             self._transactions.expire_ids,
         )
+        if self._catalogue.tombstones is not None:
+            self._every("tombstones", lambda: TOMBSTONES_INTERVAL_MS, self._look_at_tombstones)
         if self._certificates.listeners:
             self._every("certificates", lambda: LOOK_INTERVAL_MS, self._certificates.look)
         self.cleaner.start()
@@ -124,6 +127,11 @@ class Housekeeping:
 
     def _checkpoint(self) -> None:
         self._logs.checkpoint(self._catalogue.forget_deleted)
+
+    def _look_at_tombstones(self) -> None:
+        assert self._catalogue.tombstones is not None
+        looking = self._catalogue.tombstones.look(self._host.clock.monotonic())
+        self._host.spawn(looking, "look at tombstones")
 
     def _forget_idle_producers(self) -> None:
         """Drop the sequences of producers that have been silent for too long, log by log."""

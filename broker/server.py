@@ -74,13 +74,14 @@ from barnabas.broker.security.logins import Logins
 from barnabas.broker.security.setup import authorizer_of, quotas_of
 from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.changes import FOREVER
 from barnabas.broker.topics.cleaning import LogCleaner
 from barnabas.broker.topics.leadership import DurableLogs, Leadership
+from barnabas.broker.topics.metastore_calls import CallsAside, MetaStoreCalls
 from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.broker.topics.scrubbing import LogScrubber
 from barnabas.broker.topics.user_credentials import UserCredentials
 from barnabas.broker.version import __version__
-from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.log_store import LogStore, StoreCallbacks
@@ -105,6 +106,8 @@ class BrokerServer:
 
     leadership: Leadership | None = None
     """Which partitions are led here now; None: all whose log is here, for good."""
+    metastore_calls: MetaStoreCalls | None = None
+    """How the MetaStore is called once the broker has started; None: on the loop. Set it before."""
     asks_for_login = False
     """Whether the console asks who somebody is."""
     changes_refused: str | None = None
@@ -545,6 +548,7 @@ class BrokerServer:
         if base is not None:
             home = self._home = ClusterHome(self.config, self.file_system, base)
             self._member = ClusterMember(self, home, base, self.logs, self._over)
+            self.metastore_calls = CallsAside(home.close_metadata)
 
     async def _join(self, member: ClusterMember) -> None:
         """Become one of the brokers of a cluster; nothing is led here yet."""
@@ -589,6 +593,7 @@ class BrokerServer:
             self.view,
             self.config,
             keeper=self.leadership,
+            calls=self.metastore_calls,
             on_log_removed=self._log_removed,
             on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
             on_config_changed=self._use_config,
@@ -616,6 +621,7 @@ class BrokerServer:
         self.leadership = Leadership(self, self.logs, self.view, durable_logs, self._log_removed)
         self.logs.callbacks.on_forgotten = self.leadership.forgotten
         self.logs.callbacks.on_session_lost = self.leadership.session_lost
+        self.scrubber.on_damaged_copy = self.leadership.read_anew
 
     async def _first_checkpoint(self) -> None:
         await self._checkpoints.first(self.catalogue.forget_deleted)
@@ -631,18 +637,8 @@ class BrokerServer:
             name, partitions, replication, *policy = item.split(":")
             if replication not in {"1", "-1"}:
                 logger.warning("one broker has one replica topic=%s asked=%s", name, replication)
-            if self.catalogue.topic(name) is None:
-                configs = {"cleanup.policy": policy[0]} if policy else {}
-                await self._create_configured_topic(name, int(partitions), configs)
-
-    async def _create_configured_topic(
-        self, name: str, partition_count: int, configs: dict[str, str]
-    ) -> None:
-        try:
-            await self.catalogue.create_topic(name, partition_count, configs)
-        except KafkaError as error:
-            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # Another broker was quicker.
-                raise
+            configs = {"cleanup.policy": policy[0]} if policy else {}
+            await self.catalogue.ensure_topic(name, int(partitions), configs, FOREVER)
 
     def _open_coordinators(self) -> None:
         """Coordinate, and in a cluster lead, what the view says."""

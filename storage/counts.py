@@ -30,6 +30,18 @@ class Histogram:
         self.sum += value * times
 
 
+class FlushCounts:
+    """What became of the flushes of a broker of a cluster, beside those that were committed."""
+
+    __slots__ = ("refused", "sessions")
+
+    def __init__(self) -> None:
+        self.refused = 0
+        """Because somebody else leads one of their partitions."""
+        self.sessions = 0
+        """Sessions that were begun: each but the first because the one before it was lost."""
+
+
 class LogCounts:
     """What a log counts beside what it has to know anyway."""
 

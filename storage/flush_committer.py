@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from barnabas.storage.committer import Committer, Listener
-from barnabas.storage.counts import Histogram
+from barnabas.storage.counts import FlushCounts, Histogram
 from barnabas.storage.file_system import Buffer
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.journal_format import ENTRY, KIND_BATCHES, KIND_LOG_START
@@ -75,6 +75,7 @@ class FlushCommitter(Committer):
         """
         super().__init__(listener, flush_times, flush_batches)
         self.patience_seconds = patience_seconds
+        self.counts = FlushCounts()
         self._index = index
         self._flush_bytes_max = flush_bytes_max
         self._session = _NO_SESSION
@@ -92,6 +93,7 @@ class FlushCommitter(Committer):
         """
         assert self._session == _NO_SESSION, f"session {self._session} is not lost"
         self._session, self._number = session, 0
+        self.counts.sessions += 1
 
     @property
     def session(self) -> int | None:
@@ -171,6 +173,7 @@ class FlushCommitter(Committer):
             self._session = _NO_SESSION
             self._listener.lost()
         else:
+            self.counts.refused += 1
             self._listener.refused(count, answer.refused)
 
 

@@ -56,7 +56,6 @@ async def overview(question: Question) -> Overview:
             open_count += 1
             oldest = min(oldest, each.start_ms)
     worst = await question.worst.of(question)
-    files = broker.logs.files
     await broker.transactions.durable()
     return Overview(
         question.now_ms,
@@ -73,7 +72,7 @@ async def overview(question: Question) -> Overview:
         None if math.isinf(oldest) else int(oldest),
         broker.logs.free_bytes,
         _until_full_ms(question),
-        0 if files is None else files.used_bytes,
+        broker.logs.journal_bytes,
         broker.logs.duplicates,
         worst,
     )
@@ -108,7 +107,7 @@ async def storage(question: Question) -> Storage:
         logs.full,
         _until_full_ms(question),
         broker.history is not None,
-        0 if files is None else files.used_bytes,
+        logs.journal_bytes,
         0 if files is None else files.appended_bytes,
         logs.journal.backlog_bytes,
         _buckets(logs.flush_times),

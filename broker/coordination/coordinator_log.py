@@ -29,6 +29,7 @@ from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.coordination.replay import Replay
 from barnabas.broker.coordination.shard import MachineT, Shard
 from barnabas.broker.runtime import failpoints
+from barnabas.broker.topics.changes import REPEATED_MS, time_in
 from barnabas.coordinator.decision import Decision, Effect, Now
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records import NO_LEADER_EPOCH
@@ -219,7 +220,11 @@ class CoordinatorLog(Generic[MachineT]):
     # ----------------------------------------------------------------------- the topic and its keys
 
     async def ensure(self) -> None:
-        """Make the internal topic unless it is there; raises KafkaError."""
+        """Make the internal topic unless it is there; raises KafkaError.
+
+        Brokers that need it at once all find the one that was made first, with its partitions.
+        Not for long, should the MetaStore be away: clients ask again.
+        """
         if self._catalogue.topic(self.topic_name) is not None:
             return
         settings = self._settings(self._host.config)
@@ -228,11 +233,9 @@ class CoordinatorLog(Generic[MachineT]):
             "compression.type": settings.compression_type,
             "segment.bytes": str(settings.segment_bytes),
         }
-        try:
-            await self._catalogue.create_topic(self.topic_name, settings.partition_count, configs)
-        except KafkaError as error:
-            if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
-                raise
+        await self._catalogue.ensure_topic(
+            self.topic_name, settings.partition_count, configs, time_in(REPEATED_MS)
+        )
 
     def is_coordinator(self) -> bool:
         """Whether the internal topic exists and is the one that is known here.

@@ -19,6 +19,7 @@ from barnabas.broker.config.types import ConfigKey, ConfigType, format_value
 from barnabas.broker.handlers.configs import check_allowed
 from barnabas.broker.runtime.loggers import ROOT, problem_of, set_levels
 from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.topics.changes import time_in
 from barnabas.broker.topics.configs import ConfigsChange, DynamicConfigs
 from barnabas.broker.topics.resources import (
     KINDS,
@@ -55,6 +56,8 @@ Resource: TypeAlias = AlterConfigsResource | LegacyResource
 
 RESOURCES_PER_TURN = 100
 """Resources that are looked at before the loop may get a turn."""
+PATIENCE_MS = 20_000
+"""How long a request waits for the MetaStore altogether, should that be away."""
 
 
 class ConfigOperation(IntEnum):
@@ -75,6 +78,7 @@ async def incremental_alter_configs(
 ) -> IncrementalAlterConfigsResponse:
     """Change settings key by key (KIP-339); each resource changes as a whole or not at all."""
     given = Counter(_identity(resource) for resource in request.resources)
+    until_s = time_in(PATIENCE_MS)
     responses = []
     for resource in request.resources:
         response = AlterConfigsResourceResponse(
@@ -92,7 +96,9 @@ async def incremental_alter_configs(
             else:
                 kind = _kind_of(identity, resource)
                 change = _incremental_change(configs, kind, resource)
-                await _alter(configs, kind, resource, change, validate_only=request.validate_only)
+                await _alter(
+                    configs, kind, resource, change, until_s, validate_only=request.validate_only
+                )
         except KafkaError as error:
             response.error_code = error.code
             response.error_message = error.message
@@ -111,6 +117,7 @@ async def alter_configs(
 ) -> AlterConfigsResponse:
     """Replace all settings of each resource."""
     given = Counter(_identity(resource) for resource in request.resources)
+    until_s = time_in(PATIENCE_MS)
     responses = []
     for resource in request.resources:
         response = LegacyResult(
@@ -126,7 +133,9 @@ async def alter_configs(
             kind = _kind_of(identity, resource)
             _check_no_null(config.name for config in resource.configs if config.value is None)
             change = _replacement({each.name: each.value or "" for each in resource.configs})
-            await _alter(configs, kind, resource, change, validate_only=request.validate_only)
+            await _alter(
+                configs, kind, resource, change, until_s, validate_only=request.validate_only
+            )
         except KafkaError as error:
             response.error_code = error.code
             response.error_message = error.message
@@ -178,6 +187,7 @@ async def _alter(
     kind: ConfigKind,
     resource: Resource,
     change: ConfigsChange,
+    until_s: float,
     *,
     validate_only: bool,
 ) -> None:
@@ -185,7 +195,7 @@ async def _alter(
     if validate_only:
         kind.checked(configs, resource.resource_name, change)
     else:
-        await kind.alter(configs, resource.resource_name, change)
+        await kind.alter(configs, resource.resource_name, change, until_s)
 
 
 # ------------------------------------------------------------------------------- changes key by key

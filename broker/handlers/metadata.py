@@ -25,6 +25,7 @@ from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import NOT_ASKED
 from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.changes import REPEATED_MS, time_in
 from barnabas.broker.topics.topic import Topic
 from barnabas.broker.topics.topic_names import INTERNAL, name_problem
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -119,6 +120,7 @@ async def _create_then_answer(
     """Create topics with the broker's defaults, then answer, telling what went wrong with which."""
     failed: dict[str, ErrorCode] = {}
     access, room = context.access, AUTO_CREATE_MAX
+    until_s = time_in(REPEATED_MS)
     for number, name in enumerate(names, 1):
         if number % TOPICS_PER_SLICE == 0:
             await next_turn()
@@ -126,9 +128,12 @@ async def _create_then_answer(
             continue
         room -= 1
         try:
-            await catalogue.create_topic(name, catalogue.configs.broker_config.num_partitions, {})
+            count = catalogue.configs.broker_config.num_partitions
+            await catalogue.ensure_topic(name, count, {}, until_s)
         except KafkaError as error:
-            failed[name] = error.code
+            # Of one that is not there yet Kafka says that it is not known: clients ask again.
+            if error.code != ErrorCode.REQUEST_TIMED_OUT:
+                failed[name] = error.code
     asked = request.topics or []
     described = _Described(catalogue, leaders, context.access, request, failed)
     for start in range(0, len(asked), TOPICS_PER_SLICE):

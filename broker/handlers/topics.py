@@ -7,9 +7,11 @@ One broker holds one replica of everything: the only replication factor is 1 (-1
 the only manual assignment is to this broker.
 Whether a topic exists is told to nobody who may neither create, delete, alter nor describe it.
 A topic in the way of a new one ("a.b", "a_b") is named, as by Kafka, only to who may describe it.
-Stricter than Kafka: names in one request that collide are refused here, too.
+Stricter than Kafka: names in one request that collide are refused here, too, and internal topics
+never grow, since the number of their partitions says where the coordinator of a key is.
 Partitions that are created or deleted count against the client's quota (KIP-599).
-Knowingly absent: ``timeout_ms``, because a change is complete when it is answered.
+``timeout_ms`` counts where the MetaStore may be away; elsewhere a change is complete when it is
+answered.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from barnabas.broker.topics.catalogue import (
     CollidingName,
     new_topic_id,
 )
+from barnabas.broker.topics.changes import time_in
 from barnabas.broker.topics.topic import Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.create_partitions import (
@@ -86,6 +89,7 @@ async def create_topics(
     given = Counter(topic.name for topic in request.topics)
     total = sum(max(topic.num_partitions, len(topic.assignments)) for topic in request.topics)
     mutations = Mutations(context, strict_since=6)
+    until_s = time_in(request.timeout_ms)
     results = []
     for name, topic in named.items():
         try:
@@ -94,7 +98,7 @@ async def create_topics(
                 raise denied(TOPIC_DENIED, CREATE, TOPIC, name)
             _check_total(total)
             result = await _create_topic(
-                catalogue, identity, topic, None if request.validate_only else mutations
+                catalogue, identity, topic, None if request.validate_only else mutations, until_s
             )
             if not context.access.may_see(TOPIC, name, DESCRIBE_CONFIGS):
                 _hide_configs(result)
@@ -109,7 +113,11 @@ async def create_topics(
 
 
 async def _create_topic(
-    catalogue: Catalogue, identity: Identity, asked: CreatableTopic, mutations: Mutations | None
+    catalogue: Catalogue,
+    identity: Identity,
+    asked: CreatableTopic,
+    mutations: Mutations | None,
+    until_s: float,
 ) -> CreatableTopicResult:
     """Create one topic, or only check it without ``mutations``; raises KafkaError."""
     # The last one of a key given twice counts, as in Kafka.
@@ -120,7 +128,7 @@ async def _create_topic(
     topic_id = new_topic_id()
     if mutations is not None:
         mutations.count(partition_count)
-        topic = await catalogue.create_topic(asked.name, partition_count, configs)
+        topic = await catalogue.create_topic(asked.name, partition_count, configs, until_s)
         topic_id = topic.topic_id
     own = {name: text for name, text in configs.items() if text is not None}
     return CreatableTopicResult(
@@ -245,13 +253,14 @@ async def delete_topics(
     asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
     results, doomed = _topics_to_delete(catalogue, context.access, asked)
     mutations = Mutations(context, strict_since=5)
+    until_s = time_in(request.timeout_ms)
     for topic in doomed:
         result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
         try:
             if not _may_delete(context.access, topic.name):  # Any more.
                 raise denied(TOPIC_DENIED, DELETE, TOPIC, topic.name)
             mutations.count(len(topic.partitions))
-            await catalogue.delete_topic(topic.topic_id)
+            await catalogue.delete_topic(topic.topic_id, until_s)
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.message
@@ -332,6 +341,7 @@ async def create_partitions(
     named = {topic.name: topic for topic in request.topics}
     given = Counter(topic.name for topic in request.topics)
     mutations = Mutations(context, strict_since=3)
+    until_s = time_in(request.timeout_ms)
     results = []
     for name, topic in named.items():
         result = CreatePartitionsTopicResult(name=name)
@@ -339,7 +349,9 @@ async def create_partitions(
             _check_given_once(given[name])
             if not context.access.may(ALTER, TOPIC, name):
                 raise denied(TOPIC_DENIED, ALTER, TOPIC, name)
-            await _grow(catalogue, identity, topic, None if request.validate_only else mutations)
+            await _grow(
+                catalogue, identity, topic, None if request.validate_only else mutations, until_s
+            )
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.message
@@ -354,6 +366,7 @@ async def _grow(
     identity: Identity,
     asked: CreatePartitionsTopic,
     mutations: Mutations | None,
+    until_s: float,
 ) -> None:
     """Grow one topic, or only check it without ``mutations``; raises KafkaError."""
     added = catalogue.check_new_partitions(asked.name, asked.count)
@@ -368,4 +381,4 @@ async def _grow(
             check_replicas(assignment.broker_ids, identity.node_id)
     if mutations is not None:
         mutations.count(added)
-        await catalogue.create_partitions(asked.name, asked.count)
+        await catalogue.create_partitions(asked.name, asked.count, until_s)

@@ -103,6 +103,8 @@ def _stopping(broker: Observed) -> str:
     logs = broker.logs
     if not logs.is_closing:
         return "stopping: requests in flight"
+    if logs.files is None:
+        return "stopping: what was written becomes durable in the store of the cluster"
     return f"stopping: checkpoint, {logs.synced} of {logs.to_sync} files synced"
 
 

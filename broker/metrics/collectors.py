@@ -13,6 +13,7 @@ from barnabas.broker.metrics.exporter import (
     exporter_families,
     exporter_partition_families,
 )
+from barnabas.broker.metrics.flushes import cluster_store_families
 from barnabas.broker.metrics.groups import group_families
 from barnabas.broker.metrics.kafka import (
     TopicTraffic,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.broker.topics.cleaning import LogCleaner
     from barnabas.broker.topics.scrubbing import LogScrubber
+    from barnabas.storage.counts import FlushCounts
     from barnabas.storage.log_store import LogStore
 
 
@@ -69,6 +71,13 @@ def register_storage(
     metrics.register(lambda: kafka_families(catalogue, logs, sockets, monitor, traffic, windows))
     metrics.register(lambda: exporter_families(catalogue))
     metrics.register(lambda: partition_families(catalogue, node_id))
+
+
+def register_cluster_store(
+    metrics: Metrics, counts: FlushCounts, trouble: Callable[[], str]
+) -> None:
+    """Register what is counted of the store of a cluster; ``trouble``: why it is away, or empty."""
+    metrics.register(lambda: cluster_store_families(counts, trouble))
 
 
 def register_coordinators(

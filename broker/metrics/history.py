@@ -80,11 +80,6 @@ def _oldest_seconds(broker: Recorded) -> float:
     return max(broker.clock.now_ms() - min(each.start_ms for each in first), 0) / 1000
 
 
-def _journal_bytes(broker: Recorded) -> float:
-    files = broker.logs.files
-    return 0 if files is None else files.used_bytes
-
-
 def _requests(*names: str) -> Callable[[Recorded], float]:
     def read(broker: Recorded) -> float:
         return sum(each.requests for each in broker.routes if not names or each.name in names)
@@ -100,7 +95,12 @@ SERIES: Final = (
     Spec("requests", Kind.RATE, "Requests of all kinds.", _requests()),
     Spec("produce_requests", Kind.RATE, "Produce requests.", _requests("Produce")),
     Spec("fetch_requests", Kind.RATE, "Fetch requests.", _requests("Fetch")),
-    Spec("flushes", Kind.RATE, "Journal syncs.", lambda b: sum(b.logs.flush_times.counts)),
+    Spec(
+        "flushes",
+        Kind.RATE,
+        "Journal syncs, or flushes to the store of a cluster.",
+        lambda b: sum(b.logs.flush_times.counts),
+    ),
     Spec(
         "flushed_batches",
         Kind.RATE,
@@ -175,7 +175,7 @@ SERIES: Final = (
         "journal_bytes",
         Kind.LEVEL,
         "Journal that a start after a crash would read.",
-        _journal_bytes,
+        lambda b: b.logs.journal_bytes,
     ),
     Spec(
         "backlog_bytes",
@@ -210,7 +210,11 @@ def _times_of(name: str) -> Callable[[Recorded], Histogram | None]:
 
 
 MEASURED: Final = (
-    Measured("flush", "a journal sync", lambda broker: broker.logs.flush_times),
+    Measured(
+        "flush",
+        "a journal sync, or of a flush to the store of a cluster",
+        lambda broker: broker.logs.flush_times,
+    ),
     Measured("produce", "a Produce", _times_of("Produce")),
     Measured("fetch", "a Fetch", _times_of("Fetch")),
     Measured("loop_lag", "the loop's delay", lambda broker: broker.loop_monitor.lag),

@@ -40,8 +40,10 @@ def serving_families(monitor: LoopMonitor, sockets: SocketServer) -> Iterator[Fa
 def storage_families(
     catalogue: Catalogue, logs: LogStore, sockets: SocketServer
 ) -> Iterator[Family]:
-    """Yield journal and duplicates."""
+    """Yield what is made durable, where it is kept, and duplicates."""
+    yield from _flush_families(logs)
     yield from _journal_families(logs)
+    yield from _disk_families(logs)
     held_back = int(sockets.backlog.is_behind)
     yield value("barnabas_producers_held_back", GAUGE, "1: producers wait for the disk.", held_back)
     yield _duplicates(catalogue, logs)
@@ -134,29 +136,43 @@ def _tls_families(sockets: SocketServer) -> Iterator[Family]:
     )
 
 
-def _journal_families(store: LogStore) -> Iterator[Family]:
-    files = store.files
-    assert files is not None
+def _flush_families(store: LogStore) -> Iterator[Family]:
     yield Family(
         "barnabas_flush_seconds",
         HISTOGRAM,
-        "How long one write to the journal took until it was durable.",
+        "How long one write to the journal took until it was durable; in a cluster, one to its "
+        "store.",
         duration_samples(store.flush_times),
     )
     yield Family(
         "barnabas_flush_batches",
         HISTOGRAM,
-        "Batches that one write to the journal made durable.",
+        "Batches that one write to the journal made durable; in a cluster, one to its store.",
         count_samples(store.flush_batches),
     )
+
+
+def _journal_families(store: LogStore) -> Iterator[Family]:
+    """Yield what there is to say of a journal in files: a broker of a cluster has none."""
+    files = store.files
+    if files is None:
+        return
     yield value(
         "barnabas_journal_written_bytes_total",
         COUNTER,
         "Bytes written to the journal.",
         files.appended_bytes,
     )
+    yield value(
+        "barnabas_journal_bytes",
+        GAUGE,
+        "Journal that a start after a crash would read.",
+        files.used_bytes,
+    )
+
+
+def _disk_families(store: LogStore) -> Iterator[Family]:
     for name, doc, number in (
-        ("journal_bytes", "Journal that a start after a crash would read.", files.used_bytes),
         (
             "journal_backlog_bytes",
             "Bytes in memory that are not in the segments yet.",

@@ -103,6 +103,10 @@ class ClusterHome:
             fields=f"cluster={cluster_id} session={self.session}",
         )
 
+    def close_metadata(self) -> None:
+        """End whatever waits for the MetaStore; may block."""
+        self._metastore.close()
+
     def give_up(self) -> None:
         """End whatever waits for the store; see ``Home``."""
         self._gives_up = True

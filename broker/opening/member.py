@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from barnabas.broker.cluster.durable_logs import StoredLogs
-from barnabas.broker.cluster.plain_membership import PlainMembership, text_of
+from barnabas.broker.cluster.membership import Membership
 from barnabas.broker.opening.endpoints import endpoints_of
 from barnabas.broker.opening.store_watch import StoreWatch
 from barnabas.broker.peers.client import PeerClient
@@ -73,7 +73,7 @@ class ClusterMember:
         self._logs = logs
         self.durable_logs = StoredLogs(base)
         self._watch = StoreWatch(host.clock, lambda: base.trouble)
-        self._membership: PlainMembership
+        self._membership: Membership
         self._images: MetaStore
         self._index: ClusterIndex
         self._peers: PeerClient
@@ -105,10 +105,11 @@ class ClusterMember:
         with self._home.until_given_up():
             self._images = self._base.metastore(node_id)
             self._index = self._base.cluster_index()
-            self._membership = PlainMembership(
+            self._membership = Membership(
                 self._base,
                 node_id=node_id,
-                text=text_of(config.broker_rack, endpoints_of(listeners)),
+                rack=config.broker_rack,
+                endpoints=endpoints_of(listeners),
                 lease_ms=config.lease_ms,
                 loop=self._host.loop,
                 on_changed=self._changed,
@@ -172,8 +173,8 @@ class ClusterMember:
 
     async def _follow(self) -> None:
         """Show what the others have committed."""
-        while self._seen_version < self._membership.view.metadata_version:
-            asked = self._membership.view.metadata_version
+        while self._seen_version < self._membership.metadata_version:
+            asked = self._membership.metadata_version
             image = await self._aside("images", self._images.load)
             await self._changes.follow(image)
             self._followed_version = asked
@@ -236,6 +237,7 @@ class ClusterMember:
         hand_over = partial(self._index.hand_over, partition_id, session, epoch, to)
         await self._aside("moves", hand_over)
         self._moving.discard(partition_id)
+        self._membership.refresh()
 
     # ------------------------------------------------------------------------------------- the end
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.security.authorizer import acl_of, row_of
@@ -85,7 +86,7 @@ class AccessRules:
         if not added and not removed:
             return
         new, gone = tuple(map(row_of, added)), tuple(map(row_of, removed))
-        self._metastore.change_acls(new, gone)
+        await self._changes.commit(partial(self._metastore.change_acls, new, gone))
         await self._changes.show(Difference(acls_removed=gone, acls_added=new))
 
     # ----------------------------------------------------------------------- called by ``Changes``

@@ -7,7 +7,8 @@ Rules of this file:
   Start-up goes by the MetaStore, so a crash between any two of these steps needs no repair of its
   own: a partition without a directory gets one, a directory of a deleted topic is removed.
 * A tombstone stays until the removal of its directories is durable (a checkpoint later). So every
-  directory we ever made has a row, and one without a row is a reason to stop, not to delete.
+  directory we ever made has a row, and one without a row is a reason to stop, not to delete. In a
+  cluster directories are copies, and tombstones are not this broker's alone (``tombstones.py``).
 * Changes run one at a time and to their end (``changes.py``).
 * Readers see a topic either whole or not at all; a topic that is being deleted is gone at once.
 * A failure that leaves the image and the MetaStore different stops the process (D9).
@@ -21,6 +22,7 @@ import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, Protocol
 
 from barnabas.broker.cluster.view import ClusterView
@@ -29,7 +31,9 @@ from barnabas.broker.config.topic_values import check_topic_configs, log_config
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.changes import Changes
 from barnabas.broker.topics.configs import ConfigCheck, DynamicConfigs, check_configs
+from barnabas.broker.topics.metastore_calls import MetaStoreCalls
 from barnabas.broker.topics.producer_ids import ProducerIds
+from barnabas.broker.topics.tombstones import Tombstones
 from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.broker.topics.topic_names import (
     CLUSTER_METADATA,
@@ -46,6 +50,7 @@ from barnabas.storage.metastore.interface import (
     MetaStoreError,
     MetaStoreRefused,
     PartitionRow,
+    TopicExists,
     TopicRow,
 )
 from barnabas.storage.partition_log import PartitionLog
@@ -91,6 +96,7 @@ class Catalogue:
         config: BrokerConfig,
         *,
         keeper: LogKeeper | None = None,
+        calls: MetaStoreCalls | None = None,
         on_log_removed: Callable[[PartitionLog], None] = lambda _log: None,
         on_topic_deleted: Callable[[Topic], None] = lambda _topic: None,
         on_config_changed: Callable[[BrokerConfig], None] = lambda _config: None,
@@ -102,6 +108,7 @@ class Catalogue:
 
         ``view`` says which partitions have their log here: those that this broker leads. They are
         opened and closed by ``keeper``; None: each stays with this broker, with its log.
+        ``calls``: how the MetaStore is called while the broker runs; None: on the loop.
         ``config`` is the configuration as it was loaded. ``on_event`` is told what has changed:
         a kind, the resource, and words.
         """
@@ -110,7 +117,7 @@ class Catalogue:
         self.topics_by_id: dict[bytes, Topic] = {}
         self.topics_version = 0
         """Grows whenever a topic comes, goes or gets partitions; begins anew at each start."""
-        self.changes = Changes(metastore, on_fatal)
+        self.changes = Changes(metastore, on_fatal, calls)
         self.changes.join(self)
         self.configs = DynamicConfigs(
             metastore,
@@ -123,6 +130,10 @@ class Catalogue:
             lambda resource, keys: on_event("configured", resource, keys),
         )
         self.producer_ids = ProducerIds(metastore, self.changes)
+        self.tombstones = None if keeper is None else Tombstones(metastore, self.changes, view)
+        """Those of the cluster; None: there is none."""
+        self._ensuring: dict[str, asyncio.Task[None]] = {}
+        """The changes under way that somebody needs a topic of, by its name."""
         self._deleted: dict[bytes, int] = {}
         self._image = MetadataImage((), (), {})
         self._metastore = metastore
@@ -213,12 +224,14 @@ class Catalogue:
                 )
             self._add(topic)
             self._tell_shown(topic.partitions)
-        self._deleted = {row.topic_id: self._logs.generation for row in self._image.deleted}
+        for row in self._image.deleted:
+            self._note_deleted(row.topic_id)
         self._image = MetadataImage((), (), {})
 
     def forget_deleted(self) -> None:
         """Remove the tombstones whose directories are durably gone; call it after a checkpoint.
 
+        In a cluster it changes nothing.
         What was deleted while that checkpoint was under way has to wait for the next one.
         """
         complete = self._logs.generation
@@ -264,10 +277,19 @@ class Catalogue:
         check_configs(configs, self.configs.broker_config)
 
     async def create_topic(
-        self, name: str, partition_count: int, configs: Mapping[str, str | None]
+        self,
+        name: str,
+        partition_count: int,
+        configs: Mapping[str, str | None],
+        until_s: float | None = None,
     ) -> Topic:
-        """Create a topic and its logs; raises KafkaError when it may not or cannot be."""
-        return await self.changes.run(lambda: self._create_topic(name, partition_count, configs))
+        """Create a topic and its logs; raises KafkaError when it may not or cannot be.
+
+        ``until_s``, here and below: how long the caller waits, see ``Changes.run``.
+        """
+        return await self.changes.run(
+            lambda: self._create_topic(name, partition_count, configs), until_s
+        )
 
     async def _create_topic(
         self, name: str, partition_count: int, configs: Mapping[str, str | None]
@@ -275,18 +297,52 @@ class Catalogue:
         self.check_new_topic(name, partition_count, configs)
         self._check_space()
         given = {key: text for key, text in configs.items() if text is not None}
-        row = self._metastore.create_topic(name, new_topic_id(), partition_count, given)
+        row = await self.changes.commit(
+            partial(self._metastore.create_topic, name, new_topic_id(), partition_count, given)
+        )
         await self.changes.show(Difference(topics_created=(row,)))
         return self.topics_by_id[row.topic_id]
 
-    async def delete_topic(self, topic_id: bytes) -> None:
+    async def ensure_topic(
+        self,
+        name: str,
+        partition_count: int,
+        configs: Mapping[str, str | None],
+        until_s: float,
+    ) -> None:
+        """Create a topic unless it is there, be it that another broker has made it just now.
+
+        It is shown when this returns; raises KafkaError as ``create_topic``. However many ask for
+        it, there is one change for all.
+        """
+        if name in self.topics:
+            return
+        change = self._ensuring.get(name)
+        if change is None:
+            self.changes.admit(until_s)
+            change = self.changes.start(lambda: self._ensure_topic(name, partition_count, configs))
+            self._ensuring[name] = change
+            change.add_done_callback(lambda _done: self._ensuring.pop(name))
+        await self.changes.outcome_of(change, until_s)
+
+    async def _ensure_topic(
+        self, name: str, partition_count: int, configs: Mapping[str, str | None]
+    ) -> None:
+        if name in self.topics:
+            return
+        try:
+            await self._create_topic(name, partition_count, configs)
+        except TopicExists:
+            await self.changes.catch_up()
+
+    async def delete_topic(self, topic_id: bytes, until_s: float | None = None) -> None:
         """Delete a topic and its logs; raises KafkaError UNKNOWN_TOPIC_ID."""
-        await self.changes.run(lambda: self._delete_topic(topic_id))
+        await self.changes.run(lambda: self._delete_topic(topic_id), until_s)
 
     async def _delete_topic(self, topic_id: bytes) -> None:
         if topic_id not in self.topics_by_id:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
-        self._metastore.delete_topic(topic_id)
+        await self.changes.commit(partial(self._metastore.delete_topic, topic_id))
         await self.changes.show(Difference(topics_deleted=(topic_id,)))
 
     def check_new_partitions(self, name: str, total_count: int) -> int:
@@ -294,6 +350,12 @@ class Catalogue:
         topic = self.topics.get(name)
         if topic is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if topic.is_internal:
+            # Stricter than Kafka, where coordinators then look for keys where they are not.
+            raise KafkaError(
+                ErrorCode.INVALID_PARTITIONS,
+                f"The number of partitions of the internal topic {name} cannot be changed.",
+            )
         existing = len(topic.partitions)
         if total_count == existing:
             raise KafkaError(
@@ -308,15 +370,19 @@ class Catalogue:
         _check_number_added(total_count - existing)
         return total_count - existing
 
-    async def create_partitions(self, name: str, total_count: int) -> None:
+    async def create_partitions(
+        self, name: str, total_count: int, until_s: float | None = None
+    ) -> None:
         """Grow a topic to ``total_count`` partitions; raises KafkaError."""
-        await self.changes.run(lambda: self._create_partitions(name, total_count))
+        await self.changes.run(lambda: self._create_partitions(name, total_count), until_s)
 
     async def _create_partitions(self, name: str, total_count: int) -> None:
         self.check_new_partitions(name, total_count)
         topic = self.topics[name]
         self._check_space()
-        rows = self._metastore.create_partitions(topic.topic_id, total_count)
+        rows = await self.changes.commit(
+            partial(self._metastore.create_partitions, topic.topic_id, total_count)
+        )
         if rows and rows[0].index == len(topic.partitions):
             await self.changes.show(Difference(topics_grown=(GrownTopic(topic.topic_id, rows),)))
             return
@@ -324,12 +390,12 @@ class Catalogue:
         if not rows:
             self.check_new_partitions(name, total_count)
 
-    async def catch_up(self) -> None:
+    async def catch_up(self, until_s: float | None = None) -> None:
         """Show all that is committed when this is called; raises KafkaError.
 
         What is not shown then does not exist: until then it may only not be known here yet.
         """
-        await self.changes.run(self.changes.catch_up)
+        await self.changes.run(self.changes.catch_up, until_s)
 
     # ------------------------------------------------------------------------ called by ``Changes``
 
@@ -348,7 +414,7 @@ class Catalogue:
 
     async def _show_deleted(self, topic: Topic) -> None:
         self._remove(topic)
-        self._deleted[topic.topic_id] = self._logs.generation
+        self._note_deleted(topic.topic_id)
         delete = self._delete_log if self._keeper is None else self._keeper.deleted
         for count, partition in enumerate(topic.partitions, start=1):
             delete(partition)
@@ -357,6 +423,11 @@ class Catalogue:
         self._on_topic_deleted(topic)
         logger.info("topic deleted name=%s", topic.name)
         self._on_event("topic_deleted", f"Topic:{topic.name}", "")
+
+    def _note_deleted(self, topic_id: bytes) -> None:
+        """Owe the MetaStore word of when the directories of a topic are durably gone."""
+        if self._keeper is None:
+            self._deleted[topic_id] = self._logs.generation
 
     def _delete_log(self, partition: Partition) -> None:
         if partition.log is not None:

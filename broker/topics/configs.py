@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
@@ -86,16 +87,23 @@ class DynamicConfigs:
         check_configs(configs, self.broker_config)
         return configs
 
-    async def alter_topic_configs(self, name: str, change: ConfigsChange) -> None:
-        """Change a topic's settings, effective when this returns; raises KafkaError."""
-        await self._changes.run(lambda: self._alter_topic_configs(name, change))
+    async def alter_topic_configs(
+        self, name: str, change: ConfigsChange, until_s: float | None = None
+    ) -> None:
+        """Change a topic's settings, effective when this returns; raises KafkaError.
+
+        ``until_s``, here and below: how long the caller waits, see ``Changes.run``.
+        """
+        await self._changes.run(lambda: self._alter_topic_configs(name, change), until_s)
 
     async def _alter_topic_configs(self, name: str, change: ConfigsChange) -> None:
         configs = self.checked_topic_configs(name, change)
         topic = self._topics[name]
         if configs == topic.configs:
             return
-        self._metastore.set_topic_configs(topic.topic_id, configs)
+        await self._changes.commit(
+            partial(self._metastore.set_topic_configs, topic.topic_id, configs)
+        )
         configured = ConfiguredTopic(topic.topic_id, configs)
         await self._changes.show(Difference(topics_configured=(configured,)))
 
@@ -105,13 +113,15 @@ class DynamicConfigs:
         self._check_broker_overrides(entity, configs)
         return configs
 
-    async def alter_broker_configs(self, entity: str, change: ConfigsChange) -> None:
+    async def alter_broker_configs(
+        self, entity: str, change: ConfigsChange, until_s: float | None = None
+    ) -> None:
         """Change dynamic settings of a node ("" = all nodes); raises KafkaError."""
-        await self._changes.run(lambda: self._alter_broker_configs(entity, change))
+        await self._changes.run(lambda: self._alter_broker_configs(entity, change), until_s)
 
     async def _alter_broker_configs(self, entity: str, change: ConfigsChange) -> None:
         configs = self.checked_broker_configs(entity, change)
-        self._metastore.set_broker_configs(entity, configs)
+        await self._changes.commit(partial(self._metastore.set_broker_configs, entity, configs))
         await self._changes.show(Difference(broker_configs={entity: configs}))
 
     def group_value(self, group_id: str, name: str) -> Value:
@@ -133,13 +143,15 @@ class DynamicConfigs:
             )
         return configs
 
-    async def alter_group_configs(self, group_id: str, change: ConfigsChange) -> None:
+    async def alter_group_configs(
+        self, group_id: str, change: ConfigsChange, until_s: float | None = None
+    ) -> None:
         """Change the settings of a group; raises KafkaError."""
-        await self._changes.run(lambda: self._alter_group_configs(group_id, change))
+        await self._changes.run(lambda: self._alter_group_configs(group_id, change), until_s)
 
     async def _alter_group_configs(self, group_id: str, change: ConfigsChange) -> None:
         configs = self.checked_group_configs(group_id, change)
-        self._metastore.set_group_configs(group_id, configs)
+        await self._changes.commit(partial(self._metastore.set_group_configs, group_id, configs))
         await self._changes.show(Difference(group_configs={group_id: configs}))
 
     # ------------------------------------------------------------------------- showing a difference

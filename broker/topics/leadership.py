@@ -77,7 +77,8 @@ class Event(Enum):
     TAKEN = auto()
     """The store says that another broker leads it, or that the session is over."""
     DROPPED = auto()
-    """Its log was forgotten because of a refusal that concerns others; it is still led here."""
+    """Its log was forgotten because of a refusal that concerns others, or its files are damaged;
+    it is still led here."""
 
 
 _LOST: Final = {
@@ -252,6 +253,15 @@ class Leadership:
         for place in self._places.values():
             if place.state is State.READING:  # Of all others the store forgets the log.
                 self._happens(place, Event.TAKEN)
+
+    def read_anew(self, log: PartitionLog) -> None:
+        """Give up a log whose files are damaged, and read what is durable of it once more.
+
+        One that this broker is about to let go of goes anyway.
+        """
+        place = self._places.get(log.partition_id)
+        if place is not None and place.log is log and place.state is not State.DRAINING:
+            self._happens(place, Event.DROPPED)
 
     # -------------------------------------------------------------------------- from state to state
 

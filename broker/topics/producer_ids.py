@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.topics.changes import REPEATED_MS, time_in
 from barnabas.storage.metastore.difference import Difference
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ class ProducerIds:
         self._ids: deque[int] = deque()
         self._end = 0
         """No id from this one on was given away, nor can one be by another broker."""
-        self._is_coming = False
+        self._coming: asyncio.Task[None] | None = None
+        """The change that brings the next block."""
         changes.join(self)
 
     def load(self, image: MetadataImage) -> None:
@@ -43,9 +46,13 @@ class ProducerIds:
         return producer_id < self._end and producer_id not in self._ids
 
     async def next(self) -> int:
-        """Return a producer id that was never returned before (S10); raises KafkaError."""
+        """Return a producer id that was never returned before (S10).
+
+        Raises KafkaError, be it that the MetaStore is away: not for long, clients ask again.
+        """
+        until_s = time_in(REPEATED_MS)
         while not self._ids:
-            await self._changes.run(self._allocate)
+            await self._changes.outcome_of(self._next_block(), until_s)
         return self._ids.popleft()
 
     def peek(self) -> int:
@@ -53,9 +60,8 @@ class ProducerIds:
 
         The next block is fetched in time, so that there is always one while the disk works.
         """
-        if len(self._ids) < LOW and not self._is_coming:
-            self._is_coming = True
-            self._changes.begin(self._refill())
+        if len(self._ids) < LOW:
+            self._next_block()
         return self._ids[0] if self._ids else -1
 
     def take(self, producer_id: int) -> None:
@@ -64,20 +70,20 @@ class ProducerIds:
         assert taken == producer_id, (taken, producer_id)
 
     async def ensure(self) -> None:
-        """Wait until there are producer ids to give away; raises KafkaError."""
+        """Wait until there are producer ids to give away; raises KafkaError, see ``next``."""
         if not self._ids:
-            await self._refill()
+            await self._changes.outcome_of(self._next_block(), time_in(REPEATED_MS))
 
-    async def _refill(self) -> None:
-        try:
-            await self._changes.run(self._allocate)
-        finally:
-            self._is_coming = False
+    def _next_block(self) -> asyncio.Task[None]:
+        """Return the change that brings the next block, which is one for all who wait."""
+        if self._coming is None or self._coming.done():
+            self._coming = self._changes.start(self._allocate)
+        return self._coming
 
     async def _allocate(self) -> None:
         """Make the next block durable before one id of it is given away."""
         if len(self._ids) < LOW:
-            block = self._metastore.allocate_producer_ids()
+            block = await self._changes.commit(self._metastore.allocate_producer_ids)
             await self._changes.show(Difference(next_producer_id=block.stop))
             self._ids.extend(block)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.security.quota_limits import entity_of, entity_text
@@ -55,7 +56,7 @@ class QuotaRules:
                 if value is not None
             ]
             removed = [(entity_text(named), key) for named, key, value in wanted if value is None]
-            self._metastore.change_quotas(values, removed)
+            await self._changes.commit(partial(self._metastore.change_quotas, values, removed))
             await self._changes.show(
                 Difference(quotas_removed=tuple(removed), quotas_set=tuple(values))
             )

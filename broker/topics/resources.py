@@ -45,7 +45,8 @@ class ConfigKind:
     value: Callable[[DynamicConfigs, str], Value]
     """What a key has that the resource has not set."""
     checked: Callable[[DynamicConfigs, str, ConfigsChange], Configs]
-    alter: Callable[[DynamicConfigs, str, ConfigsChange], Awaitable[None]]
+    alter: Callable[[DynamicConfigs, str, ConfigsChange, float | None], Awaitable[None]]
+    """Gets the loop's time, too, until which the caller waits; None: see ``Changes.run``."""
 
 
 def check_node_name(name: str, node_id: int) -> None:

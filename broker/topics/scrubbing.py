@@ -12,6 +12,9 @@ Rules of this file:
 4. Damage is logged once, a line for each range, and stays in the log's list: no reader gets it.
    Damaged segments are looked at again every ten minutes. A disk may only have been away: what it
    did not give is tried again some seconds later if a reader still wants it, scrubber or not.
+5. In a cluster the files are copies. A log of which a copy is damaged is read anew from where it is
+   durable, if that is done here (``on_damaged_copy``), but not the same one again and again: then
+   the range stays offline as elsewhere. What was verified is not noted, for no start will find it.
 """
 
 from __future__ import annotations
@@ -197,6 +200,10 @@ class LogScrubber:
         self._damaged: set[PartitionLog] = set()
         self._noted_ms = 0
         self._is_noted = True
+        self.on_damaged_copy: Callable[[PartitionLog], None] | None = None
+        """Has a log read anew, the files of which are copies; None: they are all there is."""
+        self._renewed_ms: dict[int, int] = {}
+        """When a partition's log was read anew for being damaged, if that was not long ago."""
 
     # What others see
 
@@ -223,8 +230,13 @@ class LogScrubber:
     # Coming and going
 
     def open(self, *, clean: bool) -> None:
-        """Take up what a former run has noted; ``clean``: it ended in good order."""
+        """Take up what a former run has noted; ``clean``: it ended in good order.
+
+        Call it once it is known whether the store keeps a journal: what does not is a copy.
+        """
         store = self._store
+        if store.files is None:
+            return
         notes = read_notes(store.file_system, store.root)
         if notes is None:
             return
@@ -240,6 +252,8 @@ class LogScrubber:
     def save(self) -> None:
         """Note what is known now. Waits for the disk; does without if it will not take it."""
         store = self._store
+        if store.files is None:
+            return
         logs = list(store.logs.values())
         progress = survey(
             logs,
@@ -432,6 +446,8 @@ class LogScrubber:
         for each in before:
             if each not in log.damaged and not new:
                 logger.info("log mended topic=%s partition=%d %s", log.topic, log.partition, each)
+        if new and self._renews(log):
+            return
         if log.damaged:
             self._damaged.add(log)
         segment.verified_ms = self._clock.now_ms()
@@ -446,6 +462,22 @@ class LogScrubber:
             log.cleaning.failure = None  # If this was why: now it is known where to stop.
             is_sound = not verdict.damaged and not verdict.wrong_files
             self._clear(due, is_sound=is_sound and not _is_offline(due.error))
+
+    def _renews(self, log: PartitionLog) -> bool:
+        """Have a log read anew from where it is durable; False where it cannot be, or just was."""
+        if self.on_damaged_copy is None or self._store.files is not None:
+            return False
+        now_ms = self._clock.now_ms()
+        self._renewed_ms = {
+            partition_id: renewed_ms
+            for partition_id, renewed_ms in self._renewed_ms.items()
+            if now_ms - renewed_ms < DAMAGED_AGAIN_MS
+        }
+        if log.partition_id in self._renewed_ms:
+            return False
+        self._renewed_ms[log.partition_id] = now_ms
+        self.on_damaged_copy(log)
+        return True
 
     def _write_indexes(self, log: PartitionLog, segment: Segment, verdict: Verdict) -> None:
         self.counts.indexes_rebuilt += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from barnabas.broker.security.scram_users import USERS_MAX, Owner, ScramUsers
@@ -68,7 +69,9 @@ class UserCredentials:
             rows = tuple(upserted.values())
             self._check_number(rows)
             if rows or gone:
-                self._metastore.change_scram_credentials(rows, gone)
+                await self._changes.commit(
+                    partial(self._metastore.change_scram_credentials, rows, gone)
+                )
                 self._end_sessions_now = end_sessions
                 try:
                     await self._changes.show(

@@ -24,6 +24,7 @@ from barnabas.broker.security.quotas import Quotas
 from barnabas.broker.security.scram_users import ScramUsers
 from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.metastore_calls import MetaStoreCalls
 from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.broker.topics.user_credentials import UserCredentials
 from barnabas.protocol.errors import KafkaError
@@ -64,6 +65,7 @@ class Administration:
         engine: InlineEngine | None = None,
         view: ClusterView | None = None,
         authorizer: Authorizer | None = None,
+        calls: MetaStoreCalls | None = None,
     ) -> None:
         self.file_system = file_system or SimulatedFileSystem()
         self.metastore = metastore or SqliteMetaStore.open(
@@ -89,6 +91,7 @@ class Administration:
             self.logs,
             view,
             config,
+            calls=calls,
             on_log_removed=self.removed_logs.append,
             on_fatal=self.fatal.append,
         )

@@ -62,7 +62,7 @@ class Flushing:
         self._was_forgotten = logs.callbacks.on_forgotten
         logs.callbacks.on_forgotten = self._forgotten
         self.way = MemoryLogIndex(store.index, on_flush=self._take_a_while)
-        self.committer = FlushCommitter(self.way, logs)
+        self.committer = FlushCommitter(self.way, logs, logs.flush_times, logs.flush_batches)
         self._begin_session()
         logs.files = None
         logs.start_on(self.committer)

@@ -57,12 +57,12 @@ def new_store(*happened: list[Step]) -> SqliteMetaStore:
 
 
 def broker_of(
-    store: SqliteMetaStore, led_elsewhere=(), disk: SimulatedFileSystem | None = None
+    store: SqliteMetaStore, led_elsewhere=(), disk: SimulatedFileSystem | None = None, calls=None
 ) -> Administration:
     """A broker that has started on what a store holds."""
     view = ScriptedView(NODE_ID, [node(NODE_ID)], dict.fromkeys(led_elsewhere, OTHER))
     authorizer = Authorizer(Generation(), [], NoAudit(), allows_without_acls=False)
-    return Administration(disk, store, view=view, authorizer=authorizer)
+    return Administration(disk, store, view=view, authorizer=authorizer, calls=calls)
 
 
 @contextlib.contextmanager

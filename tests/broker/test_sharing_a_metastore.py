@@ -207,6 +207,29 @@ def test_both_grow_a_topic(brokers):
     assert (logs(one), logs(two)) == ([0, 2, 4], [1, 3, 5])
 
 
+def test_both_need_an_internal_topic_at_once():
+    """The one that was made first counts, with its partitions, and is shown by both."""
+    with sharing_pair(**{"offsets.topic.num.partitions": "3"}) as (one, two):
+        for broker in (one, two):
+            broker.do(broker.server.groups.ensure)
+        names = [broker.server.groups.log.topic_name for broker in (one, two)]
+        assert shown_topic(one, names[0]) == shown_topic(two, names[1])
+        assert len(shown_topic(two, names[1])[3]) == 3
+        two.do(two.server.transactions.ensure)
+        one.do(one.server.transactions.ensure)
+        transactions = one.server.transactions.log.topic_name
+        assert shown_topic(one, transactions) == shown_topic(two, transactions)
+
+
+def test_a_topic_that_another_broker_has_made_is_not_made_by_asking_for_it(brokers):
+    one, two = brokers
+    topic = created(one, partitions=4)
+    with Wire(two.address) as wire:
+        asked = [MetadataRequestTopic(name="t")]
+        (found,) = wire.ask(METADATA, MetadataRequest(asked), 12).topics
+    assert (found.error_code, found.topic_id, len(found.partitions)) == (0, topic.id, 4)
+
+
 # --------------------------------------------------------------------------------------- security
 
 

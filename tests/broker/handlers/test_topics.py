@@ -398,6 +398,15 @@ class TestCreatePartitions:
         assert all(each.log.log_start_offset == 0 for each in topic.partitions)
         assert all(each.log.config.retention_ms == 5 for each in topic.partitions)
 
+    @pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state"])
+    async def test_an_internal_topic_keeps_its_partitions(self, administration, name):
+        """Where a key's coordinator is depends on their number."""
+        await create(administration, new_topic(name, 2))
+        for validate_only in (True, False):
+            outcomes = await grow(administration, (name, 5, None), validate_only=validate_only)
+            assert outcomes[name][0] == ErrorCode.INVALID_PARTITIONS
+        assert len(administration.catalogue.topics[name].partitions) == 2
+
     @pytest.mark.parametrize(
         ("count", "message"),
         [

@@ -42,7 +42,7 @@ def broker():
             shown_bytes=0,
             flush_times=Histogram(),
             flush_batches=Histogram(shift=0),
-            files=None,
+            journal_bytes=0,
             free_bytes=5,
             duplicates=0,
             journal=SimpleNamespace(backlog_bytes=0),

@@ -12,6 +12,8 @@ from barnabas.broker.http.connection import ANSWER_SECONDS, QUESTION_SECONDS
 from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, PROBES_MAX, STREAMS_MAX
 from barnabas.broker.http.site import CONSOLE
+from barnabas.broker.metrics.collectors import register_cluster_store
+from barnabas.storage.counts import FlushCounts
 from barnabas.testing import Broker
 from tests.broker.metrics.committing import commit
 
@@ -25,7 +27,9 @@ def families():
     with Broker() as broker:
         broker.create_topic("t")
         commit(broker, "g", "t", {0: 0})
-        return broker.call(lambda: {family.name for family in broker.server.metrics.collect()})
+        metrics = broker.server.metrics
+        register_cluster_store(metrics, FlushCounts(), lambda: "")  # As brokers of a cluster do.
+        return broker.call(lambda: {family.name for family in metrics.collect()})
 
 
 def test_every_metric_that_is_named_is_there(families):

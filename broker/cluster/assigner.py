@@ -1,0 +1,150 @@
+"""Who should lead what: a plan made of the members of a cluster and what they lead now.
+
+Rules of this file:
+
+* A partition that nobody live leads is assigned at once. One that is led stays where it is, but to
+  leave a broker that drains, and to level the load when that differs by two or more. So the cluster
+  that a plan leads to has no plan.
+* A wish counts as if it were met already, and is let be while the wanted broker takes partitions.
+* All partitions count alike. Of brokers that lead as many, the one is chosen whose hash with the
+  partition is the highest (rendezvous hashing): partitions of one topic are spread.
+* Who leads a partition carries out a wish; the store compares epochs. A plan made of an old picture
+  does no harm.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from barnabas.storage.cluster_index import Assignment, Led, Member
+
+MOVES_AT_ONCE: Final = 64
+"""So many partitions, at most, are on their way from one live broker to another."""
+
+_MASK: Final = (1 << 64) - 1
+
+
+class Plan(NamedTuple):
+    """What to ask of the store."""
+
+    assignments: Sequence[Assignment]
+    wishes: Mapping[int | None, Sequence[int]]
+    """Partitions by the node that is to lead them; None: those whose wish is void."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything is as it should be, or on its way there."""
+        return not self.assignments and not self.wishes
+
+
+def plan(
+    members: Iterable[Member], led: Iterable[Led], *, moves_at_once: int = MOVES_AT_ONCE
+) -> Plan:
+    """Plan who leads what; ``led`` are all partitions that there are."""
+    return _Planner(members, moves_at_once).plan(led)
+
+
+class _Planner:
+    """One plan while it is made."""
+
+    def __init__(self, members: Iterable[Member], moves_at_once: int) -> None:
+        live = {member.session: member for member in members}
+        self._nodes = {session: member.node_id for session, member in live.items()}
+        """Of all live sessions."""
+        self._takers = {
+            member.node_id: session for session, member in live.items() if not member.is_draining
+        }
+        """The sessions that take partitions, by their node."""
+        self._loads = dict.fromkeys(sorted(self._takers), 0)
+        """How many partitions each of them leads once everything is on its way."""
+        self._moves_left = moves_at_once
+        self._assignments: list[Assignment] = []
+        self._wishes: defaultdict[int | None, list[int]] = defaultdict(list)
+        self._resting: defaultdict[int, list[int]] = defaultdict(list)
+        """Partitions by their leader that are not on their way anywhere."""
+
+    def plan(self, led: Iterable[Led]) -> Plan:
+        """See ``plan`` of the module."""
+        orphans: list[Led] = []
+        leaving: list[Led] = []
+        for each in led:
+            self._sort(each, orphans, leaving)
+        if self._takers:
+            for each in orphans:
+                self._assign(each, self._least_loaded(each.partition_id))
+            for each in leaving:
+                self._move(each)
+            self._level()
+        return Plan(self._assignments, dict(self._wishes))
+
+    def _sort(self, led: Led, orphans: list[Led], leaving: list[Led]) -> None:
+        """Count a partition where it is, or will be; or add it to one of the lists."""
+        leader = None if led.session is None else self._nodes.get(led.session)
+        wanted = led.wanted_node if led.wanted_node in self._takers else None
+        is_wish_void = led.wanted_node is not None and (wanted is None or wanted == leader)
+        if leader is None:
+            if wanted is not None:
+                self._loads[wanted] += 1
+                self._assign(led, wanted)
+                return
+            orphans.append(led)
+        elif wanted is not None and wanted != leader:
+            self._loads[wanted] += 1
+            self._moves_left -= 1
+            return
+        elif leader not in self._takers:
+            leaving.append(led)
+            # A new wish takes the place of the void one, unless nobody can have it now.
+            is_wish_void = is_wish_void and not self._takers
+        else:
+            self._loads[leader] += 1
+            self._resting[leader].append(led.partition_id)
+        if is_wish_void:
+            self._wishes[None].append(led.partition_id)
+
+    def _assign(self, led: Led, node_id: int) -> None:
+        self._assignments.append(Assignment(led.partition_id, self._takers[node_id], led.epoch))
+
+    def _move(self, led: Led) -> None:
+        """Have a partition leave a broker that drains, if that is not one too many."""
+        if self._moves_left > 0:
+            self._wish(led.partition_id, self._least_loaded(led.partition_id))
+
+    def _wish(self, partition_id: int, node_id: int) -> None:
+        self._wishes[node_id].append(partition_id)
+        self._moves_left -= 1
+
+    def _least_loaded(self, partition_id: int) -> int:
+        """Choose a node that takes one more, and count it there."""
+        least = min(self._loads.values())
+        candidates = [node_id for node_id, load in self._loads.items() if load == least]
+        chosen = max(candidates, key=lambda node_id: _score(partition_id, node_id))
+        self._loads[chosen] += 1
+        return chosen
+
+    def _level(self) -> None:
+        """Have those who lead most give to those who lead least, while that is two less."""
+        while self._moves_left > 0:
+            givers = [node_id for node_id in self._loads if self._resting[node_id]]
+            if not givers:
+                return
+            giver = max(givers, key=self._loads.__getitem__)
+            taker = min(self._loads, key=self._loads.__getitem__)
+            if self._loads[giver] - self._loads[taker] < 2:
+                return
+            resting = self._resting[giver]
+            moved = max(resting, key=lambda partition_id: _score(partition_id, taker))
+            resting.remove(moved)
+            self._loads[giver] -= 1
+            self._loads[taker] += 1
+            self._wish(moved, taker)
+
+
+def _score(partition_id: int, node_id: int) -> int:
+    """Mix two ids to a number that is as good as drawn, and the same everywhere (SplitMix64)."""
+    mixed = (partition_id * 0x9E3779B97F4A7C15 + node_id * 0xD1B54A32D192ED03) & _MASK
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+    return mixed ^ (mixed >> 31)

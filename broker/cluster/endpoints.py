@@ -1,0 +1,63 @@
+"""What a broker tells the others of itself when it registers: where it is, as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+TEXT_CHARACTERS_MAX: Final = 16_384
+NAME_CHARACTERS_MAX: Final = 255
+"""Of a rack, a listener and a host."""
+ENDPOINTS_MAX: Final = 64
+PORT_MAX: Final = 65_535
+
+
+class UnreadableEndpoints(ValueError):
+    """What a broker has registered with says nothing to this release."""
+
+
+class Place(NamedTuple):
+    """Where a broker is."""
+
+    rack: str | None
+    endpoints: Mapping[str, tuple[str, int]]
+    """Host and port by the name of the listener."""
+
+
+def encode_place(place: Place) -> str:
+    """Return a place as text; raises ValueError for what no broker could read."""
+    text = json.dumps({"rack": place.rack, "endpoints": place.endpoints}, ensure_ascii=False)
+    decode_place(text)
+    return text
+
+
+def decode_place(text: str) -> Place:
+    """Return the place that a text tells of; raises UnreadableEndpoints."""
+    if len(text) > TEXT_CHARACTERS_MAX:
+        raise UnreadableEndpoints(f"{len(text)} characters, more than {TEXT_CHARACTERS_MAX}")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableEndpoints(f"not JSON: {error}") from error
+    match found:
+        case {"rack": str() | None as rack, "endpoints": dict(endpoints)} if len(
+            endpoints
+        ) <= ENDPOINTS_MAX and (rack is None or _is_name(rack)):
+            return Place(rack, {name: _endpoint(name, each) for name, each in endpoints.items()})
+    raise UnreadableEndpoints("no rack and endpoints")
+
+
+def _endpoint(name: str, found: object) -> tuple[str, int]:
+    match found:
+        case [str(host), int(port)] if _is_name(name) and _is_name(host) and _is_port(port):
+            return host, port
+    raise UnreadableEndpoints(f"no host and port: listener {name[:NAME_CHARACTERS_MAX]!r}")
+
+
+def _is_port(number: int) -> bool:
+    return not isinstance(number, bool) and 0 < number <= PORT_MAX
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= NAME_CHARACTERS_MAX

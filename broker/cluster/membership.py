@@ -1,0 +1,325 @@
+"""This broker's session in its cluster, what it knows of the others, and what it plans for all.
+
+Rules of this file:
+
+* What waits for the store is on threads, each with a way there of its own: one keeps the session
+  alive, one looks and, where the store says so, plans. What they find out is told on the loop.
+* A broker may show what it has read only while nobody else can have taken over: until two thirds of
+  its lease have passed since *before* its last good heartbeat was sent. The clock for that goes on
+  while the machine sleeps. Who writes is decided by the store alone.
+* Others are fenced by a broker whose own heartbeats have come through for a lease. When the store
+  was away everybody's lease is over, and everybody is on his way back.
+* What a broker writes into records by its wall clock is not compared with the store's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from barnabas.broker.cluster.assigner import plan
+from barnabas.broker.cluster.endpoints import Place, encode_place
+from barnabas.broker.cluster.pictured_view import PicturedView, Unseen
+from barnabas.storage.cluster_index import Led, Picture
+from barnabas.storage.log_index import IndexClosed
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from barnabas.broker.cluster.base import ClusterBase
+    from barnabas.storage.cluster_index import ClusterIndex
+
+logger = logging.getLogger("barnabas.broker.cluster")
+
+HEARTBEATS_PER_LEASE: Final = 5
+SERVED_SHARE: Final = 2 / 3
+"""Of the lease, while which this broker may show what it has read."""
+LOOK_EVERY_S: Final = 0.5
+"""Where nothing was notified: notifications get lost."""
+REFRESH_EVERY_S: Final = 0.1
+
+_NOTHING_PLANNED: Final = -1
+"""In the place of a picture's version."""
+
+
+class NodeIdTaken(Exception):
+    """Another broker was started with this broker's node id; the message is for the operator."""
+
+
+def boot_time_s() -> float:
+    """Return seconds on a clock that goes on while the machine sleeps, where there is one."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class Membership:
+    """One broker among the others of its cluster."""
+
+    def __init__(
+        self,
+        base: ClusterBase,
+        *,
+        node_id: int,
+        rack: str | None,
+        endpoints: Mapping[str, tuple[str, int]],
+        lease_ms: int,
+        loop: asyncio.AbstractEventLoop,
+        on_changed: Callable[[], object],
+        on_ended: Callable[[int], object],
+        on_fatal: Callable[[BaseException], object],
+        clock: Callable[[], float] = boot_time_s,
+    ) -> None:
+        """Begin nothing yet.
+
+        ``endpoints``: host and port by the name of the listener. On ``loop`` are called:
+        ``on_changed`` when the view or the version of the metadata is another one, ``on_ended``
+        with each session of this broker that the store has ended, once, and ``on_fatal`` with what
+        this broker cannot go on with. ``clock``: see ``boot_time_s``. Raises ValueError for
+        endpoints that no broker could read.
+        """
+        self._base = base
+        self._node_id = node_id
+        self._place = encode_place(Place(rack, endpoints))
+        self._lease_ms = lease_ms
+        self._loop = loop
+        self._on_changed = on_changed
+        self._on_ended = on_ended
+        self._on_fatal = on_fatal
+        self._clock = clock
+        self.view = PicturedView(node_id)
+        """What this broker knows of the cluster; to be read on the loop."""
+        self._lock = threading.Lock()
+        self._session: int | None = None
+        self._served_until_s = -math.inf
+        self._fences_from_s = math.inf
+        self._unseen: Unseen | None = None
+        self._known: dict[int, Led] = {}
+        self._known_version = 0
+        self._looks_at_all = True
+        self._planned_version = _NOTHING_PLANNED
+        self._is_closed = threading.Event()
+        self._is_asked = threading.Event()
+        self._beating: ClusterIndex
+        self._looking: ClusterIndex
+        self._registering: ClusterIndex
+        self._threads: list[threading.Thread] = []
+
+    # ------------------------------------------------------------------------------------- the life
+
+    def open(self) -> int:
+        """Register, and return the session; what this node was before is fenced by that.
+
+        Called on a thread, waits for a store that is away. Raises what ``ClusterBase`` raises.
+        """
+        self._registering = self._base.cluster_index()
+        self._beating = self._base.cluster_index()
+        self._looking = self._base.cluster_index()
+        return self._register()
+
+    def start(self) -> None:
+        """Keep the session alive from now on, and look at what the others do."""
+        for name, run in (("heartbeat", self._beat), ("look", self._watch)):
+            thread = threading.Thread(
+                target=self._run, args=(run,), name=f"barnabas-{name}", daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+
+    def new_session(self) -> int:
+        """Register anew after the session has ended and all of it is forgotten; return the session.
+
+        Called on a thread. Raises NodeIdTaken when another broker has registered as this node.
+        """
+        for member in self._registering.picture(0).members:
+            if member.node_id == self._node_id and member.session != self._session:
+                raise NodeIdTaken(
+                    f"another broker has joined the cluster with node.id={self._node_id}"
+                    f" ({member.endpoints}): each needs one of its own"
+                )
+        return self._register()
+
+    def close(self) -> None:
+        """Hear of nothing any more, and let the threads end. The session is left as it is."""
+        self._is_closed.set()
+        self._is_asked.set()
+        for name in ("_beating", "_looking", "_registering"):
+            index: ClusterIndex | None = getattr(self, name, None)
+            if index is not None:
+                index.close()
+        for thread in self._threads:
+            thread.join()
+
+    # -------------------------------------------------------------------------------- what is asked
+
+    @property
+    def session(self) -> int | None:
+        """Return the newest session of this broker; any thread may ask."""
+        return self._session
+
+    def may_serve(self) -> bool:
+        """Whether nobody else can have taken over what is led here; any thread may ask."""
+        return self._clock() < self._served_until_s
+
+    @property
+    def metadata_version(self) -> int:
+        """Return that of the MetaStore's image, or a later one, as of the view."""
+        return self.view.metadata_version
+
+    def wanted_elsewhere(self) -> Sequence[int]:
+        """Return the partitions led here that another node is to lead."""
+        return [] if self._session is None else self.view.wanted_elsewhere(self._session)
+
+    def wanted_session(self, partition_id: int) -> int | None:
+        """Return the session of the node that is to lead a partition; None: there is none now."""
+        node_id = self.view.wanted(partition_id)
+        return None if node_id is None else self.view.session_of(node_id)
+
+    def refresh(self) -> None:
+        """Have a look be taken at once, or soon if there was one just now; any thread may ask."""
+        self._is_asked.set()
+
+    # ------------------------------------------------------------------------------------- sessions
+
+    def beat_once(self) -> None:
+        """Keep the session alive, and end those of brokers that do not. On one thread."""
+        session, sent_s = self._session, self._clock()
+        assert session is not None, "it was opened"
+        if self._beating.heartbeat(session, self._lease_ms):
+            self._note_heartbeat(session, sent_s)
+        else:
+            self._note_end(session)
+        if self._clock() >= self._fences_from_s:
+            for fenced in sorted(self._beating.fence_expired()):
+                logger.warning("fenced a broker whose lease is over session=%d", fenced)
+
+    def _register(self) -> int:
+        sent_s = self._clock()
+        session = self._registering.register(uuid4(), self._node_id, self._place, self._lease_ms)
+        with self._lock:
+            self._session = session
+            self._served_until_s = sent_s + self._lease_s * SERVED_SHARE
+            self._fences_from_s = self._clock() + self._lease_s
+        return session
+
+    @property
+    def _lease_s(self) -> float:
+        return self._lease_ms / 1000
+
+    def _note_heartbeat(self, session: int, sent_s: float) -> None:
+        with self._lock:
+            if session != self._session:
+                return
+            if sent_s >= self._served_until_s or self._clock() - sent_s > self._lease_s / 2:
+                # The store was away, or this broker was.
+                self._fences_from_s = self._clock() + self._lease_s
+            self._served_until_s = sent_s + self._lease_s * SERVED_SHARE
+
+    def _note_end(self, session: int) -> None:
+        with self._lock:
+            if session != self._session or self._served_until_s == -math.inf:
+                return
+            self._served_until_s = -math.inf
+            self._fences_from_s = math.inf
+        self._tell(self._on_ended, session)
+
+    # -------------------------------------------------------------------------------- what is known
+
+    def look_once(self) -> None:
+        """Take a picture, have it shown, and plan if this broker does that. On one thread."""
+        since = 0 if self._looks_at_all else self._known_version
+        picture = self._looking.picture(since)
+        changed = Unseen()
+        changed.add(picture, is_whole=since == 0)
+        changed.update(self._known)
+        self._known_version = picture.version
+        self._looks_at_all = False
+        self._show(picture, is_whole=since == 0)
+        session = self._session
+        if session is not None and picture.controller in {None, session}:
+            self._control(session, picture)
+
+    def _show(self, picture: Picture, *, is_whole: bool) -> None:
+        """Have the loop apply it, together with those that it has not come to yet."""
+        with self._lock:
+            is_asked = self._unseen is not None
+            if self._unseen is None:
+                self._unseen = Unseen()
+            self._unseen.add(picture, is_whole=is_whole)
+        if not is_asked:
+            self._tell(self._apply)
+
+    def _apply(self) -> None:
+        with self._lock:
+            unseen, self._unseen = self._unseen, None
+        assert unseen is not None
+        if self.view.apply(unseen) and not self._is_closed.is_set():
+            self._on_changed()
+
+    def _control(self, session: int, picture: Picture) -> None:
+        """Plan what is not planned yet, if this broker is the one that does."""
+        if self._planned_version == picture.version or not self._looking.control(session):
+            return
+        planned = plan(picture.members, self._known.values())
+        refused = {each.partition_id for each in planned.assignments}
+        if planned.assignments:
+            refused -= self._looking.assign(planned.assignments)
+        for node_id, partition_ids in planned.wishes.items():
+            self._looking.want(partition_ids, node_id)
+        if not planned.is_empty:
+            logger.info(
+                "partitions assigned=%d refused=%d wished=%d",
+                len(planned.assignments) - len(refused),
+                len(refused),
+                sum(map(len, planned.wishes.values())),
+            )
+        # What was refused may be gone for so long that no picture tells of it any more.
+        self._looks_at_all = bool(refused)
+        self._planned_version = _NOTHING_PLANNED if refused else picture.version
+
+    # ---------------------------------------------------------------------------------- the threads
+
+    def _run(self, run: Callable[[], None]) -> None:
+        try:
+            run()
+        except IndexClosed:
+            return
+        except Exception as error:  # noqa: BLE001  Told where it ends the broker.
+            with contextlib.suppress(IndexClosed):
+                self._tell(self._on_fatal, error)
+
+    def _beat(self) -> None:
+        while not self._is_closed.wait(self._lease_s / HEARTBEATS_PER_LEASE):
+            self.beat_once()
+
+    def _watch(self) -> None:
+        while not self._is_closed.is_set():
+            self._is_asked.clear()
+            self.look_once()
+            self._pause()
+
+    def _pause(self) -> None:
+        """Wait until there is a reason to look."""
+        looked_s = time.monotonic()
+        while not self._is_closed.is_set():
+            before_s = time.monotonic()
+            self._looking.wait(self._known_version, REFRESH_EVERY_S)
+            now_s = time.monotonic()
+            if now_s - before_s < REFRESH_EVERY_S:
+                # Something has changed. Where much does, it is looked at together.
+                return
+            if self._is_asked.is_set() or now_s - looked_s >= LOOK_EVERY_S:
+                return
+
+    def _tell(self, told: Callable[..., object], *arguments: object) -> None:
+        """Call something on the loop, unless that is over."""
+        try:
+            self._loop.call_soon_threadsafe(told, *arguments)
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
+            raise IndexClosed from None

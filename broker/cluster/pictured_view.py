@@ -1,0 +1,166 @@
+"""The cluster as the newest picture shows it that was taken of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from barnabas.broker.cluster.endpoints import UnreadableEndpoints, decode_place
+from barnabas.broker.cluster.view import NO_NODE, Leader, Node
+from barnabas.storage.cluster_index import Led, Member, Picture
+
+logger = logging.getLogger("barnabas.broker.cluster")
+
+_NOT_KNOWN = Leader(NO_NODE, -1)
+
+
+class Unseen:
+    """What pictures have shown since somebody looked: as much as there is, however many."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self.is_whole = False
+        """Whether it has all partitions, in place of those known before."""
+        self.led: dict[int, Led] = {}
+        self.gone: set[int] = set()
+        self.newest: Picture | None = None
+        """For all but the partitions."""
+
+    def add(self, picture: Picture, *, is_whole: bool) -> None:
+        """Take a newer picture in, with all partitions or those that have changed."""
+        if is_whole:
+            self.is_whole = True
+            self.led.clear()
+            self.gone.clear()
+        for partition_id in picture.gone:
+            self.led.pop(partition_id, None)
+        self.gone.update(picture.gone)
+        self.led.update((each.partition_id, each) for each in picture.led)
+        self.newest = picture
+
+    def update(self, known: dict[int, Led]) -> None:
+        """Bring what is known of partitions up to date."""
+        if self.is_whole:
+            known.clear()
+        for partition_id in self.gone:
+            known.pop(partition_id, None)
+        known.update(self.led)
+
+
+class PicturedView:
+    """A ``ClusterView``. All of it is read, and told, on the loop."""
+
+    def __init__(self, node_id: int) -> None:
+        """``node_id`` is this broker's; nothing else is known yet."""
+        self.node_id = node_id
+        self.controller_id = NO_NODE
+        self.version = 0
+        self.picture_version = 0
+        """That of the newest picture in it."""
+        self.metadata_version = 0
+        """See ``Picture``."""
+        self.nodes: Sequence[Node] = ()
+        self._led: dict[int, Led] = {}
+        self._wished: set[int] = set()
+        """Those that a node is wanted for."""
+        self._members: dict[int, Member] = {}
+        """By session; those whose endpoints can be read."""
+        self._sessions: dict[int, int] = {}
+        """By node."""
+        self._unreadable: set[int] = set()
+        """Sessions of which it was said that they are."""
+
+    def leader_of(self, partition_id: int) -> Leader:
+        """Return who leads a partition; one that is not known yet: no node, epoch -1."""
+        led = self._led.get(partition_id)
+        if led is None:
+            return _NOT_KNOWN
+        member = None if led.session is None else self._members.get(led.session)
+        return Leader(NO_NODE if member is None else member.node_id, led.epoch)
+
+    def led_by(self, session: int) -> Sequence[int]:
+        """Return the partitions that a session leads. Looks at all that there are."""
+        return [each.partition_id for each in self._led.values() if each.session == session]
+
+    def wanted(self, partition_id: int) -> int | None:
+        """Return the node that is to lead a partition; None: nobody in particular."""
+        led = self._led.get(partition_id)
+        return None if led is None else led.wanted_node
+
+    def wanted_elsewhere(self, session: int) -> Sequence[int]:
+        """Return the partitions that a session of this broker leads and another node is to.
+
+        One that takes them: nobody lets go of a partition that nobody would lead.
+        """
+        found = []
+        for partition_id in sorted(self._wished):
+            led = self._led[partition_id]
+            if led.session == session and led.wanted_node not in {None, self.node_id}:
+                assert led.wanted_node is not None
+                if self.takes_partitions(led.wanted_node):
+                    found.append(partition_id)
+        return found
+
+    def session_of(self, node_id: int) -> int | None:
+        """Return the session of a node; None: it is not in service."""
+        return self._sessions.get(node_id)
+
+    def takes_partitions(self, node_id: int) -> bool:
+        """Return whether a node is in service and may be given partitions."""
+        session = self._sessions.get(node_id)
+        return session is not None and not self._members[session].is_draining
+
+    def apply(self, unseen: Unseen) -> bool:
+        """Show what pictures have shown; return whether anything is another one now."""
+        picture = unseen.newest
+        assert picture is not None
+        is_changed = (
+            picture.version != self.picture_version
+            or picture.metadata_version != self.metadata_version
+            or unseen.is_whole
+        )
+        if not is_changed:
+            return False
+        unseen.update(self._led)
+        if unseen.is_whole:
+            self._wished = {each for each, led in self._led.items() if led.wanted_node is not None}
+        else:
+            for partition_id in unseen.gone | unseen.led.keys():
+                if self.wanted(partition_id) is None:
+                    self._wished.discard(partition_id)
+                else:
+                    self._wished.add(partition_id)
+        self._show_members(picture.members)
+        controller = None
+        if picture.controller is not None:
+            controller = self._members.get(picture.controller)
+        self.controller_id = NO_NODE if controller is None else controller.node_id
+        self.picture_version = picture.version
+        self.metadata_version = picture.metadata_version
+        self.version += 1
+        return True
+
+    def _show_members(self, members: Iterable[Member]) -> None:
+        nodes = []
+        readable = {}
+        for member in members:
+            try:
+                rack, endpoints = decode_place(member.endpoints)
+            except UnreadableEndpoints as error:
+                self._say_unreadable(member, error)
+                continue
+            nodes.append(Node(member.node_id, rack, endpoints))
+            readable[member.session] = member
+        self.nodes = sorted(nodes, key=lambda node: node.node_id)
+        self._members = readable
+        self._sessions = {member.node_id: session for session, member in readable.items()}
+        self._unreadable &= {member.session for member in members}
+
+    def _say_unreadable(self, member: Member, error: UnreadableEndpoints) -> None:
+        if member.session not in self._unreadable:
+            self._unreadable.add(member.session)
+            logger.error(
+                "broker left out, what it registered with cannot be read node=%d: %s",
+                member.node_id,
+                error,
+            )

@@ -1,0 +1,33 @@
+"""What only a broker of a cluster has: how it stands with the store that all its brokers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from barnabas.broker.metrics.families import COUNTER, GAUGE, Family, value
+
+if TYPE_CHECKING:
+    from barnabas.storage.counts import FlushCounts
+
+
+def cluster_store_families(counts: FlushCounts, trouble: Callable[[], str]) -> Iterator[Family]:
+    """Yield sessions and refusals; ``trouble`` says why the store is away, empty if it is not."""
+    yield value(
+        "barnabas_flushes_refused_total",
+        COUNTER,
+        "Flushes that the store refused: another broker leads a partition of each.",
+        counts.refused,
+    )
+    yield value(
+        "barnabas_sessions_total",
+        COUNTER,
+        "Sessions begun. Each but the first has followed one that was lost.",
+        counts.sessions,
+    )
+    yield value(
+        "barnabas_cluster_store_away",
+        GAUGE,
+        "1: the store of the cluster does not answer.",
+        int(bool(trouble())),
+    )

@@ -1,0 +1,201 @@
+"""What a plan leads to, whatever the cluster was: all led, level, nobody who drains leads, rest."""
+
+from itertools import product
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barnabas.broker.cluster.assigner import Plan, plan
+from barnabas.storage.cluster_index import Assignment, Led, Member
+from tests.seeds import SEED
+
+ROUNDS_MOST = 200
+GONE = 99
+"""A session, and a node, that is over."""
+
+
+def member(node_id, *, is_draining=False):
+    """One whose session is a hundred more than its node."""
+    return Member(100 + node_id, node_id, "", is_draining)
+
+
+def led_by(partition_id, node_id, epoch=0, wanted=None):
+    session = None if node_id is None else 100 + node_id
+    return Led(partition_id, session, epoch, wanted)
+
+
+class Cluster:
+    """What the store holds, and how it changes by a plan."""
+
+    def __init__(self, members, led, moves_at_once=64):
+        self.members = list(members)
+        self.led = {each.partition_id: each for each in led}
+        self.moves_at_once = moves_at_once
+        self.moves = 0
+        """Changes of leader from one live member to another."""
+
+    def nodes(self):
+        return {each.session: each.node_id for each in self.members}
+
+    def plan(self):
+        return plan(self.members, self.led.values(), moves_at_once=self.moves_at_once)
+
+    def carry_out(self, planned):
+        for partition_id, session, epoch in planned.assignments:
+            led = self.led[partition_id]
+            assert led.epoch == epoch
+            wanted = None if led.wanted_node == self.nodes()[session] else led.wanted_node
+            self.led[partition_id] = Led(partition_id, session, epoch + 1, wanted)
+        for node_id, partition_ids in planned.wishes.items():
+            for each in partition_ids:
+                self.led[each] = self.led[each]._replace(wanted_node=node_id)
+
+    def hand_over(self):
+        """Have every leader do what is wished; return how many moves that were."""
+        sessions = {each.node_id: each.session for each in self.members if not each.is_draining}
+        on_their_way = 0
+        for led in [*self.led.values()]:
+            leader = self.nodes().get(led.session)
+            to = sessions.get(led.wanted_node)
+            if leader is not None and to not in {None, led.session}:
+                on_their_way += 1
+                self.moves += 1
+                self.led[led.partition_id] = Led(led.partition_id, to, led.epoch + 1, None)
+        return on_their_way
+
+    def settle(self):
+        """Plan, and do what was planned, until there is no plan any more."""
+        for _ in range(ROUNDS_MOST):
+            planned = self.plan()
+            if planned.is_empty and not self.hand_over():
+                return self
+            moves = [ids for node, ids in planned.wishes.items() if node is not None]
+            assert sum(map(len, moves)) <= self.moves_at_once
+            self.carry_out(planned)
+            self.hand_over()
+        raise AssertionError("it does not come to rest")
+
+    def loads(self):
+        loads = {each.node_id: 0 for each in self.members}
+        for led in self.led.values():
+            if led.session in self.nodes():
+                loads[self.nodes()[led.session]] += 1
+        return loads
+
+    def check(self):
+        """What is so of a cluster at rest."""
+        takers = [each.node_id for each in self.members if not each.is_draining]
+        loads = self.loads()
+        if takers:
+            assert sum(loads.values()) == len(self.led), "each is led by one who is live"
+            levels = [loads[each] for each in takers]
+            assert max(levels) - min(levels) <= 1
+            assert all(loads[each.node_id] == 0 for each in self.members if each.is_draining)
+        assert all(each.wanted_node is None for each in self.led.values())
+
+
+def test_every_small_cluster_comes_to_rest():
+    """Two brokers, each away, draining or there; three partitions, each led by one or none."""
+    kinds = (None, False, True)
+    for states in product(kinds, repeat=2):
+        members = [
+            member(node_id, is_draining=state)
+            for node_id, state in enumerate(states)
+            if state is not None
+        ]
+        for places in product((None, 0, 1, GONE), (None, 0, 1), repeat=3):
+            pairs = zip(places[::2], places[1::2], strict=True)
+            led = [
+                led_by(number, leader, 0, wanted) for number, (leader, wanted) in enumerate(pairs)
+            ]
+            Cluster(members, led).settle().check()
+
+
+@st.composite
+def clusters(draw):
+    nodes = draw(st.lists(st.integers(1, 9), min_size=1, max_size=6, unique=True))
+    members = [member(each, is_draining=draw(st.booleans())) for each in nodes]
+    anybody = st.sampled_from([None, GONE, *nodes])
+    led = [
+        led_by(number, draw(anybody), draw(st.integers(-1, 3)), draw(anybody))
+        for number in range(draw(st.integers(0, 40)))
+    ]
+    return Cluster(members, led, draw(st.integers(1, 5)))
+
+
+@settings(max_examples=80, deadline=None)
+@given(clusters())
+def test_every_cluster_comes_to_rest(cluster):
+    cluster.settle().check()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=6))
+def test_no_more_moves_than_level_the_load(loads):
+    numbers = iter(range(sum(loads)))
+    led = [led_by(next(numbers), node) for node, load in enumerate(loads) for _ in range(load)]
+    cluster = Cluster([member(node) for node in range(len(loads))], led).settle()
+    cluster.check()
+    low, rest = divmod(sum(loads), len(loads))
+    # As many as can be keep one more than the others.
+    above = sorted((load - low for load in loads if load > low), reverse=True)
+    assert cluster.moves == sum(above) - min(rest, len(above))
+
+
+def test_the_plan_of_a_level_cluster_is_empty():
+    led = [led_by(number, number % 3) for number in range(11)]
+    assert plan([member(each) for each in range(3)], led) == Plan([], {})
+    assert plan([], led).is_empty
+    assert plan([member(1)], []).is_empty
+
+
+def test_partitions_of_each_topic_are_spread_over_all():
+    """Ids of a topic's partitions follow one another."""
+    cluster = Cluster([member(each) for each in range(3)], [])
+    for start, count in ((0, 50), (50, 6), (56, 30)):
+        ids = range(start, start + count)
+        cluster.led.update({each: led_by(each, None, -1) for each in ids})
+        cluster.settle().check()
+        leaders = [cluster.led[each].session for each in ids]
+        counts = [leaders.count(100 + node) for node in range(3)]
+        assert max(counts) - min(counts) <= 2, (start, counts)
+
+
+def test_what_a_dead_broker_led_is_spread_and_the_rest_stays():
+    members = [member(each) for each in range(4)]
+    led = [led_by(number, number % 4) for number in range(40)]
+    cluster = Cluster(members[1:], led)
+    planned = cluster.plan()
+    assert not planned.wishes
+    assert {each.partition_id for each in planned.assignments} == set(range(0, 40, 4))
+    cluster.carry_out(planned)
+    cluster.check()
+    # It comes back: what it gets is what levels the load, a part of each.
+    cluster.members.append(members[0])
+    cluster.settle().check()
+    assert cluster.moves == 10
+
+
+def test_a_wish_for_a_broker_that_is_there_is_let_be():
+    members = [member(1), member(2)]
+    led = [led_by(1, 1, wanted=2), led_by(2, 1), led_by(3, GONE, 6, wanted=2)]
+    assert plan(members, led) == Plan([Assignment(3, 102, 6)], {})
+    assert plan(members, [*led[:2], led_by(4, 1)]).is_empty
+
+
+@pytest.mark.parametrize("wanted", [1, 2, 3])
+def test_a_wish_that_nobody_can_meet_is_void(wanted):
+    members = [member(1), member(2, is_draining=True)]
+    planned = plan(members, [led_by(7, 1, wanted=wanted)])
+    assert planned == Plan([], {None: [7]})
+
+
+def test_a_thousand_partitions_are_planned_the_same_everywhere():
+    random = Random(SEED)
+    members = [member(each) for each in range(5)]
+    led = [led_by(number, random.choice([None, 0, 1, 2])) for number in range(1000)]
+    planned = plan(members, led)
+    assert plan(members[::-1], led) == planned
+    assert sum(map(len, planned.wishes.values())) <= 64

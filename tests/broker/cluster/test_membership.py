@@ -1,0 +1,470 @@
+"""A broker among others: its session and lease, what it knows of them, what it plans for all.
+
+Most of it goes step by step, on a clock that a test moves; threads come at the end.
+"""
+
+import asyncio
+import contextlib
+from uuid import uuid4
+
+import pytest
+
+from barnabas.broker.cluster.endpoints import Place, encode_place
+from barnabas.broker.cluster.membership import LOOK_EVERY_S, Membership, NodeIdTaken, boot_time_s
+from barnabas.broker.cluster.view import NO_NODE, Leader, Node
+from barnabas.storage.cluster_index import Assignment
+from barnabas.storage.memory_base import MemoryStore
+from tests.waiting import until
+
+CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
+LEASE_MS = 10_000
+BEAT_S = 2.0
+
+
+class Time:
+    """A clock that a test moves."""
+
+    def __init__(self):
+        self.now_s = 1000.0
+
+    def __call__(self):
+        return self.now_s
+
+
+class Cluster:
+    """A store, and its brokers."""
+
+    def __init__(self):
+        self.time = Time()
+        self.store = MemoryStore(CLUSTER_ID, self.time)
+        self.base = self.store.base()
+        self.index = self.base.cluster_index()
+        self.metastore = self.base.metastore(0)
+        self.brokers = []
+
+    def broker(self, node_id, **options):
+        broker = Broker(self, node_id, **options)
+        self.brokers.append(broker)
+        return broker
+
+    def topic(self, partition_count):
+        topic_id = uuid4().bytes
+        row = self.metastore.create_topic(topic_id.hex(), topic_id, partition_count, {})
+        return topic_id, [each.partition_id for each in row.partitions]
+
+    async def look(self, *brokers):
+        """Have brokers look, and hear of it."""
+        for broker in brokers or self.brokers:
+            broker.membership.look_once()
+        await asyncio.sleep(0)
+
+    async def settle(self, *brokers):
+        """Have brokers look, and do what is wished, until nothing is changed by that."""
+        version = None
+        while version != self.index.picture(0).version:
+            version = self.index.picture(0).version
+            await self.look(*brokers)
+            for broker in brokers or self.brokers:
+                broker.hand_over()
+
+    def loads(self):
+        """How many partitions each session leads."""
+        led = [each.session for each in self.index.picture(0).led]
+        return {each: led.count(each) for each in led}
+
+    def close(self):
+        for broker in self.brokers:
+            broker.membership.close()
+            broker.base.close()
+        self.base.close()
+        self.store.close()
+
+
+class Broker:
+    """One of them, and what it was told."""
+
+    def __init__(self, cluster, node_id, *, lease_ms=LEASE_MS, clock=None):
+        self.cluster = cluster
+        self.node_id = node_id
+        self.base = cluster.store.base()
+        self.changes = 0
+        self.ended = []
+        self.fatal = []
+        self.membership = Membership(
+            self.base,
+            node_id=node_id,
+            rack="r",
+            endpoints={"PLAINTEXT": ("broker", 9000 + node_id)},
+            lease_ms=lease_ms,
+            loop=asyncio.get_running_loop(),
+            on_changed=self._changed,
+            on_ended=self.ended.append,
+            on_fatal=self.fatal.append,
+            clock=clock or cluster.time,
+        )
+        self.session = self.membership.open()
+
+    def _changed(self):
+        self.changes += 1
+
+    @property
+    def view(self):
+        return self.membership.view
+
+    def hand_over(self):
+        """Let go of what others are to lead, as the leader of a partition does."""
+        for partition_id in self.membership.wanted_elsewhere():
+            epoch = self.view.leader_of(partition_id).epoch
+            to = self.membership.wanted_session(partition_id)
+            self.cluster.index.hand_over(partition_id, self.session, epoch, to)
+
+
+@pytest.fixture
+async def cluster():
+    made = Cluster()
+    yield made
+    made.close()
+
+
+def node(node_id):
+    return Node(node_id, "r", {"PLAINTEXT": ("broker", 9000 + node_id)})
+
+
+# ----------------------------------------------------------------------------------- what is known
+
+
+async def test_brokers_know_each_other_and_who_leads(cluster):
+    one, two = cluster.broker(1), cluster.broker(2)
+    assert one.view.leader_of(1) == Leader(NO_NODE, -1)
+    _, ids = cluster.topic(4)
+    await cluster.settle()
+    for broker in (one, two):
+        assert broker.view.nodes == [node(1), node(2)]
+        assert broker.view.controller_id == 1
+        leaders = [broker.view.leader_of(each) for each in ids]
+        assert sorted(leaders) == [(1, 0), (1, 0), (2, 0), (2, 0)]
+    assert set(one.view.led_by(one.session)) | set(one.view.led_by(two.session)) == set(ids)
+    assert one.view.leader_of(10**6) == Leader(NO_NODE, -1)
+
+
+async def test_it_is_told_of_each_change_once(cluster):
+    one = cluster.broker(1)
+    await cluster.settle()
+    changes, version = one.changes, one.view.version
+    await cluster.look()
+    assert (one.changes, one.view.version) == (changes, version)
+    cluster.metastore.set_broker_configs("", {"log.retention.ms": "1"})
+    await cluster.look()
+    assert one.changes == changes + 1
+    assert one.membership.metadata_version == cluster.metastore.load().version
+    # A loop that is busy comes to several at once.
+    version = one.view.version
+    _, ids = cluster.topic(2)
+    one.membership.look_once()
+    topic_id, _ = cluster.topic(1)
+    one.membership.look_once()
+    cluster.metastore.delete_topic(topic_id)
+    one.membership.look_once()
+    await asyncio.sleep(0)
+    assert one.view.version == version + 1
+    assert [one.view.leader_of(each).node_id for each in ids] == [1, 1]
+
+
+async def test_a_partition_that_is_deleted_is_not_known(cluster):
+    one = cluster.broker(1)
+    topic_id, (first, second) = cluster.topic(2)
+    await cluster.settle()
+    cluster.index.want([first], 1)
+    cluster.metastore.delete_topic(topic_id)
+    await cluster.settle()
+    assert one.view.leader_of(first) == one.view.leader_of(second) == Leader(NO_NODE, -1)
+    assert one.view.wanted(first) is None
+    assert one.view.led_by(one.session) == []
+
+
+async def test_what_the_dead_led_has_no_leader_until_somebody_plans(cluster):
+    one, two = cluster.broker(1), cluster.broker(2)
+    _, ids = cluster.topic(2)
+    await cluster.settle()
+    (lost,) = two.view.led_by(one.session)
+    cluster.index.fence(one.session)
+    # The controller is gone, too; before it is somebody else, as this one sees it:
+    two.membership.look_once()
+    await asyncio.sleep(0)
+    assert two.view.nodes == [node(2)]
+    assert two.view.leader_of(lost) == Leader(NO_NODE, 0)
+    await cluster.settle(two)
+    assert two.view.controller_id == 2
+    assert [two.view.leader_of(each).node_id for each in ids] == [2, 2]
+    assert two.view.leader_of(lost).epoch == 1
+
+
+async def test_a_broker_that_cannot_be_read_is_left_out_and_said_so_once(cluster, caplog):
+    one = cluster.broker(1)
+    session = cluster.index.register(uuid4(), 2, "later release", LEASE_MS)
+    _, (partition_id,) = cluster.topic(1)
+    cluster.index.assign([Assignment(partition_id, session, -1)])
+    await cluster.look()
+    await cluster.look()
+    assert one.view.nodes == [node(1)]
+    assert one.view.leader_of(partition_id) == Leader(NO_NODE, 0)
+    assert [each.getMessage().count("node=2") for each in caplog.records].count(1) == 1
+
+
+# ------------------------------------------------------------------------------------------- plans
+
+
+async def test_one_plans_at_a_time_and_another_one_after_it(cluster):
+    one, two, three = (cluster.broker(each) for each in (1, 2, 3))
+    _, ids = cluster.topic(9)
+    await cluster.settle(two, one, three)
+    assert one.view.controller_id == two.node_id
+    assert sorted(cluster.loads().values()) == [3, 3, 3]
+    version = cluster.index.picture(0).version
+    await cluster.look()
+    assert cluster.index.picture(0).version == version, "it is at rest"
+    two.base.cut()
+    cluster.time.now_s += LEASE_MS / 1000 + 1
+    for each in (one, three):
+        assert cluster.index.heartbeat(each.session, LEASE_MS)
+    assert cluster.index.fence_expired() == {two.session}
+    await cluster.settle(one, three)
+    assert one.view.controller_id in {1, 3}
+    assert sorted(cluster.loads()) == [one.session, three.session]
+    assert sum(cluster.loads().values()) == len(ids)
+    two.base.mend()
+
+
+async def test_who_joins_is_given_a_part_by_those_who_lead(cluster):
+    one = cluster.broker(1)
+    cluster.topic(8)
+    await cluster.settle()
+    assert cluster.loads() == {one.session: 8}
+    two = cluster.broker(2)
+    await cluster.settle()
+    assert cluster.loads() == {one.session: 4, two.session: 4}
+    assert one.membership.wanted_elsewhere() == two.membership.wanted_elsewhere() == []
+
+
+async def test_who_drains_leads_nothing_in_the_end(cluster):
+    one, two = cluster.broker(1), cluster.broker(2)
+    cluster.topic(8)
+    await cluster.settle()
+    cluster.index.drain(one.session)
+    await cluster.look()
+    assert not two.view.takes_partitions(1)
+    await cluster.settle()
+    assert cluster.loads() == {two.session: 8}
+    assert [each.node_id for each in two.view.nodes] == [1, 2]
+
+
+async def test_nobody_lets_go_of_what_nobody_would_lead(cluster):
+    one = cluster.broker(1)
+    _, (partition_id,) = cluster.topic(1)
+    await cluster.settle()
+    two = cluster.broker(2)
+    cluster.index.want([partition_id], 2)
+    picture = cluster.index.picture(0)
+    assert picture.controller == one.session
+    # Another one plans, and does not come to it: the wish is there to be seen.
+    cluster.index.fence(two.session)
+    one.membership._planned_version = cluster.index.picture(0).version
+    await cluster.look(one)
+    assert one.view.wanted(partition_id) == 2
+    assert one.membership.wanted_elsewhere() == []
+    assert one.membership.wanted_session(partition_id) is None
+    assert one.membership.wanted_session(10**6) is None
+
+
+async def test_a_refused_assignment_is_looked_at_from_the_start(cluster):
+    one = cluster.broker(1)
+    _, (partition_id,) = cluster.topic(1)
+    await cluster.look(one)
+    cluster.index.fence(one.session)
+    second = cluster.broker(2)
+    await cluster.settle(second)
+    # Known by a picture, and gone without one, as when its row was swept long ago.
+    cluster.store.index.rows.pop(partition_id)
+    cluster.index.fence(second.session)
+    third = cluster.broker(3)
+    third.membership._known.update(second.membership._known)
+    third.membership._looks_at_all = False
+    await cluster.look(third)
+    await cluster.look(third)
+    assert third.membership._known == {}
+    assert third.membership._planned_version == cluster.index.picture(0).version
+
+
+# ---------------------------------------------------------------------------------------- sessions
+
+
+async def test_it_may_serve_for_two_thirds_of_its_lease(cluster):
+    one = cluster.broker(1)
+    assert one.membership.may_serve()
+    cluster.time.now_s += 6.6
+    assert one.membership.may_serve()
+    cluster.time.now_s += 0.1
+    assert not one.membership.may_serve()
+    one.membership.beat_once()
+    assert one.membership.may_serve()
+
+
+async def test_a_heartbeat_counts_from_before_it_was_sent(cluster):
+    one = cluster.broker(1)
+    cluster.time.now_s += BEAT_S
+    index = one.membership._beating
+    beat = index.heartbeat
+
+    def slowly(session, lease_ms):
+        answer = beat(session, lease_ms)
+        cluster.time.now_s += 6.0
+        return answer
+
+    index.heartbeat = slowly
+    one.membership.beat_once()
+    assert one.membership.may_serve()
+    cluster.time.now_s += 0.7
+    assert not one.membership.may_serve()
+
+
+async def test_a_session_that_was_fenced_is_told_once_and_another_one_begins(cluster):
+    one = cluster.broker(1)
+    cluster.index.fence(one.session)
+    for _ in range(2):
+        one.membership.beat_once()
+        await asyncio.sleep(0)
+    assert one.ended == [one.session]
+    assert not one.membership.may_serve()
+    new = one.membership.new_session()
+    assert new != one.session
+    assert one.membership.session == new
+    assert one.membership.may_serve()
+    one.membership.beat_once()
+    cluster.index.fence(new)
+    one.membership.beat_once()
+    await asyncio.sleep(0)
+    assert one.ended == [one.session, new]
+
+
+async def test_the_answer_to_an_old_heartbeat_means_nothing_to_a_new_session(cluster):
+    one = cluster.broker(1)
+    cluster.index.fence(one.session)
+    index = one.membership._beating
+    beat = index.heartbeat
+
+    def meanwhile(session, lease_ms):
+        answer = beat(session, lease_ms)
+        one.membership.new_session()
+        return answer
+
+    index.heartbeat = meanwhile
+    one.membership.beat_once()
+    await asyncio.sleep(0)
+    assert one.ended == []
+    assert one.membership.may_serve()
+
+
+async def test_two_brokers_with_one_node_id_do_not_fight(cluster):
+    one = cluster.broker(7)
+    other = cluster.broker(7)
+    one.membership.beat_once()
+    await asyncio.sleep(0)
+    assert one.ended == [one.session]
+    with pytest.raises(NodeIdTaken, match=r"another broker .* node\.id=7"):
+        one.membership.new_session()
+    other.membership.beat_once()
+    await asyncio.sleep(0)
+    assert other.ended == []
+
+
+async def test_it_ends_others_once_its_own_heartbeats_have_come_through_for_a_lease(cluster):
+    one, two = cluster.broker(1), cluster.broker(2)
+    for _ in range(6):
+        cluster.time.now_s += BEAT_S
+        one.membership.beat_once()
+    assert [each.session for each in cluster.index.picture(0).members] == [one.session]
+    # The store was away: all leases are over, and everybody is on his way back.
+    two.membership.beat_once()
+    await asyncio.sleep(0)
+    assert two.ended == [two.session]
+    second = two.membership.new_session()
+    for each in (one, two):
+        each.membership.beat_once()
+    cluster.time.now_s += 60
+    one.membership.beat_once()
+    assert {each.session for each in cluster.index.picture(0).members} == {one.session, second}
+    two.membership.beat_once()
+    assert {each.session for each in cluster.index.picture(0).members} == {one.session, second}
+
+
+# -------------------------------------------------------------------------------------- the threads
+
+
+async def test_by_itself_it_stays_and_takes_over_from_who_does_not(cluster):
+    options = {"lease_ms": 500, "clock": boot_time_s}
+    cluster.time.now_s = 0.0  # Of the store, whose leases end when this says so.
+    one, two = cluster.broker(1, **options), cluster.broker(2, **options)
+    for each in (one, two):
+        each.membership.start()
+    _, ids = cluster.topic(4)
+    await until(lambda: sorted(cluster.loads().values()) == [2, 2])
+    one.base.cut()
+    await until(lambda: not one.membership.may_serve())
+    assert two.membership.may_serve() or not two.ended
+    cluster.time.now_s = 1.0
+    assert cluster.index.heartbeat(two.session, 10**6)
+    await until(lambda: cluster.loads() == {two.session: 4} or two.ended)
+    assert two.ended == [], "its lease lasts"
+    await until(lambda: [two.view.leader_of(each).node_id for each in ids] == [2] * 4)
+    one.base.mend()
+    await until(lambda: one.ended == [one.session])
+    assert one.fatal == two.fatal == []
+
+
+async def test_a_look_can_be_asked_for(cluster, monkeypatch):
+    monkeypatch.setattr("barnabas.broker.cluster.membership.LOOK_EVERY_S", 1000 * LOOK_EVERY_S)
+    one = cluster.broker(1)
+    looks = []
+    look = one.membership.look_once
+    one.membership.look_once = lambda: (looks.append(1), look())
+    one.membership.start()
+    await until(lambda: one.view.controller_id == 1)
+    for _ in range(2):
+        before = len(looks)
+        one.membership.refresh()
+        await until(lambda before=before: len(looks) > before)
+
+
+async def test_what_breaks_a_thread_is_told(cluster):
+    one = cluster.broker(1)
+
+    def broken():
+        raise AssertionError("broken")
+
+    one.membership.look_once = broken
+    one.membership.start()
+    await until(lambda: one.fatal)
+    assert str(one.fatal[0]) == "broken"
+
+
+def test_it_ends_when_its_loop_is_over():
+    async def live():
+        cluster = Cluster()
+        broker = cluster.broker(1)
+        broker.membership.start()
+        await until(lambda: broker.changes)
+        return cluster
+
+    cluster = asyncio.run(live())
+    cluster.index.register(uuid4(), 2, encode_place(Place(None, {})), LEASE_MS)
+    with contextlib.closing(cluster):
+        cluster.brokers[0].membership._threads[1].join(60)
+        assert not cluster.brokers[0].membership._threads[1].is_alive()
+
+
+async def test_closing_ends_a_broker_that_is_cut_off(cluster):
+    one = cluster.broker(1)
+    one.membership.start()
+    one.base.cut()
+    one.membership.close()
+    assert not any(each.is_alive() for each in one.membership._threads)

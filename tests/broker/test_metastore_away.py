@@ -1,0 +1,425 @@
+"""The MetaStore is elsewhere, and slow, or away: the broker goes on, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from barnabas.broker.handlers import alter_configs, metadata
+from barnabas.broker.security.acls import AclFilter
+from barnabas.broker.security.authorizer import acl_of
+from barnabas.broker.topics import changes as changes_module
+from barnabas.broker.topics import producer_ids as producer_ids_module
+from barnabas.broker.topics.metastore_calls import CallsAside
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.alter_client_quotas import (
+    ALTER_CLIENT_QUOTAS,
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
+)
+from barnabas.protocol.messages.create_partitions import (
+    CREATE_PARTITIONS,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.delete_topics import (
+    DELETE_TOPICS,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from barnabas.protocol.messages.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from barnabas.storage.metastore.interface import MetaStoreError, MetaStoreRefused
+from tests.broker.away_store import AwayStore
+from tests.broker.data_plane import Named, Wire, batch
+from tests.broker.several import BrokerWithView, ScriptedView, node
+from tests.broker.test_following import broker_of, change_by, new_store, shown
+from tests.storage.metastore.histories import ACLS, histories, topic_id
+from tests.waiting import until, wait_until
+
+TIMED_OUT = ErrorCode.REQUEST_TIMED_OUT
+SHORT_MS = 20
+"""Somebody's patience, of which all is used up."""
+BEGUN_MS = 300
+"""The same, but it has to last until a change was begun."""
+LONG_MS = 60_000
+"""Of which nothing is."""
+
+
+class Away:
+    """A broker over a store that may be away."""
+
+    def __init__(self, store=None, **patience) -> None:
+        self.store = AwayStore(store or new_store())
+        self.calls = CallsAside(self.store.close, **patience)
+        self.administration = broker_of(self.store, calls=self.calls)
+        self.catalogue = self.administration.catalogue
+        self.changes = self.catalogue.changes
+        self.store.calls.clear()
+
+    async def create(self, name: str) -> None:
+        await self.catalogue.create_topic(name, 1, {}, changes_module.FOREVER)
+
+    async def end(self) -> None:
+        """End in good order: the store is there again."""
+        self.store.mend()
+        await self.changes.close()
+        self.administration.stop()
+        assert self.administration.fatal == []
+
+    async def settled(self) -> None:
+        """Let all that waits come to its end."""
+        self.store.mend()
+        await until(lambda: not self.changes._running)
+
+
+@pytest.fixture
+async def away():
+    away = Away(patience_s=BEGUN_MS / 1000)
+    yield away
+    await away.end()
+
+
+async def test_the_loop_goes_on_and_the_change_is_made_behind(away):
+    away.store.cut()
+    with pytest.raises(KafkaError) as caught:
+        await away.catalogue.create_topic("a", 1, {})
+    assert caught.value.code == TIMED_OUT
+    assert away.catalogue.topics == {}
+    away.store.mend()
+    await until(lambda: "a" in away.catalogue.topics)
+    assert threading.current_thread() not in away.store.threads
+
+
+async def test_who_has_the_time_gets_the_answer(away):
+    away.store.cut()
+    creation = asyncio.ensure_future(
+        away.catalogue.create_topic("a", 1, {}, changes_module.time_in(LONG_MS))
+    )
+    await until(lambda: away.store.calls == ["create_topic"])
+    assert not creation.done()
+    away.store.mend()
+    assert (await creation).name == "a"
+
+
+async def test_a_request_waits_for_as_long_as_it_says(away):
+    """Only its first change is begun, and that one is made behind."""
+    await away.create("old")
+    await away.create("doomed")
+    ask = away.administration.ask
+    away.store.cut()
+    topics = [CreatableTopic(name, 1, 1, [], []) for name in ("a", "b")]
+    created = await ask(CREATE_TOPICS, CreateTopicsRequest(topics, timeout_ms=BEGUN_MS), 7)
+    assert [each.error_code for each in created.topics] == [TIMED_OUT] * 2
+    grown = await ask(
+        CREATE_PARTITIONS,
+        CreatePartitionsRequest([CreatePartitionsTopic("old", 3, None)], timeout_ms=BEGUN_MS),
+        3,
+    )
+    assert [each.error_code for each in grown.results] == [TIMED_OUT]
+    states = [DeleteTopicState(name=name) for name in ("doomed", "old")]
+    deleted = await ask(DELETE_TOPICS, DeleteTopicsRequest(states, timeout_ms=BEGUN_MS), 6)
+    assert [each.error_code for each in deleted.responses] == [TIMED_OUT] * 2
+    await away.settled()
+    assert set(away.catalogue.topics) == {"a", "old"}
+    assert len(away.catalogue.topics["old"].partitions) == 3
+
+
+async def test_nothing_is_begun_in_no_time(away):
+    request = CreateTopicsRequest([CreatableTopic("a", 1, 1, [], [])], timeout_ms=0)
+    (topic,) = (await away.administration.ask(CREATE_TOPICS, request, 7)).topics
+    assert topic.error_code == TIMED_OUT
+    assert away.store.calls == []
+
+
+async def test_requests_without_a_time_of_their_own_wait_for_some(away, monkeypatch):
+    monkeypatch.setattr(alter_configs, "PATIENCE_MS", BEGUN_MS)
+    await away.create("a")
+    ask = away.administration.ask
+    away.store.cut()
+    resources = [
+        AlterConfigsResource(kind, name, [AlterableConfig(key, 0, "70000")])
+        for kind, name, key in (
+            (2, "a", "retention.ms"),
+            (4, "", "log.retention.ms"),
+            (32, "g", "consumer.session.timeout.ms"),
+        )
+    ]
+    request = IncrementalAlterConfigsRequest(resources)
+    altered = await ask(INCREMENTAL_ALTER_CONFIGS, request, 1)
+    assert [each.error_code for each in altered.responses] == [TIMED_OUT] * 3
+    entry = EntryData([EntityData("user", "u")], [OpData("producer_byte_rate", 5.0)])
+    quotas = await ask(ALTER_CLIENT_QUOTAS, AlterClientQuotasRequest([entry]), 1)
+    assert [each.error_code for each in quotas.entries] == [TIMED_OUT]
+    with pytest.raises(KafkaError) as caught:
+        await away.administration.access_rules.add([acl_of(ACLS[0])])
+    assert caught.value.code == TIMED_OUT
+    await away.settled()
+    assert away.catalogue.topics["a"].configs == {"retention.ms": "70000"}
+    assert away.catalogue.configs.broker_overrides == {}, "was not begun in time"
+    assert len(away.administration.quotas.limits) == 1
+    assert away.administration.access_rules.matching(AclFilter()) == [acl_of(ACLS[0])]
+
+
+async def test_only_so_many_changes_wait(away, monkeypatch):
+    monkeypatch.setattr(changes_module, "WAITING_MAX", 3)
+    away.store.cut()
+    create = away.catalogue.create_topic
+    waiting = [
+        asyncio.ensure_future(create(str(number), 1, {}, changes_module.time_in(LONG_MS)))
+        for number in range(3)
+    ]
+    await until(lambda: away.store.calls)
+    with pytest.raises(KafkaError) as caught:
+        await create("more", 1, {}, changes_module.time_in(LONG_MS))
+    assert caught.value.code == TIMED_OUT
+    image = away.store.store.load()
+    following = asyncio.ensure_future(away.changes.follow(image))  # Not a client's.
+    await away.settled()
+    await asyncio.gather(*waiting, following)
+    assert set(away.catalogue.topics) == {"0", "1", "2"}
+
+
+async def test_what_the_store_refuses_is_told_and_what_it_cannot_is_the_end(away, monkeypatch):
+    def raising(error):
+        def call(*_arguments):
+            raise error
+
+        return call
+
+    until_s = changes_module.time_in(LONG_MS)
+    refusal = MetaStoreRefused("no room")
+    monkeypatch.setattr(away.store.store, "create_topic", raising(refusal))
+    with pytest.raises(KafkaError) as caught:
+        await away.catalogue.create_topic("a", 1, {}, until_s)
+    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert away.administration.fatal == []
+    failure = MetaStoreError("nobody has closed it")
+    monkeypatch.setattr(away.store.store, "create_topic", raising(failure))
+    with pytest.raises(KafkaError):
+        await away.catalogue.create_topic("a", 1, {}, until_s)
+    assert away.administration.fatal == [failure]
+    away.administration.fatal.clear()
+
+
+async def test_one_change_for_all_who_need_a_topic(away, monkeypatch):
+    """They ask again and again; it is not to be all that waits."""
+    monkeypatch.setattr(changes_module, "WAITING_MAX", 2)
+    away.store.cut()
+    for _ in range(5):
+        with pytest.raises(KafkaError) as caught:
+            await away.catalogue.ensure_topic("a", 1, {}, changes_module.time_in(SHORT_MS))
+        assert caught.value.code == TIMED_OUT
+    other = asyncio.ensure_future(
+        away.catalogue.ensure_topic("b", 1, {}, changes_module.time_in(LONG_MS))
+    )
+    await asyncio.sleep(0)
+    with pytest.raises(KafkaError) as caught:
+        await away.catalogue.ensure_topic("c", 1, {}, changes_module.time_in(LONG_MS))
+    assert caught.value.code == TIMED_OUT
+    await away.settled()
+    await other
+    assert set(away.catalogue.topics) == {"a", "b"}
+    assert away.store.calls == ["create_topic"] * 2
+    await away.catalogue.ensure_topic("a", 1, {}, changes_module.time_in(LONG_MS))
+    assert away.catalogue._ensuring == {}
+
+
+# ------------------------------------------------------------------------------- producer ids
+
+
+async def test_a_producer_is_told_that_its_coordinator_loads(away, monkeypatch):
+    monkeypatch.setattr(producer_ids_module, "REPEATED_MS", SHORT_MS)
+    away.store.cut()
+    request = InitProducerIdRequest(None, 1000)
+    answers = await asyncio.gather(
+        *(away.administration.ask(INIT_PRODUCER_ID, request, 4) for _ in range(20))
+    )
+    assert {each.error_code for each in answers} == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+    assert away.store.calls == ["allocate_producer_ids"], "one for all"
+    assert away.catalogue.producer_ids.peek() == -1
+    await away.settled()
+    answers = [await away.administration.ask(INIT_PRODUCER_ID, request, 4) for _ in range(600)]
+    assert len({each.producer_id for each in answers}) == 600, "S10"
+    assert away.store.calls == ["allocate_producer_ids"]
+
+
+async def test_more_producers_wait_than_a_block_has_ids_for(away, monkeypatch):
+    monkeypatch.setattr(producer_ids_module, "REPEATED_MS", LONG_MS)
+    ids = away.catalogue.producer_ids
+    given = await asyncio.gather(*(ids.next() for _ in range(2500)))
+    assert len(set(given)) == 2500
+
+
+# -------------------------------------------------------------------------------------- the order
+
+
+@given(histories())
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=20)
+def test_what_a_broker_changes_through_a_thread_is_what_a_start_shows(steps):
+    store = new_store()
+
+    async def change() -> dict[str, object]:
+        away = Away(store)
+        for step in steps:
+            with contextlib.suppress(KafkaError):
+                await change_by(away.administration, step)
+        await away.settled()
+        live = shown(away.administration)
+        await away.changes.follow(store.load())
+        assert shown(away.administration) == live
+        await away.end()
+        return live
+
+    async def start() -> dict[str, object]:
+        administration = broker_of(store)
+        found = shown(administration)
+        administration.stop()
+        return found
+
+    assert asyncio.run(change()) == asyncio.run(start())
+
+
+async def test_others_commit_while_a_change_is_on_its_way(away):
+    """What it shows is its own; what the others did comes with an image that has both."""
+    store = away.store.store
+    away.store.cut()
+    creation = asyncio.ensure_future(
+        away.catalogue.create_topic("own", 1, {}, changes_module.time_in(LONG_MS))
+    )
+    await until(lambda: away.store.calls == ["create_topic"])
+    store.create_topic("theirs", topic_id(1), 1, {})
+    between = asyncio.ensure_future(away.changes.follow(store.load()))
+    away.store.mend()
+    await creation
+    await between
+    assert set(away.catalogue.topics) == {"own"}, "an image without what was committed behind it"
+    store.delete_topic(topic_id(1))
+    store.create_topic("theirs", topic_id(2), 1, {})
+    await away.catalogue.catch_up(changes_module.FOREVER)
+    assert set(away.catalogue.topics) == {"own", "theirs"}
+    assert away.changes.shown_version == store.version
+
+
+async def test_a_change_that_comes_too_late_is_told_from_the_store(away):
+    """Another broker has made the topic while the change waited."""
+    away.store.cut()
+    creation = asyncio.ensure_future(
+        away.catalogue.create_topic("a", 1, {}, changes_module.time_in(LONG_MS))
+    )
+    ensured = asyncio.ensure_future(
+        away.catalogue.ensure_topic("a", 1, {}, changes_module.time_in(LONG_MS))
+    )
+    await until(lambda: away.store.calls)
+    away.store.store.create_topic("a", topic_id(1), 4, {})
+    away.store.mend()
+    with pytest.raises(KafkaError) as caught:
+        await creation
+    assert caught.value.code == ErrorCode.TOPIC_ALREADY_EXISTS
+    await ensured
+    assert away.catalogue.topics["a"].topic_id == topic_id(1)
+    assert len(away.catalogue.topics["a"].partitions) == 4
+
+
+# ---------------------------------------------------------------------------------------- the end
+
+
+async def test_the_end_waits_for_a_change_but_not_for_ever():
+    away = Away(patience_s=SHORT_MS / 1000, closing_patience_s=SHORT_MS / 1000)
+    away.store.cut()
+    changes = [
+        asyncio.ensure_future(away.catalogue.create_topic(name, 1, {})) for name in ("a", "b")
+    ]
+    await until(lambda: away.store.calls)
+    await asyncio.wait_for(away.changes.close(), 60)
+    refusals = await asyncio.gather(*changes, return_exceptions=True)
+    assert [each.code for each in refusals] == [TIMED_OUT] * 2
+    assert away.store.is_closed
+    assert away.store.calls == ["create_topic"], "the second one is not begun"
+    assert away.store.store.load().topics == ()
+    away.administration.stop()
+    assert away.administration.fatal == []
+
+
+async def test_the_end_lets_a_change_that_is_under_way_come_to_its_end():
+    away = Away(closing_patience_s=60)
+    away.store.cut()
+    creation = asyncio.ensure_future(away.catalogue.create_topic("a", 1, {}))
+    await until(lambda: away.store.calls)
+    closing = asyncio.ensure_future(away.changes.close())
+    await asyncio.sleep(0)
+    away.store.mend()
+    await closing
+    assert (await creation).name == "a"
+    assert not away.store.is_closed
+    with pytest.raises(KafkaError):
+        await away.create("too late")
+    assert away.store.calls == ["create_topic"]
+    away.administration.stop()
+
+
+async def test_a_crash_waits_for_nothing():
+    away = Away()
+    away.store.cut()
+    changes = [
+        asyncio.ensure_future(away.catalogue.create_topic(name, 1, {})) for name in ("a", "b")
+    ]
+    await until(lambda: away.store.calls)
+    away.changes.abandon()
+    await asyncio.wait(changes)
+    assert all(change.cancelled() for change in changes)
+    away.store.close()  # As its owner does.
+    assert away.store.store.load().topics == ()
+    assert away.administration.fatal == []
+
+
+# ---------------------------------------------------------------------------------- whole brokers
+
+
+class BrokerOfAwayStore(BrokerWithView):
+    """Its MetaStore may be away once it has started."""
+
+    def __init__(self) -> None:
+        super().__init__(ScriptedView(1, [node(1)]), {"t": 1})
+        self.store = self._metastore = AwayStore(self._metastore)
+
+    def _new_server(self, *arguments, **more):
+        server = super()._new_server(*arguments, **more)
+        server.metastore_calls = CallsAside(self.store.close, closing_patience_s=SHORT_MS / 1000)
+        return server
+
+
+def test_clients_are_served_while_the_store_is_away_and_the_broker_ends(monkeypatch):
+    monkeypatch.setattr(metadata, "REPEATED_MS", SHORT_MS)
+    broker = BrokerOfAwayStore()
+    with broker:
+        topic = Named("t", broker.server.catalogue.topics["t"].topic_id)
+        broker.store.cut()
+        with Wire(broker.address) as wire, Wire(broker.address) as waiting:
+            topics = [CreatableTopic("new", 1, 1, [], [])]
+            waiting.send(CREATE_TOPICS, CreateTopicsRequest(topics, timeout_ms=LONG_MS), 7)
+            wait_until(lambda: broker.store.calls[-1] == "create_topic")
+            assert wire.produce(topic, batch(b"v"), 0).error_code == 0
+            asked = [MetadataRequestTopic(name=name) for name in ("t", "made-by-asking")]
+            (old, new) = wire.ask(METADATA, MetadataRequest(asked), 12).topics
+            assert old.error_code == 0
+            assert new.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        broker.stop()
+        assert broker.store.is_closed
