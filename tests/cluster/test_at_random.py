@@ -16,6 +16,9 @@ from tests.cluster.nemesis import Nemesis
 from tests.cluster.workload import PLACES, TOPICS, Workload
 from tests.seeds import SEED
 
+# Requests that a broker has just begun with when it is killed are dropped as they are.
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+
 HARM_S = 2.5
 INTERNAL = [
     (topic, index) for topic in ("__consumer_offsets", "__transaction_state") for index in range(3)
