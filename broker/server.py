@@ -255,6 +255,9 @@ class BrokerServer:
         """
         self.stage = Stage.STOPPING
         self.events.add("stopping", "no requests are taken any more")
+        if self._member is not None:
+            # Planned moves belong here: others take over one by one while this broker serves.
+            self._member.stop()
         await self.sockets.stop(self.config.shutdown_timeout_ms)
         self.logins.close()
         if self._housekeeping is not None:

@@ -62,10 +62,12 @@ class ClusterMember:
         logs: LogStore,
         over: Callable[[Transport], Transport],
     ) -> None:
-        """``home`` opens what is on ``base``; both are closed by ``home``.
+        """``home`` opens what is on ``base``, and closes it.
 
         ``over`` returns what connections to other brokers are made with, given what makes them.
+        Raises ConfigError where brokers could not ask each other.
         """
+        security_of_brokers(host.config)
         self._over = over
         self._host = host
         self._home = home
@@ -87,6 +89,8 @@ class ClusterMember:
         self._threads: dict[str, ThreadPoolExecutor] = {}
         self._ended_session: int | None = None
         """One that the store has ended, be it before anything is led."""
+        self._is_stopping = False
+        """Whether this broker has begun to end: it leads, and shows, nothing more."""
         self._is_closed = False
 
     # ----------------------------------------------------------------------------------- the start
@@ -159,7 +163,7 @@ class ClusterMember:
 
     def _changed(self) -> None:
         """Do what follows from a change of the view, or of the metadata."""
-        if self._leadership is None or self._is_closed:
+        if self._leadership is None or self._is_stopping:
             return
         nodes = frozenset(each.node_id for each in self.view.nodes)
         for node_id in self._nodes - nodes:
@@ -201,7 +205,7 @@ class ClusterMember:
         assert committer is not None
         assert self._leadership is not None
         self._leadership.forgotten(logs, moved)
-        if committer.session is None and not self._is_closed:
+        if committer.session is None and not self._is_stopping:
             self.durable_logs.end()
             self._host.spawn(self._begin_session(), "register again")
 
@@ -229,7 +233,7 @@ class ClusterMember:
                 leadership.release(partition_id, released)
 
     def _released(self, partition_id: int, session: int, epoch: int) -> None:
-        if not self._is_closed:
+        if not self._is_stopping:
             self._host.spawn(self._hand_over(partition_id, session, epoch), "hand over")
 
     async def _hand_over(self, partition_id: int, session: int, epoch: int) -> None:
@@ -240,6 +244,10 @@ class ClusterMember:
         self._membership.refresh()
 
     # ------------------------------------------------------------------------------------- the end
+
+    def stop(self) -> None:
+        """Follow nothing any more: this broker ends, and gives up what it leads by ``leave``."""
+        self._is_stopping = True
 
     async def leave(self) -> None:
         """End the session, so that others take over at once instead of after its lease.
@@ -259,7 +267,7 @@ class ClusterMember:
 
     def close(self) -> None:
         """Hear of nothing any more; what waits for the store ends when ``home`` is closed."""
-        self._is_closed = True
+        self._is_stopping = self._is_closed = True
         self._watch.stop()
         self.durable_logs.close()
 
