@@ -61,14 +61,17 @@ class ClusterMember:
         base: ClusterBase,
         logs: LogStore,
         over: Callable[[Transport], Transport],
+        lease_clock: Callable[[], float],
     ) -> None:
         """``home`` opens what is on ``base``, and closes it.
 
         ``over`` returns what connections to other brokers are made with, given what makes them.
-        Raises ConfigError where brokers could not ask each other.
+        ``lease_clock``: see ``Membership``. Raises ConfigError where brokers could not ask each
+        other.
         """
         security_of_brokers(host.config)
         self._over = over
+        self._lease_clock = lease_clock
         self._host = host
         self._home = home
         self._base = base
@@ -119,6 +122,7 @@ class ClusterMember:
                 on_changed=self._changed,
                 on_ended=self._session_ended,
                 on_fatal=self._host.fatal,
+                clock=self._lease_clock,
             )
             self._home.session = self._membership.open()
         return node_id

@@ -272,9 +272,13 @@ class Cluster:
 
     def _expire(self, number: int) -> None:
         index = self._base.cluster_index()
-        for member in index.picture(0).members:
-            if member.node_id == number:
-                index.fence(member.session)
+        sessions = [each.session for each in index.picture(0).members if each.node_id == number]
+
+        def fence() -> None:
+            for session in sessions:
+                index.fence(session)
+
+        self.brokers[number].expire(fence)
 
     def _end(self) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from barnabas.storage.memory_base import MemoryBase, MemoryStore
 
 _CUT: Final = "it was cut from the store"
+_EXPIRING: Final = "its lease runs out"
 _PAUSED: Final = "it stands still"
 CONFIG: Final[Mapping[str, str]] = {
     # Each partition of these is a log on every broker that comes to lead it.
@@ -52,6 +53,8 @@ class ClusterBroker(Broker):
         self._base: MemoryBase | None = None
         self._why_cut: set[str] = set()
         self._network: LinkedNetwork | None = None
+        self._skipped_s = 0.0
+        """What its lease has been shortened by."""
         self._go_on = threading.Event()
         self._is_killed = False
         self._is_paused = False
@@ -111,6 +114,16 @@ class ClusterBroker(Broker):
         self._mend(_PAUSED)
         self._is_paused = False
         self._go_on.set()
+
+    def expire(self, fence: Callable[[], None]) -> None:
+        """Let its lease run out; ``fence`` ends its session in the store.
+
+        It may show nothing any more before others can have taken over, as it is with real leases.
+        """
+        self._cut(_EXPIRING)
+        self._skipped_s += self._config.lease_ms / 1000
+        fence()
+        self._mend(_EXPIRING)
 
     def cut_from_store(self) -> None:
         """Let nothing of this broker through to the store."""
@@ -178,8 +191,12 @@ class ClusterBroker(Broker):
             file_system=self._file_system,
             base=self._base,
             over=self._over_links,
+            lease_clock=self._lease_clock,
             routes=self._routes,
         )
+
+    def _lease_clock(self) -> float:
+        return time.monotonic() + self._skipped_s
 
     def _over_links(self, transport: Transport) -> Transport:
         self._network = LinkedNetwork(self.node_id, self._links, transport)
