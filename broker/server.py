@@ -113,6 +113,16 @@ class BrokerServer:
 
     leadership: Leadership | None = None
     """Which partitions are led here now; None: all whose log is here, for good."""
+    peers: Peers | None = None
+    """The other brokers; None: there are none. So it is with the next four."""
+    remote_coordinators: RemoteCoordinators | None = None
+    """Those of the transactions that come here, wherever they are."""
+    leadership_check: LeadershipCheck | None = None
+    """Whether a partition is led here still."""
+    moves: Moves | None = None
+    """Who is to lead partitions of the cluster."""
+    _member: ClusterMember | None = None
+    """This broker as one of the cluster."""
     metastore_calls: MetaStoreCalls | None = None
     """How the MetaStore is called once the broker has started; None: on the loop. Set it before."""
     asks_for_login = False
@@ -145,14 +155,10 @@ class BrokerServer:
             config.node_id, config.broker_rack, lambda: self.logs.leader_epoch
         )
         self._new_peers = peers
-        self.peers: Peers | None = None
-        """The other brokers; None: there are none."""
         self._durable_logs = durable_logs
         self._base = base
         self._over = over
         self._lease_clock = lease_clock
-        self._member: ClusterMember | None = None
-        """This broker as one of a cluster; None: it is alone."""
         self.cluster_id = ""
         self.loop: asyncio.AbstractEventLoop
         self.metastore: MetaStore
@@ -173,11 +179,6 @@ class BrokerServer:
         self.groups: Groups
         self.markers: MarkerWriter
         self.transactions: Transactions
-        self.remote_coordinators: RemoteCoordinators | None = None
-        self.leadership_check: LeadershipCheck | None = None
-        """Whether a partition is led here still; None: this broker is alone, and leads all."""
-        self.moves: Moves | None = None
-        """Who is to lead partitions of a cluster; None: this broker is alone."""
         self.sockets: SocketServer
         self.metrics = Metrics()
         self.traffic = TopicTraffic()
