@@ -114,15 +114,6 @@ class BrokerConfig(SecurityConfig):
         "log.dir", LIST, ("./data",), "The data directory where log.dirs is not set."
     )
 
-    cordoned_log_dirs: tuple[str, ...] = setting(
-        "cordoned.log.dirs",
-        LIST,
-        (),
-        "Set to * at one broker of a cluster while it runs: others lead what it leads, and it is "
-        "given nothing more, until it is taken back. `barnabas cluster drain` sets it.",
-        update=PER_BROKER,
-    )
-
     # ---------- topics
     num_partitions: int = setting(
         "num.partitions",
@@ -137,14 +128,6 @@ class BrokerConfig(SecurityConfig):
         1,
         "Replication factor of a topic created without one of its own. One broker has one replica; "
         "in a cluster it is what clients are told of (see barnabas.replication.factor of topics).",
-    )
-    auto_leader_rebalance_enable: bool = setting(
-        "auto.leader.rebalance.enable",
-        BOOLEAN,
-        True,
-        "Whether partitions of a cluster are moved by themselves until all brokers lead as many. "
-        "Without it they stay where they came to be led, or were moved to; those of a broker that "
-        "ends, or is drained, go to others all the same.",
     )
     auto_create_topics_enable: bool = setting(
         "auto.create.topics.enable",
