@@ -127,10 +127,6 @@ class BrokerServer:
     """How the MetaStore is called once the broker has started; None: on the loop. Set it before."""
     asks_for_login = False
     """Whether the console asks who somebody is."""
-    leadership_check: LeadershipCheck | None = None
-    """Whether a partition is led here still; None: this broker is alone, and leads all."""
-    moves: Moves | None = None
-    """Who is to lead partitions of a cluster; None: this broker is alone."""
     changes_refused: str | None = None
     """Why nothing can be changed over HTTP; None where it can."""
 
