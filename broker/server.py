@@ -25,6 +25,7 @@ from barnabas.broker.api.fetch_sessions import FetchSessions
 from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.cluster.base import ClusterBase
+from barnabas.broker.cluster.membership import boot_time_s
 from barnabas.broker.cluster.moves import Moves
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
@@ -59,6 +60,7 @@ from barnabas.broker.opening.home import GivenUp, Home, Opened, OwnDirectory, Pr
 from barnabas.broker.opening.member import ClusterMember
 from barnabas.broker.opening.postgresql import base_of
 from barnabas.broker.opening.store import Checkpoints, new_store
+from barnabas.broker.peers.connection import Transport
 from barnabas.broker.peers.interface import Peers
 from barnabas.broker.runtime.audit_file import AuditOutput, audit_output
 from barnabas.broker.runtime.clock import Clock, SystemClock
@@ -105,7 +107,8 @@ class BrokerServer:
     ``peers`` makes what it asks the other brokers with, on the loop, before storage is opened.
     ``durable_logs``: where logs are read that come from other brokers; None: none ever come.
     ``base``: the store of the cluster that this broker is to join, in place of the one that
-    ``barnabas.metadata`` names; the server closes it.
+    ``barnabas.metadata`` names; the server closes it. ``over`` and ``lease_clock``: see
+    ``ClusterMember``.
     """
 
     leadership: Leadership | None = None
@@ -114,6 +117,8 @@ class BrokerServer:
     """How the MetaStore is called once the broker has started; None: on the loop. Set it before."""
     asks_for_login = False
     """Whether the console asks who somebody is."""
+    _member: ClusterMember | None = None
+    """This broker as one of a cluster; None: it is alone."""
     leadership_check: LeadershipCheck | None = None
     """Whether a partition is led here still; None: this broker is alone, and leads all."""
     moves: Moves | None = None
@@ -132,6 +137,8 @@ class BrokerServer:
         peers: Callable[[BrokerServer], Peers] | None = None,
         durable_logs: DurableLogs | None = None,
         base: ClusterBase | None = None,
+        over: Callable[[Transport], Transport] = lambda transport: transport,
+        lease_clock: Callable[[], float] = boot_time_s,
         routes: Routes | None = None,
     ) -> None:
         self.config = config
@@ -148,8 +155,8 @@ class BrokerServer:
         """The other brokers; None: there are none."""
         self._durable_logs = durable_logs
         self._base = base
-        self._member: ClusterMember | None = None
-        """This broker as one of a cluster; None: it is alone."""
+        self._over = over
+        self._lease_clock = lease_clock
         self.cluster_id = ""
         self.loop: asyncio.AbstractEventLoop
         self.metastore: MetaStore
@@ -565,7 +572,7 @@ class BrokerServer:
             base = base_of(self.config)
         if base is not None:
             home = self._home = ClusterHome(self.config, self.file_system, base)
-            self._member = ClusterMember(self, home, base, self.logs)
+            self._member = ClusterMember(self, home, base, self.logs, self._over, self._lease_clock)
             self.metastore_calls = CallsAside(home.close_metadata)
 
     async def _join(self, member: ClusterMember) -> None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
     from barnabas.broker.network.socket_server import Listener
     from barnabas.broker.opening.cluster_home import ClusterHome
+    from barnabas.broker.peers.connection import Transport
     from barnabas.broker.peers.interface import Peers
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.changes import Changes
@@ -60,12 +61,24 @@ LEAVE_TIMEOUT_S: Final = 3.0
 class ClusterMember:
     """One broker as one of several."""
 
-    def __init__(self, host: Host, home: ClusterHome, base: ClusterBase, logs: LogStore) -> None:
+    def __init__(
+        self,
+        host: Host,
+        home: ClusterHome,
+        base: ClusterBase,
+        logs: LogStore,
+        over: Callable[[Transport], Transport],
+        lease_clock: Callable[[], float],
+    ) -> None:
         """``home`` opens what is on ``base``, and closes it.
 
-        Raises ConfigError where brokers could not ask each other.
+        ``over`` returns what connections to other brokers are made with, given what makes them.
+        ``lease_clock``: see ``Membership``. Raises ConfigError where brokers could not ask each
+        other.
         """
         security_of_brokers(host.config)
+        self._over = over
+        self._lease_clock = lease_clock
         self._host = host
         self._home = home
         self._base = base
@@ -122,6 +135,7 @@ class ClusterMember:
                 on_changed=self._changed,
                 on_ended=self._session_ended,
                 on_fatal=self._host.fatal,
+                clock=self._lease_clock,
             )
             self._home.session = self._membership.open()
             self._make_services()
@@ -168,7 +182,7 @@ class ClusterMember:
             node_id=node_id,
             session=self._home.session,
             address_of=address_of,
-            transport=Network(lambda: security_of_brokers(self._host.config), limits),
+            transport=self._over(Network(lambda: security_of_brokers(self._host.config), limits)),
             clock=self._host.clock,
             limits=limits,
         )
