@@ -127,6 +127,10 @@ class ClusterMember:
             self._home.session = self._membership.open()
         return node_id
 
+    def may_serve(self) -> bool:
+        """Return whether what is led here may be read."""
+        return self._membership.may_serve()
+
     @property
     def view(self) -> ClusterView:
         """Return what is known of the cluster, once this broker has joined."""
