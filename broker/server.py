@@ -145,8 +145,7 @@ class BrokerServer:
         """The other brokers; None: there are none."""
         self._durable_logs = durable_logs
         self._base = base
-        self._over = over
-        self._lease_clock = lease_clock
+        self._over, self._lease_clock = over, lease_clock
         self._member: ClusterMember | None = None
         """This broker as one of a cluster; None: it is alone."""
         self.cluster_id = ""
