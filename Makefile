@@ -20,7 +20,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector \
-	bench counterparts groups history javascript))
+	bench cluster counterparts groups history javascript))
 COMPAT_SPARK ?= 4.3.0
 # Tests run beside each other: what only computes one for each processor, what also waits, for disks,
 # timers and other processes, more.
@@ -30,8 +30,9 @@ PYTEST := $(BIN)/python -m pytest
 STRICT_PYTEST := PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST)
 PARALLEL := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --dist=worksteal)
 CROWDED := $(if $(filter-out 1,$(JOBS)),--numprocesses=$$((2 * $(JOBS))) --dist=worksteal)
-# Three at a time of those that start JVMs; the tests of a file share theirs. Long files first.
-IN_THREES := $(if $(filter-out 1,$(JOBS)),--numprocesses=3 --dist=loadfile --no-loadscope-reorder)
+# Four at a time of those that start JVMs, for the sake of memory, and since they wait half of their
+# time: the tests of a file share theirs. Long files first.
+IN_FOURS := $(if $(filter-out 1,$(JOBS)),--numprocesses=4 --dist=loadfile --no-loadscope-reorder)
 ARGS ?=
 
 define heading
@@ -222,7 +223,7 @@ compiled: $(COMPILED)/.built ## The unit tests of what the image has compiled, c
 .PHONY: interop
 interop: $(VENV)/.counterparts $(if $(COMPILED),$(COMPILED)/.built) ## Other people's clients, Spark and Apache Kafka's tools
 	$(call heading,interop tests)
-	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(IN_THREES) $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
+	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(IN_FOURS) $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 
 .PHONY: browser
 browser: $(VENV)/.counterparts $(if $(COMPILED),$(COMPILED)/.built) ## The console in a browser; pictures of it in build/browser

@@ -25,6 +25,7 @@ from barnabas.broker.api.fetch_sessions import FetchSessions
 from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.cluster.base import ClusterBase
+from barnabas.broker.cluster.membership import boot_time_s
 from barnabas.broker.cluster.moves import Moves
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
@@ -59,6 +60,7 @@ from barnabas.broker.opening.home import GivenUp, Home, Opened, OwnDirectory, Pr
 from barnabas.broker.opening.member import ClusterMember
 from barnabas.broker.opening.postgresql import base_of
 from barnabas.broker.opening.store import Checkpoints, new_store
+from barnabas.broker.peers.connection import Transport
 from barnabas.broker.peers.interface import Peers
 from barnabas.broker.runtime.audit_file import AuditOutput, audit_output
 from barnabas.broker.runtime.clock import Clock, SystemClock
@@ -105,11 +107,22 @@ class BrokerServer:
     ``peers`` makes what it asks the other brokers with, on the loop, before storage is opened.
     ``durable_logs``: where logs are read that come from other brokers; None: none ever come.
     ``base``: the store of the cluster that this broker is to join, in place of the one that
-    ``barnabas.metadata`` names; the server closes it.
+    ``barnabas.metadata`` names; the server closes it. ``over`` and ``lease_clock``: see
+    ``ClusterMember``.
     """
 
     leadership: Leadership | None = None
     """Which partitions are led here now; None: all whose log is here, for good."""
+    peers: Peers | None = None
+    """The other brokers; None: there are none. So it is with the next four."""
+    remote_coordinators: RemoteCoordinators | None = None
+    """Those of the transactions that come here, wherever they are."""
+    leadership_check: LeadershipCheck | None = None
+    """Whether a partition is led here still."""
+    moves: Moves | None = None
+    """Who is to lead partitions of the cluster."""
+    _member: ClusterMember | None = None
+    """This broker as one of the cluster."""
     metastore_calls: MetaStoreCalls | None = None
     """How the MetaStore is called once the broker has started; None: on the loop. Set it before."""
     asks_for_login = False
@@ -128,6 +141,8 @@ class BrokerServer:
         peers: Callable[[BrokerServer], Peers] | None = None,
         durable_logs: DurableLogs | None = None,
         base: ClusterBase | None = None,
+        over: Callable[[Transport], Transport] = lambda transport: transport,
+        lease_clock: Callable[[], float] = boot_time_s,
         routes: Routes | None = None,
     ) -> None:
         self.config = config
@@ -140,12 +155,10 @@ class BrokerServer:
             config.node_id, config.broker_rack, lambda: self.logs.leader_epoch
         )
         self._new_peers = peers
-        self.peers: Peers | None = None
-        """The other brokers; None: there are none."""
         self._durable_logs = durable_logs
         self._base = base
-        self._member: ClusterMember | None = None
-        """This broker as one of a cluster; None: it is alone."""
+        self._over = over
+        self._lease_clock = lease_clock
         self.cluster_id = ""
         self.loop: asyncio.AbstractEventLoop
         self.metastore: MetaStore
@@ -166,11 +179,6 @@ class BrokerServer:
         self.groups: Groups
         self.markers: MarkerWriter
         self.transactions: Transactions
-        self.remote_coordinators: RemoteCoordinators | None = None
-        self.leadership_check: LeadershipCheck | None = None
-        """Whether a partition is led here still; None: this broker is alone, and leads all."""
-        self.moves: Moves | None = None
-        """Who is to lead partitions of a cluster; None: this broker is alone."""
         self.sockets: SocketServer
         self.metrics = Metrics()
         self.traffic = TopicTraffic()
@@ -292,6 +300,7 @@ class BrokerServer:
             begun_s = self.clock.monotonic()
             await self._member.drain(int(timeout_ms * DRAINING_SHARE))
             timeout_ms -= int((self.clock.monotonic() - begun_s) * 1000)
+            self._member.stop()
         await self.sockets.stop(max(timeout_ms, 0))
 
     async def crash(self) -> None:
@@ -567,7 +576,7 @@ class BrokerServer:
             base = base_of(self.config)
         if base is not None:
             home = self._home = ClusterHome(self.config, self.file_system, base)
-            self._member = ClusterMember(self, home, base, self.logs)
+            self._member = ClusterMember(self, home, base, self.logs, self._over, self._lease_clock)
             self.metastore_calls = CallsAside(home.close_metadata)
 
     async def _join(self, member: ClusterMember) -> None:
@@ -614,8 +623,8 @@ class BrokerServer:
             self.view,
             self.config,
             keeper=self.leadership,
-            calls=self.metastore_calls,
             may_serve=None if self._member is None else self._member.may_serve,
+            calls=self.metastore_calls,
             on_log_removed=self._log_removed,
             on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
             on_config_changed=self._use_config,
@@ -724,6 +733,8 @@ class BrokerServer:
         self.certificates.use(config)
         self.config = config
         self.sockets.configure(config)
+        if self._member is not None:
+            self._member.plan_by(config, self.catalogue.configs.broker_overrides)
         if hasattr(self, "groups"):
             self.groups.configure(config)
 

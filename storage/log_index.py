@@ -123,7 +123,7 @@ class ExtentSize(NamedTuple):
 class LogSnapshot(NamedTuple):
     """What a log's records before ``next_offset`` have left behind.
 
-    With it they can be deleted, or replaced by those of them that compaction leaves.
+    With it they can be deleted, or replaced by those of them that compaction leaves (F4).
     """
 
     next_offset: int

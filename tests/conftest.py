@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -40,9 +42,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take long, so that no worker is left alone with one."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    """Begin with the files that take long, so that no worker is left alone with one.
+
+    Of these the first of each directory, then the second of each: files of one directory need the
+    same, a Spark or patience, and workers beside each other should need different things.
+    """
+    slow = dict.fromkeys(item.path for item in items if item.get_closest_marker("slow"))
+    seen: Counter[Path] = Counter()
+    turns = {}
+    for path in slow:
+        turns[path] = seen[path.parent]
+        seen[path.parent] += 1
+    items.sort(key=lambda item: turns.get(item.path, len(turns)))
 
 
 def pytest_configure(config: pytest.Config) -> None:

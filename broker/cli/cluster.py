@@ -24,6 +24,7 @@ from barnabas.broker.cli.resource_settings import (
 )
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
+from barnabas.protocol.messages.incremental_alter_configs import AlterableConfig
 
 _VERBS = {
     "describe": "Show a cluster's id, brokers, what they lead, and features",
@@ -32,6 +33,8 @@ _VERBS = {
     "move": "Have another broker lead partitions",
     "drain": "Have other brokers lead all that a broker leads",
 }
+CORDONED = "cordoned.log.dirs"
+"""The setting of a broker that is given no partitions: with Apache Kafka, no new ones."""
 _FEATURES = ("metadata.version", "group.version", "transaction.version")
 
 
@@ -86,6 +89,7 @@ def _add_move(parser: argparse.ArgumentParser) -> None:
 def _add_drain(parser: argparse.ArgumentParser) -> None:
     parser.usage = "barnabas cluster drain ID [options]"
     parser.add_argument("broker", metavar="ID", type=whole_number, help=argparse.SUPPRESS)
+    parser.add_argument("--undo", action="store_true", help="let it lead partitions again")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be moved")
 
 
@@ -179,7 +183,11 @@ def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
     if not changes:
         raise CommandError("nothing to alter: give -X or --unset", USAGE)
     name = "" if arguments.broker is None else str(arguments.broker)
-    alter_settings(cluster, BROKER, name, changes, dry_run=arguments.dry_run)
+    if arguments.broker is not None:
+        cluster.topics([])
+        _check_broker(cluster, arguments.broker)
+    asked = cluster if arguments.broker is None else cluster.node(arguments.broker)
+    alter_settings(asked, BROKER, name, changes, dry_run=arguments.dry_run)
     done = "would be altered" if arguments.dry_run else "altered"
     if arguments.format == "json":
         print_json({"broker": arguments.broker, "changed": not arguments.dry_run})
@@ -202,10 +210,28 @@ def move(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def drain(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Have a broker lead nothing."""
+    """Have a broker lead nothing, until that is undone."""
     found = placed(cluster)
-    _check_broker(cluster, arguments.broker)
-    _carry_out(cluster, arguments, away_from(arguments.broker, found, cluster.node_ids))
+    node_id = arguments.broker
+    _check_broker(cluster, node_id)
+    if arguments.undo:
+        _cordon(cluster, arguments, changes_of([], [CORDONED]))
+        if arguments.format == "json":
+            print_json({"broker": node_id, "changed": not arguments.dry_run})
+        else:
+            print(f"broker {node_id} {'may' if arguments.dry_run else 'can'} lead partitions again")
+        return
+    moves = away_from(node_id, found, cluster.node_ids)
+    _cordon(cluster, arguments, changes_of([(CORDONED, "*")], []))
+    _carry_out(cluster, arguments, moves)
+
+
+def _cordon(
+    cluster: Cluster, arguments: argparse.Namespace, changes: list[AlterableConfig]
+) -> None:
+    """Change whether a broker is given partitions: it is asked itself, as Kafka's want it."""
+    node = cluster.node(arguments.broker)
+    alter_settings(node, BROKER, str(arguments.broker), changes, dry_run=arguments.dry_run)
 
 
 def _check_broker(cluster: Cluster, node_id: int) -> None:

@@ -58,15 +58,18 @@ def changes_of(given: Sequence[tuple[str, str]], unset: Sequence[str]) -> list[A
 
 
 def alter_settings(
-    cluster: Cluster,
+    asked: Cluster | Connection,
     kind: int,
     name: str,
     changes: list[AlterableConfig],
     *,
     dry_run: bool = False,
 ) -> None:
-    """Change settings of one topic or broker; raises Rejected."""
+    """Change settings of one topic or broker; raises Rejected.
+
+    Those of one broker are its own to change.
+    """
     resource = AlterConfigsResource(kind, name, changes)
     request = IncrementalAlterConfigsRequest([resource], dry_run)
-    (answer,) = cluster.ask(INCREMENTAL_ALTER_CONFIGS, request).responses
+    (answer,) = asked.ask(INCREMENTAL_ALTER_CONFIGS, request).responses
     check(name or "all brokers", answer.error_code, answer.error_message)

@@ -39,17 +39,41 @@ class Plan(NamedTuple):
         return not self.assignments and not self.wishes
 
 
+class Rules(NamedTuple):
+    """What operators want of plans."""
+
+    levels: bool = True
+    """Whether partitions are moved to level the load: else they stay where they are led."""
+    cordoned: frozenset[int] = frozenset()
+    """Nodes that are to lead nothing, as if they drained, while any other takes partitions."""
+
+
 def plan(
-    members: Iterable[Member], led: Iterable[Led], *, moves_at_once: int = MOVES_AT_ONCE
+    members: Iterable[Member],
+    led: Iterable[Led],
+    *,
+    moves_at_once: int = MOVES_AT_ONCE,
+    rules: Rules = Rules(),  # noqa: B008  It is immutable.
 ) -> Plan:
     """Plan who leads what; ``led`` are all partitions that there are."""
-    return _Planner(members, moves_at_once).plan(led)
+    planner = _Planner(_cordoned(members, rules.cordoned), moves_at_once, levels=rules.levels)
+    return planner.plan(led)
+
+
+def _cordoned(members: Iterable[Member], cordoned: frozenset[int]) -> Iterable[Member]:
+    """Have nodes give up what they lead, unless there is nobody else to lead it."""
+    members = list(members)
+    if all(each.is_draining or each.node_id in cordoned for each in members):
+        return members
+    return [
+        each._replace(is_draining=True) if each.node_id in cordoned else each for each in members
+    ]
 
 
 class _Planner:
     """One plan while it is made."""
 
-    def __init__(self, members: Iterable[Member], moves_at_once: int) -> None:
+    def __init__(self, members: Iterable[Member], moves_at_once: int, *, levels: bool) -> None:
         live = {member.session: member for member in members}
         self._nodes = {session: member.node_id for session, member in live.items()}
         """Of all live sessions."""
@@ -60,6 +84,7 @@ class _Planner:
         self._loads = dict.fromkeys(sorted(self._takers), 0)
         """How many partitions each of them leads once everything is on its way."""
         self._moves_left = moves_at_once
+        self._levels = levels
         self._assignments: list[Assignment] = []
         self._wishes: defaultdict[int | None, list[int]] = defaultdict(list)
         self._resting: defaultdict[int, list[int]] = defaultdict(list)
@@ -76,7 +101,8 @@ class _Planner:
                 self._assign(each, self._least_loaded(each.partition_id))
             for each in leaving:
                 self._move(each)
-            self._level()
+            if self._levels:
+                self._level()
         return Plan(self._assignments, dict(self._wishes))
 
     def _sort(self, led: Led, orphans: list[Led], leaving: list[Led]) -> None:
@@ -125,18 +151,24 @@ class _Planner:
         return chosen
 
     def _level(self) -> None:
-        """Have those who lead most give to those who lead least, while that is two less."""
+        """Have those who lead most give to those who lead least, while that is two less.
+
+        What they give is of all topics: in an order that has nothing to do with that of the ids.
+        """
+        mixed: set[int] = set()
         while self._moves_left > 0:
             givers = [node_id for node_id in self._loads if self._resting[node_id]]
             if not givers:
                 return
-            giver = max(givers, key=self._loads.__getitem__)
-            taker = min(self._loads, key=self._loads.__getitem__)
+            giver = max(givers, key=lambda node_id: self._loads[node_id])
+            taker = min(self._loads, key=lambda node_id: self._loads[node_id])
             if self._loads[giver] - self._loads[taker] < 2:
                 return
-            resting = self._resting[giver]
-            moved = max(resting, key=lambda partition_id: _score(partition_id, taker))
-            resting.remove(moved)
+            if giver not in mixed:
+                # Once: with ten thousand partitions a choice for each move takes seconds.
+                self._resting[giver].sort(key=lambda partition_id: _score(partition_id, giver))
+                mixed.add(giver)
+            moved = self._resting[giver].pop()
             self._loads[giver] -= 1
             self._loads[taker] += 1
             self._wish(moved, taker)

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from barnabas.broker.cluster.assigner import plan
+from barnabas.broker.cluster.assigner import Rules, plan
 from barnabas.broker.cluster.endpoints import Place, encode_place
 from barnabas.broker.cluster.pictured_view import PicturedView, Unseen
 from barnabas.storage.cluster_index import Led, Picture
@@ -102,6 +102,8 @@ class Membership:
         self._known_version = 0
         self._looks_at_all = True
         self._planned_version = _NOTHING_PLANNED
+        self._rules = Rules()
+        self._planned_rules = self._rules
         self._is_closed = threading.Event()
         self._is_asked = threading.Event()
         self._beating: ClusterIndex
@@ -186,6 +188,12 @@ class Membership:
         node_id = self.view.wanted(partition_id)
         return None if node_id is None else self.view.session_of(node_id)
 
+    def plan_by(self, rules: Rules) -> None:
+        """Plan by other rules from now on, where this broker plans; any thread may say so."""
+        if rules != self._rules:
+            self._rules = rules
+            self.refresh()
+
     def refresh(self) -> None:
         """Have a look be taken at once, or soon if there was one just now; any thread may ask."""
         self._is_asked.set()
@@ -269,9 +277,11 @@ class Membership:
 
     def _control(self, session: int, picture: Picture) -> None:
         """Plan what is not planned yet, if this broker is the one that does."""
-        if self._planned_version == picture.version or not self._looking.control(session):
+        rules = self._rules
+        is_planned = (self._planned_version, self._planned_rules) == (picture.version, rules)
+        if is_planned or not self._looking.control(session):
             return
-        planned = plan(picture.members, self._known.values())
+        planned = plan(picture.members, self._known.values(), rules=rules)
         refused = {each.partition_id for each in planned.assignments}
         if planned.assignments:
             refused -= self._looking.assign(planned.assignments)
@@ -287,6 +297,7 @@ class Membership:
         # What was refused may be gone for so long that no picture tells of it any more.
         self._looks_at_all = bool(refused)
         self._planned_version = _NOTHING_PLANNED if refused else picture.version
+        self._planned_rules = rules
 
     # ---------------------------------------------------------------------------------- the threads
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from barnabas.broker.config.fields import setting
 from barnabas.broker.config.storage import StorageConfig
-from barnabas.broker.config.types import Between, ConfigType, Matches
+from barnabas.broker.config.types import Between, ConfigType, Matches, UpdateMode
 
 METADATA: Final = "barnabas.metadata"
 TRANSACTION_WAIT: Final = "barnabas.transaction.wait.ms"
@@ -40,6 +40,22 @@ class ClusterConfig(StorageConfig):
         "How long the others wait for a broker of a cluster that is not heard of before they lead "
         "its partitions.",
         Between(1000, 300_000),
+    )
+    auto_leader_rebalance_enable: bool = setting(
+        "auto.leader.rebalance.enable",
+        ConfigType.BOOLEAN,
+        True,
+        "Whether partitions of a cluster are moved by themselves until all brokers lead as many. "
+        "Without it they stay where they came to be led, or were moved to; those of a broker that "
+        "ends, or is drained, go to others all the same.",
+    )
+    cordoned_log_dirs: tuple[str, ...] = setting(
+        "cordoned.log.dirs",
+        ConfigType.LIST,
+        (),
+        "Set to * at one broker of a cluster while it runs: others lead what it leads, and it is "
+        "given nothing more, until it is taken back. `barnabas cluster drain` sets it.",
+        update=UpdateMode.PER_BROKER,
     )
     inter_broker_listener_name: str | None = setting(
         "inter.broker.listener.name",

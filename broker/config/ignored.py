@@ -57,7 +57,6 @@ offsets.load.buffer.size INT 5242880
 offsets.topic.compression.codec INT 0
 
 # The storage works without it.
-cordoned.log.dirs LIST
 log.cleaner.io.buffer.load.factor DOUBLE 0.9
 log.cleaner.io.buffer.size INT 524288
 log.dir.failure.timeout.ms LONG 30000
@@ -257,7 +256,6 @@ num.recovery.threads.per.data.dir INT 2
 queued.max.requests INT 500
 
 # There is one replica of everything.
-auto.leader.rebalance.enable BOOLEAN true
 leader.imbalance.check.interval.seconds LONG 300
 num.replica.alter.log.dirs.threads INT null
 num.replica.fetchers INT 1

@@ -8,6 +8,7 @@ manual assignment says by its first replica who is to lead a partition.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
@@ -66,8 +67,13 @@ class Placement:
         assert isinstance(factor, int)
         return max(factor, 1)
 
-    async def place(self, partitions: Sequence[Partition], assigned: Mapping[int, int]) -> None:
-        """Wish for the leaders of new partitions, given by index."""
+    async def place(
+        self, partitions: Sequence[Partition], assigned: Mapping[int, int], until_s: float
+    ) -> None:
+        """Wish for the leaders of new partitions, given by index.
+
+        Raises KafkaError REQUEST_TIMED_OUT if that is not durable at ``until_s``, by the loop.
+        """
         wishes: dict[int, int | None] = {
             each.partition_id: assigned[each.index]
             for each in partitions
@@ -76,7 +82,11 @@ class Placement:
         }
         if wishes:
             assert self._moves is not None, "a broker that is alone leads what it is asked to"
-            await self._moves.want(wishes)
+            try:
+                async with asyncio.timeout_at(until_s):
+                    await self._moves.want(wishes)
+            except TimeoutError:
+                raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
 
 
 def check_replicas(broker_ids: Sequence[int], node_ids: Collection[int]) -> None:

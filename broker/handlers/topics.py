@@ -91,8 +91,8 @@ async def create_topics(
     given = Counter(topic.name for topic in request.topics)
     total = sum(max(topic.num_partitions, len(topic.assignments)) for topic in request.topics)
     mutations = Mutations(context, strict_since=6)
-    until_s = time_in(request.timeout_ms)
     placement = Placement(brokers, moves)
+    until_s = time_in(request.timeout_ms)
     results = []
     for name, topic in named.items():
         try:
@@ -136,7 +136,7 @@ async def _create_topic(
         topic = await catalogue.create_topic(asked.name, partition_count, configs, until_s)
         topic_id = topic.topic_id
         leaders = {each.partition_index: each.broker_ids[0] for each in asked.assignments}
-        await placement.place(topic.partitions, leaders)
+        await placement.place(topic.partitions, leaders, until_s)
     own = {name: text for name, text in configs.items() if text is not None}
     return CreatableTopicResult(
         name=asked.name,
@@ -329,8 +329,8 @@ async def create_partitions(
     named = {topic.name: topic for topic in request.topics}
     given = Counter(topic.name for topic in request.topics)
     mutations = Mutations(context, strict_since=3)
-    until_s = time_in(request.timeout_ms)
     placement = Placement(brokers, moves)
+    until_s = time_in(request.timeout_ms)
     results = []
     for name, topic in named.items():
         result = CreatePartitionsTopicResult(name=name)
@@ -377,4 +377,4 @@ async def _grow(
     if asked.assignments and topic is not None:
         first = asked.count - added
         leaders = {first + n: each.broker_ids[0] for n, each in enumerate(asked.assignments)}
-        await placement.place(topic.partitions[first:], leaders)
+        await placement.place(topic.partitions[first:], leaders, until_s)

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.drain import Drain
 from barnabas.broker.cluster.durable_logs import StoredLogs
 from barnabas.broker.cluster.membership import Membership
@@ -36,9 +37,11 @@ from barnabas.broker.peers.settings import limits_of, listener_of_brokers, secur
 if TYPE_CHECKING:
     from barnabas.broker.cluster.base import ClusterBase
     from barnabas.broker.cluster.view import ClusterView
+    from barnabas.broker.config.broker_config import BrokerConfig
     from barnabas.broker.metrics.families import Metrics
     from barnabas.broker.network.socket_server import Listener
     from barnabas.broker.opening.cluster_home import ClusterHome
+    from barnabas.broker.peers.connection import Transport
     from barnabas.broker.peers.interface import Peers
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.changes import Changes
@@ -52,6 +55,8 @@ logger = logging.getLogger("barnabas.broker.cluster")
 
 Result = TypeVar("Result")
 
+CORDONED: Final = "cordoned.log.dirs"
+"""The setting of a broker that is to lead nothing."""
 LEAVE_TIMEOUT_S: Final = 3.0
 """How long a broker that ends tries to tell the others; else they find out by its lease."""
 
@@ -59,8 +64,24 @@ LEAVE_TIMEOUT_S: Final = 3.0
 class ClusterMember:
     """One broker as one of several."""
 
-    def __init__(self, host: Host, home: ClusterHome, base: ClusterBase, logs: LogStore) -> None:
-        """``home`` opens what is on ``base``; both are closed by ``home``."""
+    def __init__(
+        self,
+        host: Host,
+        home: ClusterHome,
+        base: ClusterBase,
+        logs: LogStore,
+        over: Callable[[Transport], Transport],
+        lease_clock: Callable[[], float],
+    ) -> None:
+        """``home`` opens what is on ``base``, and closes it.
+
+        ``over`` returns what connections to other brokers are made with, given what makes them.
+        ``lease_clock``: see ``Membership``. Raises ConfigError where brokers could not ask each
+        other.
+        """
+        security_of_brokers(host.config)
+        self._over = over
+        self._lease_clock = lease_clock
         self._host = host
         self._home = home
         self._base = base
@@ -87,6 +108,8 @@ class ClusterMember:
         """One that the store has ended, be it before anything is led."""
         self._drain: Drain | None = None
         """Once this broker gives up what it leads."""
+        self._is_stopping = False
+        """Whether this broker has begun to end: it leads, and shows, nothing more."""
         self._is_closed = False
 
     # ----------------------------------------------------------------------------------- the start
@@ -115,6 +138,7 @@ class ClusterMember:
                 on_changed=self._changed,
                 on_ended=self._session_ended,
                 on_fatal=self._host.fatal,
+                clock=self._lease_clock,
             )
             self._home.session = self._membership.open()
             self._make_services()
@@ -161,7 +185,7 @@ class ClusterMember:
             node_id=node_id,
             session=self._home.session,
             address_of=address_of,
-            transport=Network(lambda: security_of_brokers(self._host.config), limits),
+            transport=self._over(Network(lambda: security_of_brokers(self._host.config), limits)),
             clock=self._host.clock,
             limits=limits,
         )
@@ -191,7 +215,7 @@ class ClusterMember:
 
     def _changed(self) -> None:
         """Do what follows from a change of the view, or of the metadata."""
-        if self._leadership is None or self._is_closed:
+        if self._leadership is None or self._is_stopping:
             return
         nodes = frozenset(each.node_id for each in self.view.nodes)
         for node_id in self._nodes - nodes:
@@ -218,6 +242,17 @@ class ClusterMember:
     def _seen_version(self) -> int:
         return max(self._followed_version, self._changes.shown_version)
 
+    def plan_by(self, config: BrokerConfig, overrides: Mapping[str, Mapping[str, str]]) -> None:
+        """Take note of settings; ``overrides``: those of all brokers, by node id in decimal."""
+        if hasattr(self, "_membership"):
+            cordoned = {
+                int(entity)
+                for entity, settings in overrides.items()
+                if entity and settings.get(CORDONED, "").strip()
+            }
+            levels = config.auto_leader_rebalance_enable
+            self._membership.plan_by(Rules(levels, frozenset(cordoned)))
+
     # ------------------------------------------------------------------------------------ sessions
 
     def _session_ended(self, session: int) -> None:
@@ -235,7 +270,7 @@ class ClusterMember:
         assert committer is not None
         assert self._leadership is not None
         self._leadership.forgotten(logs, moved)
-        if committer.session is None and not self._is_closed and self._drain is None:
+        if committer.session is None and not self._is_stopping and self._drain is None:
             self.durable_logs.end()
             self._host.spawn(self._begin_session(), "register again")
 
@@ -263,7 +298,7 @@ class ClusterMember:
                 leadership.release(partition_id, released)
 
     def _released(self, partition_id: int, session: int, epoch: int) -> None:
-        if not self._is_closed:
+        if not self._is_stopping:
             self._host.spawn(self._hand_over(partition_id, session, epoch), "hand over")
 
     async def _hand_over(self, partition_id: int, session: int, epoch: int) -> None:
@@ -296,6 +331,10 @@ class ClusterMember:
         await self._aside("moves", partial(self._index.drain, self._home.session))
         self._membership.refresh()
 
+    def stop(self) -> None:
+        """Follow nothing any more: this broker ends, and gives up what it leads by ``leave``."""
+        self._is_stopping = True
+
     async def leave(self) -> None:
         """End the session, so that others take over at once instead of after its lease.
 
@@ -314,7 +353,7 @@ class ClusterMember:
 
     def close(self) -> None:
         """Hear of nothing any more; what waits for the store ends when ``home`` is closed."""
-        self._is_closed = True
+        self._is_stopping = self._is_closed = True
         self._watch.stop()
         self.durable_logs.close()
         if hasattr(self, "moves"):

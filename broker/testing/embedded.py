@@ -188,12 +188,12 @@ class Broker:
         self._manual_clock = ManualClock(running=True)
         self.clock = BrokerClock(self, self._manual_clock)
         self._server: BrokerServer | None = None
-        self._thread: _LoopThread | None = None
+        self._thread: LoopThread | None = None
 
     # ------------------------------------------------------------------------------- lifecycle
 
     def __enter__(self) -> Self:
-        self._thread = _LoopThread()
+        self._thread = LoopThread()
         try:
             self._thread.run(self._start_or_leave_nothing())
         except BaseException:
@@ -401,15 +401,18 @@ class Broker:
             raise
 
     async def _start(self) -> None:
+        self._open_metastore()
+        server = self._new_server()
+        await server.start()
+        self._server = server
+        self._keep_ports(server)
+
+    def _open_metastore(self) -> None:
         in_memory = isinstance(self._file_system, SimulatedFileSystem)
         if in_memory and self._metastore is None:
             self._metastore = SqliteMetaStore.open(
                 MEMORY, node_id=self._config.node_id, new_cluster_id=new_cluster_id()
             )
-        server = self._new_server()
-        await server.start()
-        self._server = server
-        self._keep_ports(server)
 
     def _new_server(
         self,
@@ -471,7 +474,7 @@ class Broker:
             thread.close()
 
 
-class _LoopThread:
+class LoopThread:
     """An event loop in a thread of its own, and how others have it run something."""
 
     def __init__(self) -> None:
@@ -482,6 +485,10 @@ class _LoopThread:
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Run ``coroutine`` in the loop and wait for what it returns or raises."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def call_soon(self, function: Callable[[], object]) -> None:
+        """Have the loop run ``function`` when it gets to it; wait for nothing."""
+        self._loop.call_soon_threadsafe(function)
 
     def close(self) -> None:
         """End the loop and the thread."""

@@ -96,8 +96,8 @@ class Catalogue:
         config: BrokerConfig,
         *,
         keeper: LogKeeper | None = None,
-        calls: MetaStoreCalls | None = None,
         may_serve: Callable[[], bool] | None = None,
+        calls: MetaStoreCalls | None = None,
         on_log_removed: Callable[[PartitionLog], None] = lambda _log: None,
         on_topic_deleted: Callable[[Topic], None] = lambda _topic: None,
         on_config_changed: Callable[[BrokerConfig], None] = lambda _config: None,
@@ -109,8 +109,8 @@ class Catalogue:
 
         ``view`` says which partitions have their log here: those that this broker leads. They are
         opened and closed by ``keeper``; None: each stays with this broker, with its log.
-        ``calls``: how the MetaStore is called while the broker runs; None: on the loop.
         ``may_serve``: whether this broker's lease is valid; None: it needs none.
+        ``calls``: how the MetaStore is called while the broker runs; None: on the loop.
         ``config`` is the configuration as it was loaded. ``on_event`` is told what has changed:
         a kind, the resource, and words.
         """

@@ -1,5 +1,7 @@
 """A real broker inside a test: ``with Broker() as broker:``; see docs/testing.md."""
 
+from barnabas.broker.testing.cluster import Cluster
+from barnabas.broker.testing.cluster_broker import ClusterBroker
 from barnabas.broker.testing.embedded import (
     KAFKA_3_9,
     Broker,
@@ -14,6 +16,8 @@ __all__ = [
     "KAFKA_3_9",
     "AccessRule",
     "Broker",
+    "Cluster",
+    "ClusterBroker",
     "ErrorCode",
     "Interception",
     "Outcome",

@@ -22,10 +22,12 @@ class Seen(NamedTuple):
 def committed_records(data: Any, position: int) -> tuple[list[Seen], int]:
     """What one partition of an answer to READ_COMMITTED gives, and the next position.
 
+    To READ_UNCOMMITTED, too: there nothing is called aborted.
+
     Aborted transactions come in no order and with more than is needed; each of a producer's is
     ended by one ABORT marker, and its batches up to there are skipped.
     """
-    waiting = [(each.first_offset, each.producer_id) for each in data.aborted_transactions]
+    waiting = [(each.first_offset, each.producer_id) for each in data.aborted_transactions or ()]
     heapq.heapify(waiting)
     aborted: set[int] = set()
     seen: list[Seen] = []

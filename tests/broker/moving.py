@@ -1,4 +1,4 @@
-"""Two whole brokers over one store of flushes: partitions move from one to the other.
+"""Whole brokers over one store of flushes: partitions move from one to the other.
 
 What is durable, and who may write it, is decided by a log index in memory. Each broker learns of
 that when a test tells it, or when it is refused.
@@ -178,7 +178,7 @@ class MovingBroker(BrokerWithView):
 
 
 class MovingCluster:
-    """Both brokers, and the ids of all partitions by topic."""
+    """All brokers, and the ids of all partitions by topic."""
 
     def __init__(self, store: Store, brokers: list[MovingBroker]) -> None:
         self.store = store
@@ -228,13 +228,22 @@ class MovingCluster:
                 lambda each=each: f"{each}: {broker.state(each)}",
             )
 
-    def other(self, broker: MovingBroker) -> MovingBroker:
-        return self.brokers[1 - self.brokers.index(broker)]
+    def others(self, broker: MovingBroker) -> list[MovingBroker]:
+        return [each for each in self.brokers if each is not broker]
+
+
+def moving_pair(
+    topics: dict[str, int], *, seed: int = 0, **config: str
+) -> contextlib.AbstractContextManager[MovingCluster]:
+    """Brokers 1 and 2, of which neither leads anything yet."""
+    return moving_brokers(topics, 2, seed=seed, **config)
 
 
 @contextlib.contextmanager
-def moving_pair(topics: dict[str, int], *, seed: int = 0, **config: str) -> Iterator[MovingCluster]:
-    """Brokers 1 and 2, of which neither leads anything yet."""
+def moving_brokers(
+    topics: dict[str, int], count: int, *, seed: int = 0, **config: str
+) -> Iterator[MovingCluster]:
+    """Brokers from 1 on, of which none leads anything yet."""
     database = SqliteMetaStore.open(MEMORY, node_id=0, new_cluster_id=CLUSTER_ID)
     for number, (name, partitions) in enumerate(topics.items(), start=1):
         database.create_topic(name, bytes([number] * 16), partitions, {})
@@ -243,7 +252,7 @@ def moving_pair(topics: dict[str, int], *, seed: int = 0, **config: str) -> Iter
     random = Random(seed)
     brokers: list[MovingBroker] = []
     with contextlib.closing(database), contextlib.ExitStack() as stack:
-        for node_id in (1, 2):
+        for node_id in range(1, count + 1):
             metastore = SharedMetaStore(database, node_id, lock)
             view = MovingView(node_id, [node(node_id)])
             broker = stack.enter_context(MovingBroker(view, store, metastore, **config))
@@ -256,4 +265,4 @@ def moving_pair(topics: dict[str, int], *, seed: int = 0, **config: str) -> Iter
         cluster = MovingCluster(store, brokers)
         cluster.note_topics()
         yield cluster
-        assert [broker.server.failure for broker in brokers] == [None, None]
+        assert [broker.server.failure for broker in brokers] == [None] * count

@@ -25,7 +25,7 @@ def lease(monkeypatch):
 
     class LeasedCatalogue(Catalogue):
         def __init__(self, *arguments, **named):
-            super().__init__(*arguments, **named, may_serve=lambda: state["is_valid"])
+            super().__init__(*arguments, **named | {"may_serve": lambda: state["is_valid"]})
 
     monkeypatch.setattr("barnabas.broker.server.Catalogue", LeasedCatalogue)
     return state

@@ -39,6 +39,7 @@ KAFKA_BROKER_CONFIGS = table("kafka_broker_configs.txt")
 # Described in other words, or with a limit where Kafka has none.
 OTHER_LIMITS = {
     "cluster.id",
+    "cordoned.log.dirs",
     "log.roll.ms",
     "log.roll.jitter.ms",
     "log.retention.ms",

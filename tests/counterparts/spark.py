@@ -24,11 +24,25 @@ def quick_start(java_options: Sequence[str] | None = None) -> dict[str, str]:
     What is measured has none of them. ``java_options`` are by default those that use the archive of
     Spark's classes.
     """
-    options = [*QUICK_START, *(archive_options(SPARK) if java_options is None else java_options)]
+    options = " ".join(quick_java(java_options))
     return {
-        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.driver.extraJavaOptions": options,
+        # An executor that is a process of its own has the driver's class path.
+        "spark.executor.extraJavaOptions": options,
         "spark.python.daemon.module": DAEMON,
     }
+
+
+def quick_java(java_options: Sequence[str] | None = None) -> list[str]:
+    """Return the JVM options of a process of Spark that lives for seconds."""
+    return [*QUICK_START, *(archive_options(SPARK) if java_options is None else java_options)]
+
+
+def class_path() -> str:
+    """Return the class path that Spark gives its processes: the archive fits no other."""
+    jars = spark_jars()
+    (first,) = jars.glob("slf4j-api-*.jar")
+    return f"{jars.parent / 'conf'}:{first}:{jars}/*"
 
 
 def spark_session(

@@ -47,7 +47,7 @@ from tests.interop.transactional import (
 )
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 SECURED: dict[str, type[Secured]] = {"barnabas": SecuredBarnabas, "kafka": SecuredKafka}
 WORKER = "worker"

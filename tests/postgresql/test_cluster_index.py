@@ -1,5 +1,7 @@
 """PostgreSQL does what every ClusterIndex does, and what only a server asks for."""
 
+import asyncio
+import contextlib
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 
+from barnabas.broker.cluster.membership import Membership
 from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane
 from barnabas.storage.postgresql.base import PostgreSqlBase
@@ -16,7 +19,7 @@ from barnabas.storage.postgresql.durability import NotDurable
 from tests.counterparts.postgresql_servers import Server
 from tests.seeds import SEED
 from tests.storage.cluster_contract import LEASE_MS, ClusterIndexContract, Waiting, World
-from tests.waiting import WAIT_S, wait_until
+from tests.waiting import WAIT_S, until, wait_until
 
 CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
 WAITING = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
@@ -118,6 +121,47 @@ def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base
     assert known == {each.partition_id: each for each in world.index.picture(0).led}
     deadlocks = "SELECT sum(deadlocks)::integer FROM pg_stat_database"
     assert server.execute(deadlocks) == [(0,)]
+
+
+async def test_brokers_follow_each_other_on_a_server(server, base):
+    world = World(base)
+    nodes = [world.index.new_node_id() for _ in range(2)]
+    with contextlib.ExitStack() as stack:
+        brokers = [stack.enter_context(member(server, each)) for each in nodes]
+        for broker in brokers:
+            await until(lambda broker=broker: len(broker.view.nodes) == len(nodes))
+        ids = world.partitions(6)
+        for broker in brokers:
+            await until(lambda broker=broker: leaders(broker, ids) == {*nodes})
+        first, second = brokers
+        world.index.fence(first.session)
+        await until(lambda: leaders(second, ids) == {nodes[1]})
+        await until(lambda: not first.may_serve())
+
+
+def leaders(broker, ids):
+    return {broker.view.leader_of(each).node_id for each in ids}
+
+
+@contextlib.contextmanager
+def member(server, node_id):
+    """A broker that lives in a session."""
+    with closing(base_at(server)) as base:
+        made = Membership(
+            base,
+            node_id=node_id,
+            rack=None,
+            endpoints={"PLAINTEXT": ("broker", 9092)},
+            lease_ms=LEASE_MS // 100,
+            loop=asyncio.get_running_loop(),
+            on_changed=lambda: None,
+            on_ended=lambda _session: None,
+            on_fatal=lambda _error: None,
+        )
+        made.open()
+        made.start()
+        with closing(made):
+            yield made
 
 
 def test_who_listens_finds_the_primary_again(server, base):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tests.counterparts.jars import spark_jars
 from tests.counterparts.java import java, java_home
 from tests.counterparts.probe import free_port
-from tests.counterparts.spark import QUICK_START
+from tests.counterparts.spark import class_path, quick_java
 from tests.spark.judge import until
 from tests.spark.sessions import command_of, kill_session, session_members
 
@@ -28,7 +28,6 @@ SPECULATION = {
     "spark.speculation.interval": "100ms",
     "spark.speculation.minTaskRuntime": "1s",
     "spark.speculation.quantile": "0.5",
-    "spark.executor.extraJavaOptions": " ".join(QUICK_START),
 }
 """What a driver sets to have a copy of a task once half of its stage is done, and a second old."""
 
@@ -82,7 +81,7 @@ def _start(directory: Path, role: str, host: str, *arguments: str) -> subprocess
     main = f"org.apache.spark.deploy.{role.lower()}.{role}"
     with (directory / f"{role}-{host}.log").open("ab") as output:
         return subprocess.Popen(
-            [str(java()), *QUICK_START, "-cp", f"{jars}/*", main, *arguments],
+            [str(java()), *quick_java(), "-cp", class_path(), main, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -1,4 +1,7 @@
-"""Brokers and Spark drivers that the rows of the crash tables share."""
+"""Brokers and Spark drivers that the tests of a file share.
+
+They end with the file: a worker of many would keep their memory for as long as it lives.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +23,28 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def barnabas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """A broker that nobody kills."""
     with BarnabasProcess(tmp_path_factory.mktemp("barnabas"), **SETTINGS) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """A broker that is killed, whatever runs on it."""
     with BarnabasProcess(tmp_path_factory.mktemp("mortal"), **SETTINGS) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """Apache Kafka."""
     with ApacheKafka(tmp_path_factory.mktemp("kafka")) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkDriver]:
     """The driver that survives."""
     with SparkDriver(tmp_path_factory.mktemp("driver")) as running:

@@ -13,7 +13,7 @@ import kafka
 import pyarrow.dataset
 
 from barnabas.spark import decided
-from tests.counterparts.jars import delta_jars
+from tests.counterparts.jars import delta_jars, spark_kafka_jars
 from tests.spark.job import PARQUET, TABLES, Job, expected_value
 from tests.spark.judge import PARTITIONS, PATIENCE_S
 
@@ -28,7 +28,8 @@ class Row(NamedTuple):
 def delta_settings() -> dict[str, str]:
     """Return the settings of a Spark that knows Delta, in one process."""
     return {
-        "spark.driver.extraClassPath": ":".join(map(str, delta_jars())),
+        # Not in front of the driver's class path, which the archive of classes would not fit.
+        "spark.jars": ",".join(map(str, [*spark_kafka_jars(), *delta_jars()])),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         # Its 50 tasks for a log of a few entries are meant for a cluster.

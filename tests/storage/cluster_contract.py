@@ -125,6 +125,9 @@ class ClusterIndexContract:
         assert world.index.picture(0).controller == first
         world.index.fence(first)
         assert world.index.picture(0).controller is None
+        version = world.version
+        assert not world.index.control(first)
+        assert world.version == version
         assert [world.index.control(each) for each in (first, second)] == [False, True]
         assert world.index.picture(0).controller == second
 

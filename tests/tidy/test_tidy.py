@@ -46,7 +46,7 @@ ENTRY_POINTS = re.compile(
     r"barnabas\.(broker\.cli\.\w+|broker\.testing\.pytest_plugin|broker\.config\.reference"
     r"|broker\.api\.permissions_page|broker\.console\.openapi"
     r"|broker\.testing\.loopback"
-    r"|broker\.tls\.client|storage\.postgresql\.base|protocol\.messages\.\w+|storage\.check|testing"
+    r"|broker\.tls\.client|protocol\.messages\.\w+|storage\.check|testing"
     r"|storage\.memory_base|broker\.cluster\.upkeep"
     r"|spark\.(data_source|foreach_batch)|(\w+\.)*__main__)"
 )

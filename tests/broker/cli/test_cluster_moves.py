@@ -78,6 +78,13 @@ def test_a_broker_is_drained(shell, cluster):
     assert shell("cluster", "drain", 1).lines == ["t-0 moved", "t-1 moved", "t-3 moved"]
     assert leaders(cluster) == [3, 2, 2, 3]
     assert shell("cluster", "drain", 1).lines == []
+    configs = ("cluster", "configs", "cordoned.log.dirs", "--broker", 1)
+    assert shell(*configs).lines[1] == "cordoned.log.dirs * broker"
+    assert shell("cluster", "drain", 1, "--undo", "--dry-run").lines == [
+        "broker 1 may lead partitions again"
+    ]
+    assert shell("cluster", "drain", 1, "--undo").lines == ["broker 1 can lead partitions again"]
+    assert shell(*configs).lines[1] == "cordoned.log.dirs default"
 
 
 def test_what_is_on_its_way_is_shown_and_what_is_late_is_told(shell, cluster):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.broker.cluster.assigner import Plan, plan
+from barnabas.broker.cluster.assigner import Plan, Rules, plan
 from barnabas.storage.cluster_index import Assignment, Led, Member
 from tests.seeds import SEED
 
@@ -199,3 +199,24 @@ def test_a_thousand_partitions_are_planned_the_same_everywhere():
     planned = plan(members, led)
     assert plan(members[::-1], led) == planned
     assert sum(map(len, planned.wishes.values())) <= 64
+
+
+def test_without_levelling_what_is_led_stays_and_what_is_not_is_spread():
+    members = [member(1), member(2), member(3, is_draining=True)]
+    led = [led_by(number, 1) for number in range(6)]
+    rules = Rules(levels=False)
+    assert plan(members, led, rules=rules).is_empty
+    assert plan(members, led).wishes.keys() == {2}
+    planned = plan(members, [*led, led_by(6, GONE, 4), led_by(7, 3)], rules=rules)
+    assert planned == Plan([Assignment(6, 102, 4)], {2: [7]})
+
+
+def test_a_cordoned_broker_leads_nothing_while_any_other_takes_partitions():
+    led = [led_by(1, 1), led_by(2, 2), led_by(3, None)]
+    rules = Rules(cordoned=frozenset({1}))
+    planned = plan([member(1), member(2)], led, rules=rules)
+    assert planned == Plan([Assignment(3, 102, 0)], {2: [1]})
+    for others in ([], [member(2, is_draining=True)]):
+        planned = plan([member(1), *others], led, rules=rules)
+        assert Assignment(3, 101, 0) in planned.assignments
+        assert 1 not in {each for ids in planned.wishes.values() for each in ids}

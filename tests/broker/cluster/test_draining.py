@@ -13,7 +13,9 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from kafka import KafkaProducer
 
+from barnabas.protocol.errors import ErrorCode
 from tests.broker.cluster.members import MemberBroker, all_served, members, values_in
+from tests.broker.data_plane import Named, Wire, batch
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -28,6 +30,7 @@ class Writing:
     """A client that writes values in order, round and round, until it is told to end."""
 
     def __init__(self, brokers: list[MemberBroker]) -> None:
+        self.brokers = brokers
         self.servers = ",".join(each.bootstrap_servers for each in brokers)
         self.count = 0
         self.errors: list[object] = []
@@ -142,7 +145,35 @@ class Transactional(Writing):
             self._producer.commit_transaction(PATIENCE_S)
 
 
-CLIENTS = (ConfluentKafka, KafkaPython, Transactional)
+class Eager(Writing):
+    """One that tries one broker after the other at once: how long partitions have no leader."""
+
+    def begin(self) -> None:
+        self._wires = [Wire(each.address) for each in self.brokers]
+        self._topic = Named(TOPIC, self.brokers[0].server.catalogue.topic(TOPIC).topic_id)
+        self._leaders = [0] * PARTITIONS
+
+    def write(self, value: bytes, partition: int) -> None:
+        while not self._is_taken(value, partition):
+            self._leaders[partition] += 1
+            time.sleep(0.001)
+        self.note(partition, None)
+
+    def _is_taken(self, value: bytes, partition: int) -> bool:
+        wire = self._wires[self._leaders[partition] % len(self._wires)]
+        try:
+            code = wire.produce(self._topic, batch(value), partition).error_code
+        except OSError:  # It has ended.
+            return False
+        assert code in {ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER}
+        return code == ErrorCode.NONE
+
+    def finish(self) -> None:
+        for wire in self._wires:
+            wire.__exit__()
+
+
+CLIENTS = (ConfluentKafka, KafkaPython, Transactional, Eager)
 
 
 class Reading:

@@ -6,10 +6,13 @@ import asyncio
 import contextlib
 import logging
 import threading
+import time
 from functools import partial
 
 import pytest
 
+from barnabas.broker.cluster.membership import NodeIdTaken
+from barnabas.broker.config.types import ConfigError
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
 from barnabas.storage.memory_base import MemoryStore
@@ -18,6 +21,7 @@ from barnabas.storage.simulated import SimulatedFileSystem
 from barnabas.testing import Broker
 from tests.broker.cluster.members import (
     CLUSTER_ID,
+    MemberBroker,
     all_served,
     members,
     send,
@@ -110,6 +114,46 @@ def test_a_partition_that_another_is_to_lead_is_handed_over():
 def test_topics_of_the_configuration_are_made_once():
     with members(2, **{"barnabas.create.topics": f"{TOPIC}:2:1"}) as (_, brokers):
         all_served(brokers, TOPIC, 2)
+
+
+def test_two_brokers_with_one_node_id_do_not_take_turns():
+    """Who was there first ends, and says why."""
+    store = MemoryStore(CLUSTER_ID)
+    config = {"node.id": "5", "barnabas.lease.ms": "1000"}
+    with contextlib.closing(store), MemberBroker(store, **config) as first:
+        with MemberBroker(store, **config) as second:
+            wait_until(lambda: first.server.failure is not None)
+            assert isinstance(first.server.failure, NodeIdTaken)
+            assert "node.id=5" in str(first.server.failure)
+            second.create_topic(TOPIC, 1)
+            all_served([second], TOPIC, 1)
+        first.crash()
+
+
+def test_an_end_does_not_wait_for_a_store_that_is_away():
+    with members(2) as (_, brokers):
+        brokers[0].create_topic(TOPIC, PARTITIONS)
+        all_served(brokers, TOPIC, PARTITIONS)
+        brokers[0].base.cut()
+        began_s = time.monotonic()
+        brokers[0].stop()
+        assert time.monotonic() - began_s < 30
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"inter.broker.listener.name": "OTHER"}, "OTHER is none of"),
+        ({"security.inter.broker.protocol": "SSL"}, "SSL is none of"),
+    ],
+)
+async def test_brokers_that_could_not_ask_each_other_do_not_start(config, reason):
+    store = MemoryStore(CLUSTER_ID)
+    with contextlib.closing(store):
+        server = server_of(store.base(), SimulatedFileSystem(), **config)
+        with pytest.raises(ConfigError, match=reason):
+            await server.start()
+        assert not store.index.picture(0).members
 
 
 # ------------------------------------------------------------------------------------ the identity

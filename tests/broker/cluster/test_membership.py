@@ -161,13 +161,15 @@ async def test_it_is_told_of_each_change_once(cluster):
     version = one.view.version
     _, ids = cluster.topic(2)
     one.membership.look_once()
-    topic_id, _ = cluster.topic(1)
+    topic_id, (gone,) = cluster.topic(1)
+    cluster.index.want([gone], 1)
     one.membership.look_once()
     cluster.metastore.delete_topic(topic_id)
     one.membership.look_once()
     await asyncio.sleep(0)
     assert one.view.version == version + 1
     assert [one.view.leader_of(each).node_id for each in ids] == [1, 1]
+    assert one.view.wanted(gone) is None
 
 
 async def test_a_partition_that_is_deleted_is_not_known(cluster):
@@ -289,6 +291,7 @@ async def test_a_refused_assignment_is_looked_at_from_the_start(cluster):
     third = cluster.broker(3)
     third.membership._known.update(second.membership._known)
     third.membership._looks_at_all = False
+    third.membership._known_version = second.membership._known_version
     await cluster.look(third)
     await cluster.look(third)
     assert third.membership._known == {}
@@ -361,6 +364,24 @@ async def test_the_answer_to_an_old_heartbeat_means_nothing_to_a_new_session(clu
     one.membership.beat_once()
     await asyncio.sleep(0)
     assert one.ended == []
+    assert one.membership.may_serve()
+
+
+async def test_the_lease_of_an_old_session_is_not_that_of_a_new_one(cluster):
+    one = cluster.broker(1)
+    index = one.membership._beating
+    beat = index.heartbeat
+
+    def meanwhile(session, lease_ms):
+        answer = beat(session, lease_ms)
+        cluster.time.now_s += 5.0
+        cluster.index.fence(session)
+        one.membership.new_session()
+        return answer
+
+    index.heartbeat = meanwhile
+    one.membership.beat_once()
+    cluster.time.now_s += 3.0
     assert one.membership.may_serve()
 
 

@@ -8,8 +8,10 @@ from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.topics.leadership import State
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import PRODUCE
+from tests.broker.cluster.members import LONG_MS, members
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.broker.metrics.in_cluster import CALM, scrape_in_cluster, scrape_kafka_names
+from tests.broker.metrics.scrape import scrape
 from tests.broker.moving import moving_pair
 from tests.waiting import wait_until
 
@@ -113,3 +115,22 @@ def test_the_lease_and_the_store(cluster):
     assert seen(CALM) == [1.5, 10, 1, 0]
     away = CALM._replace(lease_age_s=lambda: 7, may_serve=lambda: False)
     assert seen(away, "connection refused") == [7, 10, 0, 1]
+
+
+def test_brokers_of_a_cluster_show_them():
+    with members(2) as (_, brokers):
+        brokers[0].create_topic("t", 2)
+
+        def total(name, **labels):
+            return sum(scrape(each)(name, **labels) for each in brokers)
+
+        wait_until(lambda: total("kafka_brokers") == 4)
+        controllers = "kafka_controller_kafkacontroller_activecontrollercount"
+        wait_until(lambda: total(controllers) == 1)
+        wait_until(lambda: total("barnabas_cluster_partitions", state="served") == 2)
+        seen = scrape(brokers[0])
+        assert seen("barnabas_cluster_lease_seconds") == int(LONG_MS) / 1000
+        assert 0 <= seen("barnabas_cluster_lease_age_seconds") < int(LONG_MS) / 1000
+        assert seen("barnabas_cluster_may_serve") == 1
+        assert seen("barnabas_cluster_store_away") == 0
+        assert seen("barnabas_sessions_total") == 1

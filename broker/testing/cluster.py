@@ -1,0 +1,348 @@
+"""A cluster of real brokers inside a test: real sockets, real logs, one store in memory.
+
+Each broker has a thread and an event loop of its own, so that one can stand still while the others
+go on::
+
+    with Cluster(brokers=3) as cluster:
+        cluster.create_topic("orders", partitions=6)
+        producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
+        cluster.kill(cluster.leader("orders", 0))
+
+or in the caller's event loop; what returns an Outcome is then awaited::
+
+    async with Cluster(brokers=3) as cluster:
+        await cluster.create_topic("orders")
+
+Brokers are numbered from 0 on; the number is the node id. What is durable, and who leads, is in a
+store that all of them share and that never fails, though each broker's way there may
+(``cut_from_store``). It is gone with the cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, Self, TypeVar
+
+from barnabas.broker.cluster.view import NO_NODE
+from barnabas.broker.testing.cluster_broker import ClusterBroker
+from barnabas.broker.testing.embedded import Outcome, ReceivedRecord
+from barnabas.broker.testing.links import Links
+from barnabas.broker.topics.catalogue import new_cluster_id
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.storage.memory_base import MemoryStore
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from barnabas.storage.cluster_index import Picture
+
+Result = TypeVar("Result")
+
+PATIENCE_S: Final = 60
+"""How long anything may take before it is said not to happen."""
+_PAUSE_S: Final = 0.003
+
+
+class Cluster:
+    """Brokers for tests; see the head of this module.
+
+    ``config`` holds settings by Kafka's keys, of all brokers. ``commit_ms`` is the longest that the
+    store takes to make something durable; how much of that is drawn each time. ``seed`` makes what
+    is drawn, and what crashes lose, repeatable; it is ``cluster.seed`` otherwise. Raises
+    ConfigError for a key or a value that cannot be used.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        *,
+        config: Mapping[str, str] | None = None,
+        commit_ms: float = 0,
+        seed: int | None = None,
+    ) -> None:
+        self._store = MemoryStore(new_cluster_id())
+        self._base = self._store.base()
+        self._links = Links()
+        self.brokers: list[ClusterBroker] = []
+        for node_id in range(brokers):
+            broker = ClusterBroker(
+                self._store, self._links, node_id, config=config, commit_ms=commit_ms, seed=seed
+            )
+            self.brokers.append(broker)
+            seed = broker.seed
+        self.seed = seed
+        self.clock = ClusterClock(self)
+        self._is_awaited = False
+
+    # ------------------------------------------------------------------------------- lifecycle
+
+    def __enter__(self) -> Self:
+        try:
+            for broker in self.brokers:
+                broker.__enter__()
+            self._until(lambda: len(self._picture().members) == len(self.brokers), "all are there")
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    async def __aenter__(self) -> Self:
+        self._is_awaited = True
+        return await asyncio.to_thread(self.__enter__)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self._end)
+
+    def kill(self, number: int, *, expire: bool = True) -> Outcome[None]:
+        """End a broker as ``kill -9`` does: nothing more is written or answered.
+
+        ``expire``: its lease is over at once; else the others wait for that.
+        """
+        return self._do(lambda: self._kill(number, expire=expire))
+
+    def stop(self, number: int) -> Outcome[None]:
+        """End a broker in good order: what it leads goes to the others."""
+        return self._do(self.brokers[number].stop_here)
+
+    def restart(self, number: int) -> Outcome[None]:
+        """Start a broker again on the same port; stops it first unless killed or stopped."""
+        return self._do(self.brokers[number].restart_here)
+
+    # ---------------------------------------------------------------------------------- faults
+
+    def pause(self, number: int, *, expire: bool = False) -> Outcome[None]:
+        """Let a broker stand still, as SIGSTOP does: it keeps its connections, answers nothing.
+
+        ``expire``: its lease ends meanwhile; else once it has run out. It knows nothing of that.
+        """
+
+        def pause() -> None:
+            self.brokers[number].pause()
+            if expire:
+                self._expire(number)
+
+        return self._do(pause)
+
+    def resume(self, number: int) -> Outcome[None]:
+        """Let a broker go on that stands still."""
+        return self._do(self.brokers[number].resume)
+
+    def expire(self, number: int) -> Outcome[None]:
+        """Have a broker's lease run out now; if it is alive, it goes on in another session."""
+        return self._do(lambda: self._expire(number))
+
+    def cut(self, one: int, other: int) -> Outcome[None]:
+        """Cut the link between two brokers, either way; clients and the store reach both."""
+
+        def cut() -> None:
+            self._links.cut(one, other)
+            for number in (one, other):
+                self.brokers[number].end_cut_links()
+
+        return self._do(cut)
+
+    def mend(self, one: int, other: int) -> Outcome[None]:
+        """Let two brokers reach each other again."""
+        return self._do(lambda: self._links.mend(one, other))
+
+    def cut_from_store(self, number: int, *, expire: bool = False) -> Outcome[None]:
+        """Let nothing of a broker through to the store; ``expire``: its lease ends meanwhile."""
+
+        def cut() -> None:
+            self.brokers[number].cut_from_store()
+            if expire:
+                self._expire(number)
+
+        return self._do(cut)
+
+    def mend_to_store(self, number: int) -> Outcome[None]:
+        """Let a broker reach the store again."""
+        return self._do(self.brokers[number].mend_to_store)
+
+    # ------------------------------------------------------------------------------ partitions
+
+    def create_topic(
+        self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> Outcome[str]:
+        """Create a topic, and wait until all of it is served; the result is its name.
+
+        Raises KafkaError.
+        """
+
+        def create() -> str:
+            self.brokers[self.running[0]].create_topic(name, partitions, configs)
+            for index in range(partitions):
+                self._until_served(name, index)
+            return name
+
+        return self._do(create)
+
+    def leader(self, topic: str, partition: int = 0) -> int | None:
+        """Return which broker leads a partition; None: none that is there. Any thread may ask."""
+        return self._leader(self._partition_ids(topic)[partition])
+
+    def move(self, topic: str, partition: int, to: int) -> Outcome[None]:
+        """Have another broker lead a partition, and wait until it serves it."""
+
+        def move() -> None:
+            partition_id = self._partition_ids(topic)[partition]
+            self.want(topic, partition, to)
+            wanted = self.brokers[to]
+            what = f"{topic}-{partition} is served by {to}"
+            self._until(lambda: self._serving(partition_id) is wanted, what)
+
+        return self._do(move)
+
+    def want(self, topic: str, partition: int, to: int | None) -> None:
+        """Ask for what ``move`` waits for; None: take that back. Any thread may ask."""
+        self._base.cluster_index().want([self._partition_ids(topic)[partition]], to)
+
+    def wait_until_served(self) -> Outcome[None]:
+        """Wait until all partitions of all topics are served, internal ones included."""
+
+        def wait() -> None:
+            for topic in self._base.metastore(NO_NODE).load().topics:
+                for index in range(len(topic.partitions)):
+                    self._until_served(topic.name, index)
+
+        return self._do(wait)
+
+    # ----------------------------------------------------------------------------- information
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Return "host:port,host:port" of all brokers for clients, be they running or not."""
+        return ",".join(broker.bootstrap_servers for broker in self.brokers)
+
+    @property
+    def running(self) -> list[int]:
+        """Return the brokers that neither are dead nor stand still."""
+        return [broker.node_id for broker in self.brokers if broker.is_running]
+
+    def records(
+        self, topic: str, isolation: str = "read_uncommitted"
+    ) -> Outcome[list[ReceivedRecord]]:
+        """Read all that a topic holds, as a consumer of this isolation sees it."""
+
+        def read() -> list[ReceivedRecord]:
+            count = len(self._partition_ids(topic))
+            return [each for index in range(count) for each in self._read(topic, index, isolation)]
+
+        return self._do(read)
+
+    # --------------------------------------------------------------------------------- private
+
+    def _do(self, operation: Callable[[], Result]) -> Outcome[Result]:
+        if self._is_awaited:
+            return Outcome(asyncio.to_thread(operation))
+        return Outcome(None, operation())
+
+    def _until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            self._raise_failures()
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not within {PATIENCE_S} s: {what}")
+            time.sleep(_PAUSE_S)
+
+    def _raise_failures(self) -> None:
+        for broker in self.brokers:
+            if broker.failure is not None:
+                raise RuntimeError(f"broker {broker.node_id} has stopped") from broker.failure
+
+    def _kill(self, number: int, *, expire: bool) -> None:
+        self.brokers[number].kill()
+        if expire:
+            self._expire(number)
+
+    def _expire(self, number: int) -> None:
+        index = self._base.cluster_index()
+        sessions = [each.session for each in index.picture(0).members if each.node_id == number]
+
+        def fence() -> None:
+            for session in sessions:
+                index.fence(session)
+
+        self.brokers[number].expire(fence)
+
+    def _end(self) -> None:
+        try:
+            for broker in self.brokers:
+                broker.end()
+        finally:
+            self._base.close()
+            self._store.close()
+
+    def _picture(self) -> Picture:
+        return self._base.cluster_index().picture(0)
+
+    def _partition_ids(self, topic: str) -> list[int]:
+        for each in self._base.metastore(NO_NODE).load().topics:
+            if each.name == topic:
+                return [row.partition_id for row in each.partitions]
+        raise KeyError(topic)
+
+    def _leader(self, partition_id: int) -> int | None:
+        picture = self._picture()
+        nodes: Mapping[int | None, int] = {each.session: each.node_id for each in picture.members}
+        for each in picture.led:
+            if each.partition_id == partition_id:
+                return nodes.get(each.session)
+        return None
+
+    def _serving(self, partition_id: int) -> ClusterBroker | None:
+        """Return who leads a partition, once it serves it."""
+        number = self._leader(partition_id)
+        if number is None or not self.brokers[number].serves(partition_id):
+            return None
+        return self.brokers[number]
+
+    def _until_served(self, topic: str, index: int) -> ClusterBroker:
+        partition_id = self._partition_ids(topic)[index]
+        found: list[ClusterBroker] = []
+
+        def is_served() -> bool:
+            broker = self._serving(partition_id)
+            found[:] = [] if broker is None else [broker]
+            return broker is not None
+
+        self._until(is_served, f"{topic}-{index} is served")
+        return found[0]
+
+    def _read(self, topic: str, index: int, isolation: str) -> list[ReceivedRecord]:
+        """Read a partition at its leader, whoever that is by the end."""
+        while True:
+            try:
+                return self._until_served(topic, index).read_partition(topic, index, isolation)
+            except KafkaError as error:
+                if error.code is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                    raise
+
+
+class ClusterClock:
+    """The time of all brokers: it runs like ours, and can be moved forward. Leases do not end."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Of all that run when it is moved."""
+        self._cluster = cluster
+
+    def advance(self, **amount: float) -> None:
+        """Skip time, and let happen what has become due: ``advance(minutes=15)``."""
+        for broker in self._cluster.brokers:
+            if broker.is_running:
+                broker.clock.advance(**amount)

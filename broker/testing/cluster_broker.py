@@ -1,0 +1,230 @@
+"""One broker of a cluster inside a test, on a thread of its own; see ``cluster.py``."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from barnabas.broker.client.topic_reader import ISOLATION, read_partition
+from barnabas.broker.server import BrokerServer
+from barnabas.broker.testing.embedded import Broker, ReceivedRecord
+from barnabas.broker.testing.inside import InsideClient
+from barnabas.broker.testing.links import LinkedNetwork, Links
+from barnabas.broker.topics.leadership import State
+
+if TYPE_CHECKING:
+    from barnabas.broker.peers.connection import Transport
+    from barnabas.storage.log_index import Flush
+    from barnabas.storage.memory_base import MemoryBase, MemoryStore
+
+_CUT: Final = "it was cut from the store"
+_EXPIRING: Final = "its lease runs out"
+_PAUSED: Final = "it stands still"
+CONFIG: Final[Mapping[str, str]] = {
+    # Each partition of these is a log on every broker that comes to lead it.
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+}
+
+
+class ClusterBroker(Broker):
+    """A broker of a cluster; made by ``Cluster``, which says what happens to it."""
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        links: Links,
+        node_id: int,
+        *,
+        config: Mapping[str, str] | None = None,
+        commit_ms: float = 0,
+        seed: int | None = None,
+    ) -> None:
+        settings = {**CONFIG, **(config or {}), "node.id": str(node_id)}
+        super().__init__(config=settings, seed=seed)
+        self.node_id = node_id
+        self._store = store
+        self._links = links
+        self._commit_s = commit_ms / 1000
+        self._commit_times = Random(f"{self.seed} {node_id} commits")  # noqa: S311
+        self._base: MemoryBase | None = None
+        self._why_cut: set[str] = set()
+        self._network: LinkedNetwork | None = None
+        self._skipped_s = 0.0
+        """What its lease has been shortened by."""
+        self._go_on = threading.Event()
+        self._is_killed = False
+        self._is_paused = False
+        self._address = ("", 0)
+
+    # ------------------------------------------------------------------------------- lifecycle
+
+    def stop_here(self) -> None:
+        """End in good order."""
+        assert self._thread is not None
+        self._thread.run(self._stop_server())
+
+    def restart_here(self) -> None:
+        """Start again, on the same port; stops first if it runs."""
+        assert self._thread is not None
+        self._thread.run(self._restart())
+
+    def kill(self) -> None:
+        """End without a word, be it at work or standing still."""
+        assert self._thread is not None
+        assert self._base is not None
+        self._is_killed = True
+        self._is_paused = False
+        self._why_cut.discard(_PAUSED)
+        self._base.close()  # Its threads write nothing from here on.
+        self._go_on.set()
+        self._thread.run(self._crash())
+
+    def end(self) -> None:
+        """Leave nothing of it. Raises RuntimeError when it has stopped by itself."""
+        if self._thread is None:
+            return
+        failure = self.failure
+        try:
+            if self._server is not None:
+                self.kill()
+        finally:
+            self._end_thread()
+        if failure is not None:
+            raise RuntimeError(f"broker {self.node_id} had stopped by itself") from failure
+
+    # ---------------------------------------------------------------------------------- faults
+
+    def pause(self) -> None:
+        """Let its loop stand still, and what its threads ask of the store wait."""
+        assert self._thread is not None
+        assert self.is_running, f"broker {self.node_id} does not run"
+        standing = threading.Event()
+        self._go_on.clear()
+        self._is_paused = True
+        self._thread.call_soon(lambda: self._stand_still(standing))
+        standing.wait()
+        self._cut(_PAUSED)
+
+    def resume(self) -> None:
+        """Go on."""
+        self._mend(_PAUSED)
+        self._is_paused = False
+        self._go_on.set()
+
+    def expire(self, fence: Callable[[], None]) -> None:
+        """Let its lease run out; ``fence`` ends its session in the store.
+
+        It may show nothing any more before others can have taken over, as it is with real leases.
+        """
+        self._cut(_EXPIRING)
+        self._skipped_s += self._config.lease_ms / 1000
+        fence()
+        self._mend(_EXPIRING)
+
+    def cut_from_store(self) -> None:
+        """Let nothing of this broker through to the store."""
+        self._cut(_CUT)
+
+    def mend_to_store(self) -> None:
+        """Let everything through to the store again."""
+        self._mend(_CUT)
+
+    def end_cut_links(self) -> None:
+        """End what is open over links that were cut, as soon as its loop gets to it."""
+        network = self._network
+        if self._thread is not None and network is not None:
+            self._thread.call_soon(network.end_cut)
+
+    # ----------------------------------------------------------------------------- information
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is at work."""
+        return self._server is not None and not self._is_paused
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Return what has ended it by itself."""
+        return None if self._server is None else self._server.failure
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Return host and port of its first listener, those it had when it is dead."""
+        return self._address
+
+    def serves(self, partition_id: int) -> bool:
+        """Whether it leads a partition, and all of it is here."""
+        if not self.is_running:
+            return False
+        leadership = self.server.leadership
+        assert leadership is not None
+        return self.call(lambda: leadership.state_of(partition_id) is State.SERVED)
+
+    def read_partition(self, topic: str, index: int, isolation: str) -> list[ReceivedRecord]:
+        """Read a partition that it leads; raises KafkaError."""
+        assert self._thread is not None
+        with InsideClient(self._thread.run(self._connect_inside())) as client:
+            return [*read_partition(client, topic, index, ISOLATION[isolation])]
+
+    # --------------------------------------------------------------------------------- private
+
+    def _open_metastore(self) -> None:
+        """Nothing: the metadata are in the store of the cluster."""
+
+    async def _start(self) -> None:
+        self._is_killed = False
+        self._base = self._store.base(self._commit)
+        if self._why_cut:
+            self._base.cut()
+        await super()._start()
+        self._address = super().address
+        self._links.listens(self.node_id, self._address[1])
+
+    def _new_server(self, *_: object, **__: object) -> BrokerServer:
+        return BrokerServer(
+            self._config,
+            clock=self._manual_clock,
+            file_system=self._file_system,
+            base=self._base,
+            over=self._over_links,
+            lease_clock=self._lease_clock,
+            routes=self._routes,
+        )
+
+    def _lease_clock(self) -> float:
+        return time.monotonic() + self._skipped_s
+
+    def _over_links(self, transport: Transport) -> Transport:
+        self._network = LinkedNetwork(self.node_id, self._links, transport)
+        return self._network
+
+    async def _stop_server(self) -> None:
+        try:
+            await super()._stop_server()
+        finally:
+            if self._base is not None:
+                self._base.close()
+
+    def _commit(self, _flush: Flush) -> None:
+        """Take as long as a commit does; on the thread that flushes."""
+        time.sleep(self._commit_times.random() * self._commit_s)
+
+    def _stand_still(self, standing: threading.Event) -> None:
+        standing.set()
+        self._go_on.wait()
+        if self._is_killed:
+            self.server.sockets.cut_off()  # Before what is ready here can be answered.
+
+    def _cut(self, why: str) -> None:
+        self._why_cut.add(why)
+        if self._base is not None:
+            self._base.cut()
+
+    def _mend(self, why: str) -> None:
+        self._why_cut.discard(why)
+        if self._base is not None and not self._why_cut:
+            self._base.mend()

@@ -1,0 +1,87 @@
+"""The links between brokers of one process, each of which a test may cut."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from barnabas.broker.peers.connection import Opened, Refused
+
+if TYPE_CHECKING:
+    from barnabas.broker.peers.connection import Address, PeerConnection, Transport
+    from barnabas.broker.peers.sessions import Hello
+
+
+class Links:
+    """Which brokers reach each other. Any thread may cut and mend."""
+
+    def __init__(self) -> None:
+        """All do."""
+        self._lock = threading.Lock()
+        self._cut: set[frozenset[int]] = set()
+        self._node_ids: dict[int, int] = {}
+        """By the port that they listen at."""
+
+    def listens(self, node_id: int, port: int) -> None:
+        """Take note of where a broker is found."""
+        with self._lock:
+            self._node_ids[port] = node_id
+
+    def cut(self, one: int, other: int) -> None:
+        """Let nothing new through, either way; what is there, its owners end."""
+        with self._lock:
+            self._cut.add(frozenset((one, other)))
+
+    def mend(self, one: int, other: int) -> None:
+        """Let everything through again."""
+        with self._lock:
+            self._cut.discard(frozenset((one, other)))
+
+    def node_at(self, address: Address) -> int | None:
+        """Return who listens at an address."""
+        with self._lock:
+            return self._node_ids.get(address[1])
+
+    def are_cut(self, one: int, other: int | None) -> bool:
+        """Return whether these do not reach each other."""
+        with self._lock:
+            return other is not None and frozenset((one, other)) in self._cut
+
+
+class LinkedNetwork:
+    """One broker's ``Transport``: that of another one, over links. All of it on the loop."""
+
+    def __init__(self, node_id: int, links: Links, transport: Transport) -> None:
+        """``node_id``: of the broker that asks."""
+        self._node_id = node_id
+        self._links = links
+        self._transport = transport
+        self._opened: list[tuple[int | None, PeerConnection]] = []
+
+    async def open(self, address: Address, hello: Hello) -> Opened:
+        """Make a connection unless the link is cut; see ``Transport``."""
+        other = self._links.node_at(address)
+        self._refuse_cut(other)
+        opened = await self._transport.open(address, hello)
+        try:
+            self._refuse_cut(other)
+        except Refused:
+            opened.connection.abort()
+            raise
+        self._opened = [each for each in self._opened if each[1].is_open]
+        self._opened.append((other, opened.connection))
+        return opened
+
+    def close(self) -> None:
+        """Make no more."""
+        self._transport.close()
+
+    def end_cut(self) -> None:
+        """End the connections over links that are cut: what is on its way is lost."""
+        for other, connection in self._opened:
+            if self._links.are_cut(self._node_id, other):
+                connection.connection_lost(ConnectionResetError("the link was cut"))
+
+    def _refuse_cut(self, other: int | None) -> None:
+        if self._links.are_cut(self._node_id, other):
+            raise Refused("the link is cut", is_final=False)

@@ -1,0 +1,147 @@
+"""What a broker of a cluster opens: its store, where it is found, and what the log says of both."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+
+import pytest
+
+from barnabas.broker.cluster.durable_logs import StoredLogs
+from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.types import ConfigError
+from barnabas.broker.network.socket_server import Listener
+from barnabas.broker.opening.endpoints import endpoints_of
+from barnabas.broker.opening.postgresql import base_of
+from barnabas.broker.opening.store_watch import StoreWatch
+from barnabas.broker.runtime.clock import ManualClock
+from barnabas.storage.errors import LedSince
+from barnabas.storage.log_index import IndexClosed
+from barnabas.storage.memory_base import MemoryStore
+from tests.broker.cluster.members import CLUSTER_ID
+from tests.storage.flushes import assign, register
+from tests.waiting import wait_until
+
+SECRET = "s3cr3t"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [f"postgresql://me:{SECRET}%@first/logs", f"postgresql://me:{SECRET}@first/logs?nothing=1"],
+)
+def test_an_address_that_is_none_is_not_repeated(address):
+    config = load_config([], {"KAFKA_BARNABAS_METADATA": address}).config
+    with pytest.raises(ConfigError, match=r"barnabas\.metadata is not an address") as caught:
+        base_of(config)
+    assert SECRET not in str(caught.value)
+
+
+def test_nothing_is_connected_before_it_is_used():
+    address = f"postgresql://me:{SECRET}@127.0.0.1:1/logs"
+    base = base_of(load_config([], {"KAFKA_BARNABAS_METADATA": address}).config)
+    assert base.trouble == ""
+    base.close()
+    with pytest.raises(IndexClosed):
+        base.log_index()
+
+
+def test_what_is_registered_is_what_is_advertised_or_bound():
+    listeners = [
+        Listener("A", "", 9092, ("outside", 19092), ("localhost", 9092)),
+        Listener("B", "127.0.0.1", 0, None, ("127.0.0.1", 40001)),
+        Listener("C", "0.0.0.0", 0, None, ("localhost", 40002)),
+        Listener("D", "", 0, None, ("localhost", 40003)),
+    ]
+    assert endpoints_of(listeners) == {
+        "A": ("outside", 19092),
+        "B": ("127.0.0.1", 40001),
+        "C": (socket.getfqdn(), 40002),
+        "D": (socket.getfqdn(), 40003),
+    }
+
+
+def test_the_log_says_once_why_and_then_for_how_long(caplog):
+    caplog.set_level(logging.INFO, "barnabas.broker.opening")
+    clock = ManualClock()
+    trouble = [""]
+    watch = StoreWatch(clock, lambda: trouble[0])
+    watch.start()
+
+    def said(seconds: float) -> list[str]:
+        caplog.clear()
+        for _ in range(int(seconds * 2)):
+            clock.advance(seconds=0.5)
+        return [each.getMessage() for each in caplog.records]
+
+    assert said(60) == []
+    trouble[0] = "connection refused"
+    assert said(0.5) == [], "it may be a failover"
+    trouble[0] = ""
+    assert said(1) == []
+    trouble[0] = "connection refused"
+    (first,) = said(2)
+    assert first == "the store of the cluster does not answer: connection refused"
+    again = said(30)
+    assert 5 <= len(again) <= 6
+    assert all("is away for_s=" in each for each in again)
+    trouble[0] = ""
+    (last,) = said(30)
+    assert "answers again after_s=3" in last
+    trouble[0] = "again"
+    assert len(said(2)) == 1
+    watch.stop()
+    assert said(30) == []
+
+
+# ------------------------------------------------------------------------------------- whose logs
+
+
+@pytest.fixture
+def store():
+    made = MemoryStore(CLUSTER_ID)
+    yield made
+    made.close()
+
+
+def test_a_log_is_read_by_who_leads_it_in_that_epoch_only(store):
+    session = register(store.index, 1, 0)
+    epoch = assign(store.index, 7, session)
+    logs = StoredLogs(store.base())
+    logs.begin(session)
+    assert logs.read(7, epoch).batches == []
+    for partition_id, leader_epoch in ((7, epoch - 1), (7, epoch + 1), (8, 0)):
+        with pytest.raises(LedSince):
+            logs.read(partition_id, leader_epoch)
+    other = register(store.index, 2, 1)
+    later = assign(store.index, 7, other)
+    for leader_epoch in (epoch, later):
+        with pytest.raises(LedSince, match=f"session {other}"):
+            logs.read(7, leader_epoch)
+
+
+def test_nothing_is_read_for_a_session_that_has_not_begun(store):
+    session = register(store.index, 1, 0)
+    epoch = assign(store.index, 7, session)
+    logs = StoredLogs(store.base())
+    read: list[object] = []
+    reading = threading.Thread(target=lambda: read.append(logs.read(7, epoch)))
+    reading.start()
+    assert not read
+    logs.begin(session)
+    reading.join(60)
+    assert len(read) == 1
+    logs.end()
+    ended: list[Exception] = []
+
+    def read_in_vain() -> None:
+        try:
+            logs.read(7, epoch)
+        except IndexClosed as error:
+            ended.append(error)
+
+    reading = threading.Thread(target=read_in_vain)
+    reading.start()
+    logs.close()
+    wait_until(lambda: ended)
+    reading.join()

@@ -1,0 +1,221 @@
+"""What a test may do with a cluster, and what its clients find then."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Any
+
+import pytest
+
+from barnabas.broker.config.types import ConfigError
+from barnabas.broker.peers.interface import NoAnswer, Purpose
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.add_partitions_to_txn import (
+    ADD_PARTITIONS_TO_TXN,
+    AddPartitionsToTxnRequest,
+)
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.testing import Cluster
+from tests.broker.data_plane import Named, Wire, batch, produce_request
+from tests.cluster.clients import Client
+from tests.cluster.routing import Led
+from tests.waiting import wait_until
+
+T = Led("t", 0)
+
+
+@pytest.fixture
+def cluster():
+    with Cluster(brokers=3) as running:
+        running.create_topic("t", partitions=3)
+        yield running
+
+
+@pytest.fixture
+def client(cluster):
+    made = Client("client", [broker.address for broker in cluster.brokers], 1)
+    yield made
+    made.routing.close()
+
+
+def values(cluster: Cluster, topic: str = "t") -> list[bytes | None]:
+    return [record.value for record in cluster.records(topic).result]
+
+
+def produce(value: bytes) -> tuple[Any, Any, int]:
+    """A request that a connection sends."""
+    return PRODUCE, produce_request(9, Named("t"), (0, batch(value))), 9
+
+
+def other(cluster: Cluster, *numbers: Any) -> int:
+    return next(each for each in cluster.running if each not in numbers)
+
+
+def test_every_broker_leads_something(cluster):
+    assert {cluster.leader("t", index) for index in range(3)} == {0, 1, 2}
+
+
+def test_what_is_produced_is_read_back(cluster, client):
+    for index in range(3):
+        assert client.produce(Led("t", index), batch(b"%d" % index)) == 0
+    assert values(cluster) == [b"0", b"1", b"2"]
+
+
+def test_others_take_over_from_who_was_killed(cluster, client):
+    leader = cluster.leader(*T)
+    client.produce(T, batch(b"before"))
+    cluster.kill(leader)
+    assert client.produce(T, batch(b"after")) == 1
+    assert cluster.leader(*T) in cluster.running
+    assert leader not in cluster.running
+    cluster.restart(leader)
+    cluster.wait_until_served()
+    assert values(cluster) == [b"before", b"after"]
+
+
+def test_all_may_die_and_come_back(cluster, client):
+    client.produce(T, batch(b"before"))
+    for number in range(3):
+        cluster.kill(number)
+    assert cluster.running == []
+    assert cluster.leader(*T) is None
+    for number in range(3):
+        cluster.restart(number)
+    client.produce(T, batch(b"after"))
+    assert values(cluster) == [b"before", b"after"]
+
+
+def test_who_is_killed_while_it_stands_still_says_nothing_more(cluster):
+    leader = cluster.leader(*T)
+    with Wire(cluster.brokers[leader].address) as wire:
+        wire.produce(Named("t"), batch(b"before"))
+        cluster.pause(leader)
+        thread = threading.Thread(target=cluster.brokers[leader].kill)
+        wire.socket.sendall(b"\0\0")
+        thread.start()
+        thread.join(60)
+        assert wire.hung_up()
+    cluster.expire(leader)
+    cluster.wait_until_served()
+    assert values(cluster) == [b"before"]
+
+
+def test_what_stands_still_is_overtaken(cluster, client):
+    leader = cluster.leader(*T)
+    with Wire(cluster.brokers[leader].address) as wire:
+        wire.produce(Named("t"), batch(b"before"))
+        cluster.pause(leader, expire=True)
+        assert wire.silent()
+        assert client.produce(T, batch(b"by another")) == 1
+        cluster.resume(leader)
+        assert wire.produce(Named("t"), batch(b"late")).error_code in {
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            ErrorCode.NONE,
+        }
+    cluster.wait_until_served()
+    assert values(cluster)[:2] == [b"before", b"by another"]
+
+
+def test_a_partition_moves(cluster, client):
+    former = cluster.leader(*T)
+    new = other(cluster, former)
+    client.produce(T, batch(b"before"))
+    cluster.move(*T, to=new)
+    assert cluster.leader(*T) == new
+    client.produce(T, batch(b"after"))
+    assert values(cluster) == [b"before", b"after"]
+
+
+def test_who_stops_hands_over(cluster, client):
+    leader = cluster.leader(*T)
+    client.produce(T, batch(b"before"))
+    cluster.stop(leader)
+    client.produce(T, batch(b"after"))
+    assert values(cluster) == [b"before", b"after"]
+
+
+def test_a_lease_runs_out_while_its_broker_goes_on(cluster, client):
+    client.produce(T, batch(b"before"))
+    for number in range(3):
+        cluster.expire(number)
+    client.produce(T, batch(b"after"))
+    cluster.wait_until_served()
+    assert values(cluster) == [b"before", b"after"]
+
+
+def test_who_is_cut_from_the_store_acknowledges_nothing(cluster, client):
+    leader = cluster.leader(*T)
+    with Wire(cluster.brokers[leader].address) as wire:
+        cluster.cut_from_store(leader)
+        wire.send(*produce(b"not yet"))
+        assert wire.silent()
+        cluster.mend_to_store(leader)
+        answer = wire.receive().responses[0].partition_responses[0]
+        assert (answer.error_code, answer.base_offset) == (0, 0)
+        cluster.cut_from_store(leader, expire=True)
+        wire.send(*produce(b"never"))
+        assert client.produce(T, batch(b"by another")) == 1
+        cluster.mend_to_store(leader)
+        answer = wire.receive().responses[0].partition_responses[0]
+        assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert values(cluster) == [b"not yet", b"by another"]
+
+
+async def test_in_the_callers_loop():
+    async with Cluster(brokers=2) as cluster:
+        await cluster.create_topic("t", 2)
+        await cluster.kill(cluster.leader("t", 0))
+        assert await cluster.records("t") == []
+        assert len(cluster.running) == 1
+
+
+def test_a_broker_that_has_stopped_by_itself_is_told():
+    cluster = Cluster(brokers=2)
+    cluster.__enter__()
+    broker = cluster.brokers[1]
+    broker.call(lambda: broker.server.fatal(ValueError("no")))
+    with pytest.raises(RuntimeError, match="broker 1 had stopped by itself"):
+        cluster.__exit__(None, None, None)
+
+
+def test_settings_are_kafkas():
+    with Cluster(brokers=2, config={"num.partitions": "4"}) as cluster:
+        assert [each.server.config.num_partitions for each in cluster.brokers] == [4, 4]
+
+
+def test_a_slip_of_the_pen_is_an_error():
+    with pytest.raises(ConfigError):
+        Cluster(brokers=2, config={"barnabas.lease": "4"})
+
+
+def test_a_link_is_cut_and_mended(cluster):
+    first, second = cluster.brokers[:2]
+
+    def ask(broker: Any, node_id: int) -> Any:
+        """Ask another broker about nothing, as brokers do."""
+        answers = queue.Queue()
+
+        def ask() -> None:
+            request = AddPartitionsToTxnRequest()
+            broker.server.peers.ask(
+                node_id,
+                Purpose.VERIFICATION,
+                ADD_PARTITIONS_TO_TXN,
+                5,
+                request,
+                answers.put,
+                timeout_ms=60_000,
+            )
+
+        broker.call(ask)
+        return answers.get(timeout=60)
+
+    assert ask(first, 1).error_code == 0
+    cluster.cut(0, 1)
+    assert isinstance(ask(first, 1), NoAnswer)
+    assert isinstance(ask(second, 0), NoAnswer)
+    assert ask(first, 2).error_code == 0
+    cluster.mend(0, 1)
+    wait_until(lambda: not isinstance(ask(first, 1), NoAnswer))
+    wait_until(lambda: not isinstance(ask(second, 0), NoAnswer))
