@@ -11,7 +11,6 @@ from tests.tidy.source import sources
 
 # Accepted because files written for Kafka have them: with one broker there is nothing to choose.
 NOTHING_TO_CHOOSE = {
-    "default.replication.factor",
     "offsets.topic.replication.factor",
     "transaction.state.log.min.isr",
     "transaction.state.log.replication.factor",
