@@ -331,6 +331,13 @@ ROUNDS ?= 500
 nemesis: $(VENV)/.counterparts ## Flushes while PostgreSQL crashes, fails over and splits, for an hour (ROUNDS=, SEED=)
 	@$(BIN)/python -m tests.postgresql.nemesis --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
+SECONDS ?= 60
+
+.PHONY: nemesis-cluster
+nemesis-cluster: ROUNDS = 60
+nemesis-cluster: $(VENV)/.counterparts ## The same over three brokers, their links and clients (ROUNDS=, SECONDS=, SEED=)
+	@$(BIN)/python -m tests.postgresql.cluster_nemesis --rounds $(ROUNDS) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
 .PHONY: attack
 attack: $(VENV)/.dev $(if $(COMPILED),$(COMPILED)/.built) ## Clients that mean harm for an hour (DURATION=, SEED=)
 	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(BIN)/python -m tests.attack --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)

@@ -16,57 +16,21 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.postgresql_servers import Pair, Server
-from tests.counterparts.probe import free_port
+from tests.postgresql.brokers import Member, running
 from tests.waiting import wait_until
 
 BROKERS = 3
 PARTITIONS = 6
 TOPIC = "orders"
-LEASE_MS = "2000"
-
-
-class Member(BarnabasProcess):
-    """One of them."""
-
-    def __init__(self, directory: Path, address: str, **overrides: str) -> None:
-        self.http_port = free_port()
-        settings = {
-            "barnabas.metadata": address,
-            "barnabas.lease.ms": LEASE_MS,
-            "barnabas.http.listener": f"127.0.0.1:{self.http_port}",
-            "offsets.topic.num.partitions": "3",
-            "transaction.state.log.num.partitions": "3",
-        }
-        super().__init__(directory, **settings | overrides)
-
-    def probe(self, path: str) -> int:
-        """Return the status of an HTTP page; 0: nobody is there."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}{path}") as answer:
-                return answer.status
-        except urllib.error.HTTPError as error:
-            return error.code
-        except OSError:
-            return 0
 
 
 @contextlib.contextmanager
 def cluster(address: str, directory: Path) -> Iterator[list[Member]]:
     """Brokers that have started together."""
     members = [Member(directory / f"broker-{number}", address) for number in range(BROKERS)]
-    try:
-        with ThreadPoolExecutor(BROKERS) as threads:
-            list(threads.map(Member.start, members))
+    with running(members):
         yield members
-    except BaseException:
-        for each in members:
-            print(each.output())
-        raise
-    finally:
-        for each in members:
-            each.kill()
 
 
 def leaders(member: Member) -> dict[int, int]:

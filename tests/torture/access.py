@@ -32,17 +32,14 @@ SALT, ITERATIONS = b"0123456789abcdef", 4096
 class Access:
     """Where clients connect to, what is behind it, and what they log in with."""
 
-    proxy_port: int
-    broker_port: int
+    servers: str
+    """What clients are given."""
+    proxy_port: int = 0
+    broker_port: int = 0
     login: Login = NOBODY
     rights: tuple[AclCreation, ...] = ()
     loses_rights: bool = False
     """Whether rights are taken away now and then."""
-
-    @property
-    def servers(self) -> str:
-        """What clients are given."""
-        return f"{HOST}:{self.proxy_port}"
 
     def administer(self, broker: BrokerProcess) -> None:
         """Make the user and its rights on the broker that runs, if it takes any."""
@@ -66,7 +63,7 @@ def plainly(broker: BrokerProcess) -> Access:
         "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
         **broker.overrides,
     }
-    return Access(port, broker.port)
+    return Access(f"{HOST}:{port}", port, broker.port)
 
 
 def securely(broker: BrokerProcess, *, loses_rights: bool = False) -> Access:
@@ -95,7 +92,8 @@ def securely(broker: BrokerProcess, *, loses_rights: bool = False) -> Access:
         *allow(USER, ResourceType.GROUP, "*", Operation.READ),
         *allow(USER, ResourceType.TRANSACTIONAL_ID, "*", Operation.WRITE),
     )
-    return Access(port, broker.more_ports["SASL_SSL"], login, rights, loses_rights)
+    servers = f"{HOST}:{port}"
+    return Access(servers, port, broker.more_ports["SASL_SSL"], login, rights, loses_rights)
 
 
 ACCESSES = {

@@ -22,6 +22,10 @@ BROKER_FAULTS = {"kill_broker": 3, "kill_again": 1, "pause_broker": 1}
 RIGHTS_FAULTS = {"take_right": 24}
 PAUSE_S = (1.5 * TRANSACTION_TIMEOUT_MS / 1000, 3 * TRANSACTION_TIMEOUT_MS / 1000)
 SHORT_PAUSE_S = (0.2, 1.5)
+REST_S = (0.1, 1.0)
+"""From one fault to the next."""
+NOT_NOW = "not now"
+"""What a fault returns that has done nothing."""
 
 
 class Nemesis:
@@ -45,6 +49,7 @@ class Nemesis:
         self._chance = random.Random(seed)
         self._say = say
         self._rights = rights
+        self._rest_s = REST_S
         self._weights = CLIENT_FAULTS | (BROKER_FAULTS if harms_broker else {})
         if rights:
             self._weights |= RIGHTS_FAULTS
@@ -54,11 +59,13 @@ class Nemesis:
         """Make faults until the time is up, then heal everything."""
         until_s = time.monotonic() + duration_s
         while time.monotonic() < until_s:
-            time.sleep(self._chance.uniform(0.1, 1.0))
+            time.sleep(self._chance.uniform(*self._rest_s))
             fault = self._chance.choices(list(self._weights), list(self._weights.values()))[0]
             self._say(f"  {fault}")
-            getattr(self, fault)()
-            self.faults[fault] += 1
+            if getattr(self, fault)() is NOT_NOW:
+                self._say(f"  {NOT_NOW}")
+            else:
+                self.faults[fault] += 1
             self._supervise()
         for _, member in self._resumes:
             member.resume()
@@ -116,6 +123,9 @@ class Nemesis:
 
     def _supervise(self) -> None:
         assert self._broker.is_running, f"the broker ended: {self._broker.output()}"
+        self._supervise_clients()
+
+    def _supervise_clients(self) -> None:
         now_s = time.monotonic()
         for entry in [each for each in self._resumes if each[0] < now_s]:
             entry[1].resume()

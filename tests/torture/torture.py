@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.logins import librdkafka_settings
 from tests.history import checker
 from tests.history.anomalies import Report
@@ -48,6 +49,24 @@ ASK_S = 20
 MOST_RECORDS = 2000
 
 Say = Callable[[str], None]
+
+
+class Mortal(Protocol):
+    """A broker that can be killed and started again, or a cluster of them."""
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+    def kill(self) -> None: ...
+
+    def restart(self) -> object: ...
+
+
+class Cuts(Protocol):
+    """What cuts connections."""
+
+    cuts: int
+    """How often it has."""
 
 
 @dataclass
@@ -91,7 +110,7 @@ class Torture:
 
     def __init__(
         self,
-        broker: BrokerProcess,
+        broker: Mortal,
         access: Access,
         directory: Path,
         say: Say,
@@ -108,19 +127,11 @@ class Torture:
         """Run for a time; the history is in the directory afterwards."""
         outcome = Outcome(seed)
         self._access.administer(self._broker)
-        with Proxy(self._access.broker_port, self._access.proxy_port, seed) as proxy:
+        with self.proxy(seed) as proxy:
             for topic in TOPICS:
                 create(self._broker.bootstrap_servers, topic, partitions=PARTITIONS)
             with Fleet(self._access, self._directory, seed, self._kinds) as fleet:
-                nemesis = Nemesis(
-                    self._broker,
-                    fleet,
-                    proxy,
-                    seed,
-                    harms_broker=harms_broker,
-                    rights=self._access.rights if self._access.loses_rights else (),
-                    say=self._say,
-                )
+                nemesis = self.nemesis(fleet, proxy, seed, harms_broker=harms_broker)
                 try:
                     self._live(fleet, nemesis, duration_s, outcome)
                 finally:
@@ -137,6 +148,23 @@ class Torture:
         self._say("checking")
         outcome.report = checker.check(outcome.history)
         return outcome
+
+    def proxy(self, seed: int) -> AbstractContextManager[Cuts]:
+        """Return what lies between clients and the broker."""
+        return Proxy(self._access.broker_port, self._access.proxy_port, seed)
+
+    def nemesis(self, fleet: Fleet, proxy: Cuts, seed: int, *, harms_broker: bool) -> Nemesis:
+        """Return what will happen to all of them."""
+        rights = self._access.rights if self._access.loses_rights else ()
+        return Nemesis(
+            self._broker,
+            fleet,
+            proxy,
+            seed,
+            harms_broker=harms_broker,
+            rights=rights,
+            say=self._say,
+        )
 
     def _live(self, fleet: Fleet, nemesis: Nemesis, duration_s: float, outcome: Outcome) -> None:
         self._until_busy(fleet)
