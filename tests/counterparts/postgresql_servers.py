@@ -290,6 +290,9 @@ class Pair:
 
     def follow(self) -> None:
         """Make the standby a new copy of the primary, and have it confirm commits."""
+        if self._synchronous:
+            # Before anything follows: brokers refuse to start beside an asynchronous standby.
+            self.primary.set(synchronous_standby_names="*")
         self.standby.stop()
         self.standby.copy(self.primary).start()
         self._wait_for_standby()

@@ -15,15 +15,16 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
-from tests.counterparts.postgresql_servers import Pair
+from tests.counterparts.broker_process import BrokerDied
+from tests.counterparts.postgresql_servers import Pair, PostgreSqlFailed
 from tests.history.model import COMMITTED, UNCOMMITTED
 from tests.postgresql.brokers import LEASE_MS, LinkedMember, running, start
 from tests.postgresql.links import Between, Cut, Links
@@ -52,6 +53,7 @@ STORE_FAULTS = {
     "crash_store": 1,
     "fail_over": 2,
     "split": 2,
+    "fence": 2,
 }
 COMPLAINTS: Final = ("Traceback", " ERROR ", " CRITICAL ")
 
@@ -252,6 +254,20 @@ class ClusterNemesis(Nemesis):
 
         return self._to_store(split)
 
+    def fence(self) -> str | None:
+        """A session is ended, and its broker hears of it when it writes something."""
+        chance = self._chance.random()
+
+        def fence() -> None:
+            sessions = self._pair.primary.execute(
+                "SELECT session_id FROM barnabas.sessions WHERE state <> 'fenced' ORDER BY 1"
+            )
+            if sessions:
+                (session,) = sessions[int(chance * len(sessions))]
+                self._pair.primary.execute("SELECT barnabas.fence(%s)", session)
+
+        return self._to_store(fence)
+
     def _wait_for_one_that_waits(self) -> None:
         """Give brokers a while to write something; all of them may be away."""
         until_s = time.monotonic() + WAIT_FOR_STANDBY_S
@@ -352,7 +368,8 @@ def main() -> int:
     warnings.simplefilter("ignore")
     # Leave no server behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    started_s, wrong = time.monotonic(), Counter[str]()
+    started_s = time.monotonic()
+    wrong: list[int] = []
 
     def say(text: str) -> None:
         print(f"{time.monotonic() - started_s:7.1f} s  {text}", flush=True)
@@ -360,16 +377,27 @@ def main() -> int:
     for seed in range(arguments.seed, arguments.seed + arguments.rounds):
         directory = Path(tempfile.mkdtemp(prefix=f"nemesis-{seed}-"))
         say(f"seed {seed}, in {directory}")
-        outcome = torment(directory, seed, arguments.seconds, say)
-        print("\n".join(outcome.lines()), flush=True)
-        if not outcome.report.violations and not outcome.wrong:
+        if is_right(directory, seed, arguments.seconds, say):
             shutil.rmtree(directory)
             continue
-        say(f"kept: {directory / 'history.jsonl'}")
-        wrong[str(seed)] += 1
+        say(f"kept: {directory}")
+        wrong.append(seed)
         if not arguments.go_on:
             break
+    print(f"wrong: {wrong or 'nothing'}")
     return 1 if wrong else 0
+
+
+def is_right(directory: Path, seed: int, duration_s: float, say: Say) -> bool:
+    """Do one round, and print what came of it."""
+    try:
+        outcome = torment(directory, seed, duration_s, say)
+    except (AssertionError, BrokerDied, PostgreSqlFailed):
+        # Who ended by itself, or what was waited for in vain.
+        traceback.print_exc()
+        return False
+    print("\n".join(outcome.lines()), flush=True)
+    return not (outcome.report.violations or outcome.wrong)
 
 
 if __name__ == "__main__":

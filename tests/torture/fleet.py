@@ -139,7 +139,8 @@ class Member:
             return
         assert self._was_killed or self._may_end_with(code), self.unexpected_end()
         if not self._was_killed:
-            self.ended["hung" if code == HUNG_EXIT_CODE else f"ended with {code}"] += 1
+            how = "hung" if code == HUNG_EXIT_CODE else f"ended with {code}: {self._last_words()}"
+            self.ended[how] += 1
         self.start()
 
     def add_twin(self) -> None:
@@ -188,6 +189,10 @@ class Member:
             return None
         words = self._errors.read_text(errors="replace")[-2000:]
         return f"{self.name} ended with {code}: {words}"
+
+    def _last_words(self) -> str:
+        """Return the last line of what its processes had to say: the error, if one ended it."""
+        return "".join(self._errors.read_text(errors="replace").splitlines()[-1:])
 
     def _processes(self) -> list[subprocess.Popen[bytes]]:
         return [*self._older, *([self._process] if self._process else [])]

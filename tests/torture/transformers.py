@@ -93,5 +93,8 @@ def _rewound(client: Client, source: Input) -> bool:
     with client.watched():
         if source.rewind():
             return True
+        # While its group is rebalanced it cannot go anywhere, nor does it hear of that: what it is
+        # given here it will be given again.
+        source.poll()
     time.sleep(RETRY_S)
     return False
