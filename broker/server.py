@@ -499,7 +499,7 @@ class BrokerServer:
         """Return what handlers may ask for, by the names that they ask with."""
         return {
             "access_rules": self.access_rules,
-            "brokers": Brokers(self.view),
+            "brokers": Brokers(self.view, None if self._member is None else self._member.misses),
             "catalogue": self.catalogue,
             "configs": self.catalogue.configs,
             "remote_coordinators": self.remote_coordinators,

@@ -24,6 +24,7 @@ from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.drain import Drain
 from barnabas.broker.cluster.durable_logs import StoredLogs
 from barnabas.broker.cluster.membership import Membership
+from barnabas.broker.cluster.misses import Misses
 from barnabas.broker.cluster.stored_moves import StoredMoves
 from barnabas.broker.cluster.upkeep import Upkeep
 from barnabas.broker.coordination.leadership_check import LeadershipCheck
@@ -98,6 +99,8 @@ class ClusterMember:
         self._upkeep: Upkeep | None = None
         """Of the store's copy of the logs, once any is led here."""
         self._upkeep_index: LogIndex
+        self.misses: Misses
+        """Who asks for what is not known here, once this broker has joined."""
         self._images: MetaStore
         self._index: ClusterIndex
         self._peers: PeerClient
@@ -143,6 +146,7 @@ class ClusterMember:
                 on_changed=self._changed,
                 on_ended=self._session_ended,
                 on_fatal=self._host.fatal,
+                on_looked=self._looked,
                 clock=self._lease_clock,
             )
             self._home.session = self._membership.open()
@@ -152,6 +156,9 @@ class ClusterMember:
     def _make_services(self) -> None:
         """Make what handlers ask; each has a way to the store of its own."""
         membership = self._membership
+        self.misses = Misses(
+            membership, lambda: self._is_following, lambda: bool(self._base.trouble)
+        )
         self.moves = StoredMoves(self._base.cluster_index(), membership.view, membership.refresh)
         self.leadership_check = LeadershipCheck(
             self._host,
@@ -237,6 +244,9 @@ class ClusterMember:
             self._is_following = True
             self._host.spawn(self._follow(), "follow the metadata")
 
+    def _looked(self) -> None:
+        self.misses.wake()
+
     async def _follow(self) -> None:
         """Show what the others have committed."""
         while self._seen_version < self._membership.metadata_version:
@@ -245,6 +255,7 @@ class ClusterMember:
             await self._changes.follow(image)
             self._followed_version = asked
         self._is_following = False
+        self.misses.wake()
 
     @property
     def _seen_version(self) -> int:
