@@ -75,13 +75,15 @@ class ClusterMember:
         logs: LogStore,
         over: Callable[[Transport], Transport],
         lease_clock: Callable[[], float],
+        on_event: Callable[[str, str], object],
     ) -> None:
         """``home`` opens what is on ``base``, and closes it.
 
         ``over`` returns what connections to other brokers are made with, given what makes them.
-        ``lease_clock``: see ``Membership``. Raises ConfigError where brokers could not ask each
-        other.
+        ``lease_clock``: see ``Membership``. ``on_event`` is told what becomes of this broker and
+        the others: a kind, and words. Raises ConfigError where brokers could not ask each other.
         """
+        self._on_event = on_event
         security_of_brokers(host.config)
         self._over = over
         self._lease_clock = lease_clock
@@ -209,6 +211,11 @@ class ClusterMember:
         """Lead, and show, what the store says; ``leadership`` is open, ``changes`` are loaded."""
         self._leadership = leadership
         self._changes = changes
+        leadership.on_taking_over = self._taking_over
+        view = self._membership.view
+        words = f"node {view.node_id}, session {self._home.session}"
+        self._on_event("cluster_joined", words)
+        self._nodes = frozenset(each.node_id for each in view.nodes)
         self.durable_logs.begin(self._home.session)
         self._upkeep = Upkeep(self._host, self._logs, self._upkeep_index, self._session_now)
         self._upkeep.start()
@@ -233,8 +240,12 @@ class ClusterMember:
         if self._leadership is None or self._is_stopping:
             return
         nodes = frozenset(each.node_id for each in self.view.nodes)
-        for node_id in self._nodes - nodes:
+        for node_id in sorted(nodes - self._nodes - {self.view.node_id}):
+            self._on_event("broker_came", f"node {node_id} is in service")
+        for node_id in sorted(self._nodes - nodes):
             self._peers.forget(node_id)
+            if node_id != self.view.node_id:
+                self._on_event("broker_gone", f"node {node_id} is out of service")
         self._nodes = nodes
         self._leadership.look()
         self._move_away(self._leadership)
@@ -243,6 +254,9 @@ class ClusterMember:
         if not self._is_following:
             self._is_following = True
             self._host.spawn(self._follow(), "follow the metadata")
+
+    def _taking_over(self, count: int) -> None:
+        self._on_event("taking_over", f"{count} partitions are to be led here")
 
     def _looked(self) -> None:
         self.misses.wake()
@@ -297,11 +311,13 @@ class ClusterMember:
         committer, former = self._home.committer, self._home.session
         assert committer is not None
         logger.warning("session lost, all that was led here is forgotten session=%d", former)
+        self._on_event("session_lost", f"session {former}: all that was led here is forgotten")
         session = await self._aside("session", self._membership.new_session)
         committer.begin_session(session)
         self._home.session = session
         self.durable_logs.begin(session)
         logger.info("session begun session=%d", session)
+        self._on_event("session_begun", f"session {session}")
         self._changed()
 
     # --------------------------------------------------------------------------------------- moves
