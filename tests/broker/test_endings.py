@@ -8,7 +8,6 @@ from barnabas.broker.opening.endings import words_of_end
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.metastore.interface import MetaStoreError
 
-
 UNSAFE = "what was written is not safe"
 
 
