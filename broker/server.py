@@ -57,6 +57,7 @@ from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
 from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer
 from barnabas.broker.opening.cluster_home import ClusterHome
+from barnabas.broker.opening.endings import words_of_end
 from barnabas.broker.opening.home import GivenUp, Home, Opened, OwnDirectory, Progress
 from barnabas.broker.opening.member import ClusterMember
 from barnabas.broker.opening.postgresql import base_of
@@ -336,12 +337,12 @@ class BrokerServer:
         self._release()
 
     def fatal(self, error: BaseException) -> None:
-        """Stop serving for good: something durable can no longer be promised (D9)."""
+        """Stop serving for good: most often something durable can no longer be promised (D9)."""
         if self._engine.dead:
             return
         self._engine.dead = True
         self.failure = error
-        logger.critical("broker stops: what was written is not safe: %r", error)
+        logger.critical("broker stops: %s", words_of_end(error))
         self.sockets.cut_off()
         self._ended.set()
 
@@ -499,7 +500,7 @@ class BrokerServer:
         """Return what handlers may ask for, by the names that they ask with."""
         return {
             "access_rules": self.access_rules,
-            "brokers": Brokers(self.view),
+            "brokers": Brokers(self.view, None if self._member is None else self._member.misses),
             "catalogue": self.catalogue,
             "configs": self.catalogue.configs,
             "remote_coordinators": self.remote_coordinators,
@@ -579,7 +580,9 @@ class BrokerServer:
             base = base_of(self.config)
         if base is not None:
             home = self._home = ClusterHome(self.config, self.file_system, base)
-            self._member = ClusterMember(self, home, base, self.logs, self._over, self._lease_clock)
+            self._member = ClusterMember(
+                self, home, base, self.logs, self._over, self._lease_clock, self.events.add
+            )
             self.metastore_calls = CallsAside(home.close_metadata)
 
     async def _join(self, member: ClusterMember) -> None:

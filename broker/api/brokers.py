@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from barnabas.broker.api.dispatch import RequestContext
+from barnabas.broker.cluster.misses import Misses
 from barnabas.broker.cluster.view import ClusterView
 
 
@@ -26,8 +27,10 @@ class Broker(NamedTuple):
 class Brokers:
     """Tells clients of the brokers in service."""
 
-    def __init__(self, view: ClusterView) -> None:
+    def __init__(self, view: ClusterView, misses: Misses | None = None) -> None:
+        """``misses`` finds out what is not in the view yet; None: this broker is alone."""
         self._view = view
+        self.misses = misses
 
     @property
     def view(self) -> ClusterView:

@@ -72,6 +72,7 @@ class Membership:
         on_changed: Callable[[], object],
         on_ended: Callable[[int], object],
         on_fatal: Callable[[BaseException], object],
+        on_looked: Callable[[], object] = lambda: None,
         clock: Callable[[], float] = boot_time_s,
     ) -> None:
         """Begin nothing yet.
@@ -79,8 +80,8 @@ class Membership:
         ``endpoints``: host and port by the name of the listener. On ``loop`` are called:
         ``on_changed`` when the view or the version of the metadata is another one, ``on_ended``
         with each session of this broker that the store has ended, once, and ``on_fatal`` with what
-        this broker cannot go on with. ``clock``: see ``boot_time_s``. Raises ValueError for
-        endpoints that no broker could read.
+        this broker cannot go on with; ``on_looked`` after every look. ``clock``: see
+        ``boot_time_s``. Raises ValueError for endpoints that no broker could read.
         """
         self._base = base
         self._node_id = node_id
@@ -90,6 +91,7 @@ class Membership:
         self._on_changed = on_changed
         self._on_ended = on_ended
         self._on_fatal = on_fatal
+        self._on_looked = on_looked
         self._clock = clock
         self.view = PicturedView(node_id)
         """What this broker knows of the cluster; to be read on the loop."""
@@ -97,7 +99,13 @@ class Membership:
         self._session: int | None = None
         self._served_until_s = -math.inf
         self._fences_from_s = math.inf
+        self.looks_begun = 0
+        """See ``Looks``; any thread may ask."""
+        self.looks_shown = 0
+        """See ``Looks``; to be read on the loop."""
         self._unseen: Unseen | None = None
+        self._unseen_look = 0
+        """The newest look in it."""
         self._known: dict[int, Led] = {}
         self._known_version = 0
         self._looks_at_all = True
@@ -246,6 +254,7 @@ class Membership:
 
     def look_once(self) -> None:
         """Take a picture, have it shown, and plan if this broker does that. On one thread."""
+        self.looks_begun += 1
         since = 0 if self._looks_at_all else self._known_version
         picture = self._looking.picture(since)
         changed = Unseen()
@@ -265,15 +274,19 @@ class Membership:
             if self._unseen is None:
                 self._unseen = Unseen()
             self._unseen.add(picture, is_whole=is_whole)
+            self._unseen_look = self.looks_begun
         if not is_asked:
             self._tell(self._apply)
 
     def _apply(self) -> None:
         with self._lock:
             unseen, self._unseen = self._unseen, None
+            look = self._unseen_look
         assert unseen is not None
         if self.view.apply(unseen) and not self._is_closed.is_set():
             self._on_changed()
+        self.looks_shown = look
+        self._on_looked()
 
     def _control(self, session: int, picture: Picture) -> None:
         """Plan what is not planned yet, if this broker is the one that does."""

@@ -1,6 +1,7 @@
 """FindCoordinator 0-6: who decides for a group or a transactional id.
 
-It is the leader of the internal topic's partition that Kafka's hash of the key names.
+It is the leader of the internal topic's partition that Kafka's hash of the key names. In a cluster
+one that is not known is looked for once before that is told.
 
 Version notes: v1 brought the key type, v4 several keys at once, v6 share groups' keys.
 Knowingly absent: share groups, refused with UNSUPPORTED_VERSION: this broker has no coordinator for
@@ -8,6 +9,9 @@ them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
 
 from barnabas.broker.api.brokers import Broker, Brokers
 from barnabas.broker.api.checks import (
@@ -23,6 +27,8 @@ from barnabas.broker.api.checks import (
 from barnabas.broker.api.checks import GROUP as GROUP_RESOURCE
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.division import by
+from barnabas.broker.cluster.view import NO_NODE, ClusterView
+from barnabas.broker.coordination.coordinator_log import CoordinatorLog
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.security.access import Access
@@ -40,7 +46,6 @@ TRANSACTION = 1
 SHARE = 2
 SHARE_SINCE = 6
 BATCHED_SINCE = 4
-NO_NODE = -1
 
 
 def refuse_find_coordinator(
@@ -74,7 +79,12 @@ async def find_coordinator(
                 await transactions.ensure()
         except KafkaError as error:
             code, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)
-    coordinator = groups if request.key_type == GROUP else transactions
+    log = (groups if request.key_type == GROUP else transactions).log
+    wanted = [] if code else [key for key in keys if denials[key] is None]
+    leaders = _leaders(log, brokers.view, wanted)
+    if NO_NODE in leaders.values() and brokers.misses is not None:
+        await brokers.misses.look()
+        leaders = _leaders(log, brokers.view, wanted)
     reachable = brokers.reachable(context)
     found = []
     for key in keys:
@@ -84,10 +94,17 @@ async def find_coordinator(
         elif code:
             found.append(_refused(key, code, message))
         else:
-            partition_id = coordinator.log.partition_id_of(key)
-            node_id = NO_NODE if partition_id is None else brokers.view.leader_of(partition_id)[0]
-            found.append(_found(key, reachable.get(node_id)))
+            found.append(_found(key, reachable.get(leaders[key])))
     return _response(found)
+
+
+def _leaders(log: CoordinatorLog[Any], view: ClusterView, keys: Iterable[str]) -> dict[str, int]:
+    """Return which node each of some keys falls to; NO_NODE: it is not known."""
+    leaders = {}
+    for key in keys:
+        partition_id = log.partition_id_of(key)
+        leaders[key] = NO_NODE if partition_id is None else view.leader_of(partition_id).node_id
+    return leaders
 
 
 def _denial(access: Access, key_type: int, key: str) -> KafkaError | None:

@@ -4,7 +4,8 @@ Version notes, Metadata: v0 takes an empty list of topics for "all", v1 and late
 forbid auto-creation, before it is always allowed; topic ids are answered from v10 and may be asked
 for from v12; v8-v10 also report operations on the cluster (DescribeCluster has them since).
 Better than Kafka on purpose: a topic that this request creates is in that
-same answer, so the client need not ask again.
+same answer, so the client need not ask again. In a cluster a topic or a leader that is asked for
+and not known is looked for once before that is told.
 Of a topic that a client may not describe nothing is said but that, whether it exists or not; among
 all topics it is left out. Ids are no secret, as in Kafka: an unknown one is told from a denied one.
 Knowingly absent: nothing.
@@ -18,6 +19,7 @@ from types import MappingProxyType
 from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.checks import DESCRIBE, TOPIC, TOPIC_DENIED, may_create
 from barnabas.broker.api.dispatch import Parked, RequestContext, serves
+from barnabas.broker.cluster.misses import Misses
 from barnabas.broker.handlers.cluster import operations_on_cluster
 from barnabas.broker.handlers.leaders import Leaders
 from barnabas.broker.runtime.host import Host
@@ -50,6 +52,7 @@ from barnabas.protocol.wire import ZERO_UUID
 TOPICS_AT_ONCE = 1000
 """More are described in slices."""
 TOPICS_PER_SLICE = 250
+_UNKNOWN = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
 AUTO_CREATE_MAX = 100
 """Topics one Metadata request may create; the client's next one goes on from there."""
 
@@ -91,13 +94,28 @@ def metadata(
         context.access.may_see(TOPIC, name) for name in to_create
     ):
         host.spawn(
-            _create_then_answer(catalogue, leaders, context, request, to_create, answer),
+            _create_then_answer(catalogue, brokers, context, request, to_create, answer),
             "metadata",
         )
         return answer
     described = _Described(catalogue, leaders, context.access, request)
     described.add(asked)
+    if brokers.misses is not None and _lack_something(described.topics):
+        host.spawn(
+            _look_then_answer(catalogue, brokers, brokers.misses, context, request, {}, answer),
+            "metadata",
+        )
+        return answer
     return _metadata_response(catalogue, leaders, context, request, described.topics)
+
+
+def _lack_something(topics: Iterable[MetadataResponseTopic]) -> bool:
+    """Whether a topic or a leader is not known, be it only here."""
+    return any(
+        topic.error_code in _UNKNOWN
+        or any(each.error_code == ErrorCode.LEADER_NOT_AVAILABLE for each in topic.partitions)
+        for topic in topics
+    )
 
 
 def _check_topics_asked(asked: list[MetadataRequestTopic], version: int) -> None:
@@ -111,7 +129,7 @@ def _check_topics_asked(asked: list[MetadataRequestTopic], version: int) -> None
 
 async def _create_then_answer(
     catalogue: Catalogue,
-    leaders: Leaders,
+    brokers: Brokers,
     context: RequestContext,
     request: MetadataRequest,
     names: Iterable[str],
@@ -134,12 +152,45 @@ async def _create_then_answer(
             # Of one that is not there yet Kafka says that it is not known: clients ask again.
             if error.code != ErrorCode.REQUEST_TIMED_OUT:
                 failed[name] = error.code
+    leaders = Leaders(brokers, context)
+    topics = await _described_in_slices(catalogue, leaders, context, request, failed)
+    if brokers.misses is not None and _lack_something(topics):
+        misses = brokers.misses
+        await _look_then_answer(catalogue, brokers, misses, context, request, failed, answer)
+    else:
+        answer.complete(_metadata_response(catalogue, leaders, context, request, topics))
+
+
+async def _look_then_answer(
+    catalogue: Catalogue,
+    brokers: Brokers,
+    misses: Misses,
+    context: RequestContext,
+    request: MetadataRequest,
+    failed: Mapping[str, ErrorCode],
+    answer: Parked[MetadataResponse],
+) -> None:
+    """Find out what the cluster knows by now, then answer."""
+    await misses.look()
+    leaders = Leaders(brokers, context)
+    topics = await _described_in_slices(catalogue, leaders, context, request, failed)
+    answer.complete(_metadata_response(catalogue, leaders, context, request, topics))
+
+
+async def _described_in_slices(
+    catalogue: Catalogue,
+    leaders: Leaders,
+    context: RequestContext,
+    request: MetadataRequest,
+    failed: Mapping[str, ErrorCode],
+) -> list[MetadataResponseTopic]:
+    """Describe the topics asked for; ``failed``: what went wrong with those to be created."""
     asked = request.topics or []
     described = _Described(catalogue, leaders, context.access, request, failed)
     for start in range(0, len(asked), TOPICS_PER_SLICE):
         described.add(asked[start : start + TOPICS_PER_SLICE])
         await next_turn()
-    answer.complete(_metadata_response(catalogue, leaders, context, request, described.topics))
+    return described.topics
 
 
 async def _answer_all(

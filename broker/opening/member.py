@@ -24,6 +24,7 @@ from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.drain import Drain
 from barnabas.broker.cluster.durable_logs import StoredLogs
 from barnabas.broker.cluster.membership import Membership
+from barnabas.broker.cluster.misses import Misses
 from barnabas.broker.cluster.stored_moves import StoredMoves
 from barnabas.broker.cluster.upkeep import Upkeep
 from barnabas.broker.coordination.leadership_check import LeadershipCheck
@@ -74,13 +75,15 @@ class ClusterMember:
         logs: LogStore,
         over: Callable[[Transport], Transport],
         lease_clock: Callable[[], float],
+        on_event: Callable[[str, str], object],
     ) -> None:
         """``home`` opens what is on ``base``, and closes it.
 
         ``over`` returns what connections to other brokers are made with, given what makes them.
-        ``lease_clock``: see ``Membership``. Raises ConfigError where brokers could not ask each
-        other.
+        ``lease_clock``: see ``Membership``. ``on_event`` is told what becomes of this broker and
+        the others: a kind, and words. Raises ConfigError where brokers could not ask each other.
         """
+        self._on_event = on_event
         security_of_brokers(host.config)
         self._over = over
         self._lease_clock = lease_clock
@@ -98,6 +101,8 @@ class ClusterMember:
         self._upkeep: Upkeep | None = None
         """Of the store's copy of the logs, once any is led here."""
         self._upkeep_index: LogIndex
+        self.misses: Misses
+        """Who asks for what is not known here, once this broker has joined."""
         self._images: MetaStore
         self._index: ClusterIndex
         self._peers: PeerClient
@@ -143,6 +148,7 @@ class ClusterMember:
                 on_changed=self._changed,
                 on_ended=self._session_ended,
                 on_fatal=self._host.fatal,
+                on_looked=self._looked,
                 clock=self._lease_clock,
             )
             self._home.session = self._membership.open()
@@ -152,6 +158,9 @@ class ClusterMember:
     def _make_services(self) -> None:
         """Make what handlers ask; each has a way to the store of its own."""
         membership = self._membership
+        self.misses = Misses(
+            membership, lambda: self._is_following, lambda: bool(self._base.trouble)
+        )
         self.moves = StoredMoves(self._base.cluster_index(), membership.view, membership.refresh)
         self.leadership_check = LeadershipCheck(
             self._host,
@@ -202,6 +211,11 @@ class ClusterMember:
         """Lead, and show, what the store says; ``leadership`` is open, ``changes`` are loaded."""
         self._leadership = leadership
         self._changes = changes
+        leadership.on_taking_over = self._taking_over
+        view = self._membership.view
+        words = f"node {view.node_id}, session {self._home.session}"
+        self._on_event("cluster_joined", words)
+        self._nodes = frozenset(each.node_id for each in view.nodes)
         self.durable_logs.begin(self._home.session)
         self._upkeep = Upkeep(self._host, self._logs, self._upkeep_index, self._session_now)
         self._upkeep.start()
@@ -226,8 +240,12 @@ class ClusterMember:
         if self._leadership is None or self._is_stopping:
             return
         nodes = frozenset(each.node_id for each in self.view.nodes)
-        for node_id in self._nodes - nodes:
+        for node_id in sorted(nodes - self._nodes - {self.view.node_id}):
+            self._on_event("broker_came", f"node {node_id} is in service")
+        for node_id in sorted(self._nodes - nodes):
             self._peers.forget(node_id)
+            if node_id != self.view.node_id:
+                self._on_event("broker_gone", f"node {node_id} is out of service")
         self._nodes = nodes
         self._leadership.look()
         self._move_away(self._leadership)
@@ -237,6 +255,12 @@ class ClusterMember:
             self._is_following = True
             self._host.spawn(self._follow(), "follow the metadata")
 
+    def _taking_over(self, count: int) -> None:
+        self._on_event("taking_over", f"{count} partitions are to be led here")
+
+    def _looked(self) -> None:
+        self.misses.wake()
+
     async def _follow(self) -> None:
         """Show what the others have committed."""
         while self._seen_version < self._membership.metadata_version:
@@ -245,6 +269,7 @@ class ClusterMember:
             await self._changes.follow(image)
             self._followed_version = asked
         self._is_following = False
+        self.misses.wake()
 
     @property
     def _seen_version(self) -> int:
@@ -286,11 +311,13 @@ class ClusterMember:
         committer, former = self._home.committer, self._home.session
         assert committer is not None
         logger.warning("session lost, all that was led here is forgotten session=%d", former)
+        self._on_event("session_lost", f"session {former}: all that was led here is forgotten")
         session = await self._aside("session", self._membership.new_session)
         committer.begin_session(session)
         self._home.session = session
         self.durable_logs.begin(session)
         logger.info("session begun session=%d", session)
+        self._on_event("session_begun", f"session {session}")
         self._changed()
 
     # --------------------------------------------------------------------------------------- moves

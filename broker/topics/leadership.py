@@ -152,6 +152,8 @@ class Leadership:
         self._view = view
         self._durable_logs = durable_logs
         self._on_log_removed = on_log_removed
+        self.on_taking_over: Callable[[int], object] = lambda _count: None
+        """Is told how many partitions a look has found that this broker is to lead from now on."""
         self._shards: Shards | None = None
         self._places: dict[int, _Place] = {}
         self.takeover_times = Histogram()
@@ -201,14 +203,18 @@ class Leadership:
     async def _look(self) -> None:
         while self._compared_version != self._view.version:
             self._compared_version = self._view.version
+            came = 0
             for number, place in enumerate([*self._places.values()], start=1):
                 if place.is_there:
-                    self._compare(place)
+                    came += self._compare(place)
                 if number % COMPARED_PER_TURN == 0:
                     await next_turn()
+            if came:
+                self.on_taking_over(came)
         self._is_looking = False
 
-    def _compare(self, place: _Place) -> None:
+    def _compare(self, place: _Place) -> bool:
+        """Have happened what the view says; return whether it says anew that this broker leads."""
         leader = self._view.leader_of(place.partition.partition_id)
         if leader.node_id != self._view.node_id:
             if leader.epoch >= place.epoch:  # Else it is older than what is known here.
@@ -216,6 +222,8 @@ class Leadership:
         elif leader.epoch > place.epoch:
             place.epoch = leader.epoch
             self._happens(place, Event.LED_HERE)
+            return True
+        return False
 
     # ----------------------------------------------- the word of the catalogue and of movers
 

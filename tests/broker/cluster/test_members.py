@@ -58,14 +58,34 @@ def test_what_is_made_at_one_broker_is_served_by_all():
         wait_until(lambda: all(each.server.catalogue.topic(TOPIC) is None for each in brokers))
 
 
+def words_of_events(broker, kind):
+    events = broker.call(lambda: [*broker.server.events.newest_first()])
+    return [each.words for each in events if each.kind == kind]
+
+
+def one_event(broker, kind) -> str:
+    wait_until(lambda: words_of_events(broker, kind))
+    (words,) = words_of_events(broker, kind)
+    return words
+
+
 def test_who_is_killed_is_followed_when_its_lease_is_over():
     config = {"barnabas.lease.ms": "1000"}
     with members(**config) as (_, brokers):
         brokers[0].create_topic(TOPIC, PARTITIONS)
         all_served(brokers, TOPIC, PARTITIONS)
         send(brokers[0], TOPIC, range(60), PARTITIONS)
+        gone = f"node {brokers[0].node_id} is out of service"
         brokers[0].crash()
         all_served(brokers[1:], TOPIC, PARTITIONS)
+        for broker in brokers[1:]:
+            assert one_event(broker, "broker_gone") == gone
+            joined = f"node {broker.node_id}, session {broker.session}"
+            assert one_event(broker, "cluster_joined") == joined
+            assert "partitions are to be led here" in words_of_events(broker, "taking_over")[0]
+        assert f"node {brokers[2].node_id} is in service" in words_of_events(
+            brokers[1], "broker_came"
+        )
         send(brokers[1], TOPIC, range(60, 120), PARTITIONS)
         assert sorted(values_in(brokers[2], TOPIC, PARTITIONS)) == list(range(120))
 
@@ -91,6 +111,8 @@ def test_a_broker_whose_session_was_ended_begins_anew():
             # The next flush finds out, whatever heartbeats do.
             send(broker, TOPIC, range(60), PARTITIONS)
             wait_until(lambda broker=broker, former=former: broker.session != former)
+            lost, begun = (one_event(broker, kind) for kind in ("session_lost", "session_begun"))
+            assert (f"session {former}:" in lost, begun) == (True, f"session {broker.session}")
         all_served(brokers, TOPIC, PARTITIONS)
         assert sorted(values_in(brokers[2], TOPIC, PARTITIONS)) == sorted([*range(60)] * 3)
 
@@ -124,7 +146,7 @@ def test_topics_of_the_configuration_are_made_once():
         all_served(brokers, TOPIC, 2)
 
 
-def test_two_brokers_with_one_node_id_do_not_take_turns():
+def test_two_brokers_with_one_node_id_do_not_take_turns(caplog):
     """Who was there first ends, and says why."""
     store = MemoryStore(CLUSTER_ID)
     config = {"node.id": "5", "barnabas.lease.ms": "1000"}
@@ -133,6 +155,8 @@ def test_two_brokers_with_one_node_id_do_not_take_turns():
             wait_until(lambda: first.server.failure is not None)
             assert isinstance(first.server.failure, NodeIdTaken)
             assert "node.id=5" in str(first.server.failure)
+            (said,) = (each for each in caplog.messages if each.startswith("broker stops: "))
+            assert said == f"broker stops: {first.server.failure}"
             second.create_topic(TOPIC, 1)
             all_served([second], TOPIC, 1)
         first.crash()

@@ -1,0 +1,67 @@
+"""A look at the cluster before a client is told that something is not known.
+
+What one broker has made another one shows a moment later. A client that has been told of it, and
+asks the other one at once, is not to hear that it does not exist.
+
+Rules of this file:
+
+* Who comes while a look is under way waits for the next one: it may have read too early for him.
+* Nobody waits for long, nor for a store that is away: what is known is told then.
+* All who wait share the looks, and there are no more of them than ``Membership`` takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Final, Protocol
+
+PATIENCE_S: Final = 0.3
+
+
+class Looks(Protocol):
+    """The looks that a broker takes at its cluster, numbered in their order from 1 on."""
+
+    looks_begun: int
+    """The newest one that was begun."""
+    looks_shown: int
+    """The newest one whose outcome the view shows."""
+
+    def refresh(self) -> None:
+        """Have a look be begun soon."""
+
+
+class Misses:
+    """Those who wait for a look; all of it on the loop."""
+
+    def __init__(
+        self, looks: Looks, is_following: Callable[[], bool], is_away: Callable[[], bool]
+    ) -> None:
+        """``is_following``: whether metadata is not shown yet that a look has found to be newer.
+
+        ``is_away``: whether the store does not answer.
+        """
+        self._looks = looks
+        self._is_following = is_following
+        self._is_away = is_away
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """Have those who wait see if it is over; call it when a look, or metadata, is shown."""
+        self._woken.set()
+        self._woken = asyncio.Event()
+
+    async def look(self) -> None:
+        """Return when all is shown that was committed when this was called, or in PATIENCE_S."""
+        if self._is_away():
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                await self._looked()
+
+    async def _looked(self) -> None:
+        wanted = self._looks.looks_begun + 1
+        self._looks.refresh()
+        while self._looks.looks_shown < wanted or self._is_following():
+            await self._woken.wait()

@@ -1,0 +1,143 @@
+"""What is asked for right after another broker has made it is found."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from barnabas.broker.cluster import membership, misses
+from barnabas.broker.cluster.misses import Misses
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from tests.broker.cluster.members import all_served, members
+from tests.broker.data_plane import Wire
+from tests.waiting import until, wait_until
+
+LONG_S = 60.0
+
+
+class ScriptedLooks:
+    """Looks that begin, and are shown, when a test says so."""
+
+    def __init__(self) -> None:
+        self.looks_begun = self.looks_shown = self.asked = 0
+        self.is_following = self.is_away = False
+        self.misses = Misses(self, lambda: self.is_following, lambda: self.is_away)
+
+    def refresh(self) -> None:
+        self.asked += 1
+
+    def begin(self) -> None:
+        self.looks_begun += 1
+
+    def show(self) -> None:
+        self.looks_shown = self.looks_begun
+        self.misses.wake()
+
+    async def ask(self) -> asyncio.Task[None]:
+        """Somebody waits from now on."""
+        asked = self.asked
+        task = asyncio.ensure_future(self.misses.look())
+        await until(lambda: self.asked > asked)
+        return task
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_look_under_way_answers_only_those_who_came_before_it(monkeypatch):
+    monkeypatch.setattr(misses, "PATIENCE_S", LONG_S)
+    looks = ScriptedLooks()
+    first = await looks.ask()
+    looks.begin()
+    second = await looks.ask()
+    looks.show()
+    await first
+    await settle()
+    assert not second.done()
+    looks.begin()
+    looks.show()
+    await second
+
+
+async def test_newer_metadata_is_shown_first(monkeypatch):
+    monkeypatch.setattr(misses, "PATIENCE_S", LONG_S)
+    looks = ScriptedLooks()
+    waiting = await looks.ask()
+    looks.begin()
+    looks.is_following = True
+    looks.show()
+    await settle()
+    assert not waiting.done()
+    looks.is_following = False
+    looks.misses.wake()
+    await waiting
+
+
+async def test_nobody_waits_for_long_nor_for_a_store_that_is_away(monkeypatch):
+    looks = ScriptedLooks()
+    monkeypatch.setattr(misses, "PATIENCE_S", 0.01)
+    await looks.misses.look()
+    looks.is_away = True
+    monkeypatch.setattr(misses, "PATIENCE_S", LONG_S)
+    asked = looks.asked
+    await looks.misses.look()
+    assert looks.asked == asked == 1
+
+
+# ------------------------------------------------------------------------------------- of brokers
+
+
+def metadata_of(wire: Wire, name: str, topic_id: bytes = bytes(16)):
+    asked = [MetadataRequestTopic(name=None if any(topic_id) else name, topic_id=topic_id)]
+    request = MetadataRequest(asked, allow_auto_topic_creation=False)
+    (topic,) = wire.ask(METADATA, request, 12).topics
+    return topic
+
+
+def coordinator_of(wire: Wire, group: str):
+    request = FindCoordinatorRequest(key_type=0, coordinator_keys=[group])
+    (found,) = wire.ask(FIND_COORDINATOR, request, 4).coordinators
+    return found
+
+
+def test_a_topic_of_another_broker_is_known_at_once(monkeypatch):
+    """Nobody looks but for those who ask: nothing is notified, and the next look is far away."""
+    monkeypatch.setattr(misses, "PATIENCE_S", LONG_S)
+    with members(2) as (_, brokers):
+        one, two = brokers
+        one.create_topic("first", 1)
+        all_served(brokers, "first", 1)
+        monkeypatch.setattr(membership, "LOOK_EVERY_S", LONG_S)
+        with Wire(two.address) as wire:
+            for number in range(5):
+                name = f"t{number}"
+                one.create_topic(name, 2)
+                topic_id = one.server.catalogue.topic(name).topic_id
+                found = metadata_of(wire, name, topic_id if number % 2 else bytes(16))
+                assert (found.error_code, found.name) == (ErrorCode.NONE, name)
+            assert metadata_of(wire, "none").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            assert metadata_of(wire, "", bytes([9] * 16)).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def test_a_coordinator_is_looked_for(monkeypatch):
+    monkeypatch.setattr(misses, "PATIENCE_S", LONG_S)
+    with members(2) as (_, (one, two)), Wire(one.address) as first, Wire(two.address) as second:
+        wait_until(lambda: coordinator_of(first, "g").error_code == ErrorCode.NONE)
+        assert coordinator_of(second, "g").error_code == ErrorCode.NONE
+        assert coordinator_of(second, "g").node_id == coordinator_of(first, "g").node_id
+
+
+def test_what_is_not_known_is_told_while_the_store_is_away():
+    with members(2) as (_, (one, two)):
+        one.base.cut()
+        with Wire(one.address) as wire:
+            began_s = time.monotonic()
+            assert metadata_of(wire, "none").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            assert time.monotonic() - began_s < LONG_S / 2
+        one.base.mend()
+        two.create_topic("t", 1)
+        wait_until(lambda: one.call(lambda: one.server.catalogue.topic("t")) is not None)
