@@ -23,6 +23,7 @@ from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import ROUTES, Routes
 from barnabas.broker.api.fetch_sessions import FetchSessions
 from barnabas.broker.api.inspector import Inspector
+from barnabas.broker.api.lease_gate import gate
 from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.cluster.base import ClusterBase
 from barnabas.broker.cluster.membership import boot_time_s
@@ -234,6 +235,8 @@ class BrokerServer:
             self.cleaner = LogCleaner(self, self.logs, self.file_system)
             is_controlled = self.authorizer is not None
             self.routes.bind(self._services(), is_controlled=is_controlled)
+            if self._member is not None:
+                gate(self.routes, self._member.may_serve)
             self.stage = Stage.PREPARED
             await self.logins.open()
             await self.sockets.start()

@@ -175,7 +175,8 @@ class LogIndex(Protocol):
         """Put extents in the place of those that cover the same offsets, which are compacted.
 
         All of them lie at or before the partition's snapshot. False: the session does not lead the
-        partition in this epoch, and nothing has changed.
+        partition in this epoch, or its log starts behind the first of them by now, so that some may
+        be garbage that is gone; nothing has changed.
         """
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from barnabas.protocol.records import iterate_batches
+from barnabas.storage.errors import LedSince
 from barnabas.storage.loading import DurableLog
 from barnabas.storage.log_index import Extent, LogIndex
 
@@ -14,7 +15,7 @@ _BYTES_AT_ONCE: Final = 16 * 1024 * 1024
 
 
 def read_log(index: LogIndex, partition_id: int) -> DurableLog:
-    """Read all that is durable of a partition; raises IndexClosed, KeyError if there is none.
+    """Read all that is durable of a partition; raises IndexClosed, LedSince if it was deleted.
 
     Blocks. Who leads the partition, and has an answer to all of its flushes, reads the truth:
     nobody else can have written since. What is needed of it is held in memory: not what lies below
@@ -22,7 +23,7 @@ def read_log(index: LogIndex, partition_id: int) -> DurableLog:
     """
     state = index.partition(partition_id)
     if state is None:
-        raise KeyError(partition_id)
+        raise LedSince(f"partition {partition_id} was deleted")
     snapshot = index.snapshot(partition_id)
     needless_offset = min(state.log_start_offset, snapshot.next_offset) if snapshot else 0
     batches: list[memoryview] = []

@@ -343,6 +343,8 @@ class MemoryIndex:
                 return False
             row = self.rows[partition_id]
             begin, end = extents[0].base_offset, extents[-1].next_offset
+            if row.log_start_offset > begin:
+                return False
             first = bisect_left(row.extents, begin, key=_base_offset)
             after = bisect_right(row.extents, end, key=_next_offset)
             replaced = row.extents[first:after]

@@ -25,6 +25,7 @@ from barnabas.broker.cluster.drain import Drain
 from barnabas.broker.cluster.durable_logs import StoredLogs
 from barnabas.broker.cluster.membership import Membership
 from barnabas.broker.cluster.stored_moves import StoredMoves
+from barnabas.broker.cluster.upkeep import Upkeep
 from barnabas.broker.coordination.leadership_check import LeadershipCheck
 from barnabas.broker.metrics.cluster import Standing
 from barnabas.broker.metrics.collectors import register_cluster, register_cluster_store
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from barnabas.broker.topics.changes import Changes
     from barnabas.broker.topics.leadership import Leadership
     from barnabas.storage.cluster_index import ClusterIndex
+    from barnabas.storage.log_index import LogIndex
     from barnabas.storage.log_store import LogStore
     from barnabas.storage.metastore.interface import MetaStore
     from barnabas.storage.partition_log import PartitionLog
@@ -93,6 +95,9 @@ class ClusterMember:
         """Who is to lead what, once this broker has joined."""
         self.leadership_check: LeadershipCheck
         """Whether a partition is led here still, once this broker has joined."""
+        self._upkeep: Upkeep | None = None
+        """Of the store's copy of the logs, once any is led here."""
+        self._upkeep_index: LogIndex
         self._images: MetaStore
         self._index: ClusterIndex
         self._peers: PeerClient
@@ -155,6 +160,7 @@ class ClusterMember:
             self._session_now,
             membership.may_serve,
         )
+        self._upkeep_index = self._base.log_index()
 
     def _session_now(self) -> int | None:
         """Return the session in which logs are led here; None: it is over, or has not begun."""
@@ -197,6 +203,8 @@ class ClusterMember:
         self._leadership = leadership
         self._changes = changes
         self.durable_logs.begin(self._home.session)
+        self._upkeep = Upkeep(self._host, self._logs, self._upkeep_index, self._session_now)
+        self._upkeep.start()
         if self._ended_session == self._home.session:
             self._session_ended(self._home.session)
         self._changed()
@@ -356,6 +364,8 @@ class ClusterMember:
         self._is_stopping = self._is_closed = True
         self._watch.stop()
         self.durable_logs.close()
+        if self._upkeep is not None:
+            self._upkeep.stop()
         if hasattr(self, "moves"):
             self.moves.close()
 

@@ -50,7 +50,6 @@ from barnabas.storage.metastore.interface import (
     MetaStoreError,
     MetaStoreRefused,
     PartitionRow,
-    TopicExists,
     TopicRow,
 )
 from barnabas.storage.partition_log import PartitionLog
@@ -331,10 +330,7 @@ class Catalogue:
     ) -> None:
         if name in self.topics:
             return
-        try:
-            await self._create_topic(name, partition_count, configs)
-        except TopicExists:
-            await self.changes.catch_up()
+        await self._create_topic(name, partition_count, configs)
 
     async def delete_topic(self, topic_id: bytes, until_s: float | None = None) -> None:
         """Delete a topic and its logs; raises KafkaError UNKNOWN_TOPIC_ID."""
@@ -343,7 +339,7 @@ class Catalogue:
     async def _delete_topic(self, topic_id: bytes) -> None:
         if topic_id not in self.topics_by_id:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
-        await self.changes.commit(partial(self._metastore.delete_topic, topic_id))
+        await self.changes.commit_regardless(partial(self._metastore.delete_topic, topic_id))
         await self.changes.show(Difference(topics_deleted=(topic_id,)))
 
     def check_new_partitions(self, name: str, total_count: int) -> int:
@@ -384,12 +380,7 @@ class Catalogue:
         rows = await self.changes.commit(
             partial(self._metastore.create_partitions, topic.topic_id, total_count)
         )
-        if rows and rows[0].index == len(topic.partitions):
-            await self.changes.show(Difference(topics_grown=(GrownTopic(topic.topic_id, rows),)))
-            return
-        await self.changes.catch_up()  # With another broker, which has grown it, too.
-        if not rows:
-            self.check_new_partitions(name, total_count)
+        await self.changes.show(Difference(topics_grown=(GrownTopic(topic.topic_id, rows),)))
 
     async def catch_up(self, until_s: float | None = None) -> None:
         """Show all that is committed when this is called; raises KafkaError.

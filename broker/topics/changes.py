@@ -9,6 +9,10 @@ Rules of this file:
   the image.
 * The image is in memory once: in what shows it (``Part``).
 * What was shown is never taken back by an image that is older.
+* A change is computed from what is shown, and committed only if that is all there is: where another
+  broker has been quicker, what it did is shown, and the change is computed again. So of two brokers
+  that alter one resource neither undoes what the other did, and no rule is kept that both know
+  only half of what it is about.
 * A failure that leaves what is shown and the MetaStore different is fatal (D9).
 * Where the store may be away (``metastore_calls.py``), nobody waits for it without end: who asks
   for a change is answered REQUEST_TIMED_OUT when his time is up, and it may still be committed, as
@@ -31,7 +35,7 @@ from barnabas.storage.metastore.interface import (
     MetadataImage,
     MetaStoreError,
     MetaStoreRefused,
-    TopicExists,
+    Outdated,
     TopicNotFound,
 )
 
@@ -49,6 +53,8 @@ REPEATED_MS: Final = 1000
 """How long a client waits that asks again by itself, on a connection that others wait for, too."""
 WAITING_MAX: Final = 500
 """Changes that may wait for a store that is away; one more is refused."""
+ATTEMPTS_MOST: Final = 10
+"""How often a change is computed; each time but the last another broker has been quicker."""
 EARLY_S: Final = 0.002
 """By so much a timer may be early: with less time left than that there is none."""
 
@@ -109,6 +115,7 @@ class Changes:
     ) -> Result:
         """Run one change alone and to its end, whatever happens to its client.
 
+        ``change`` is called again where another broker has been quicker (``commit``).
         ``until_s`` is the loop's time at which the client waits no longer (``time_in``); None: a
         time that suits all clients. It counts only where the store may be away. Raises KafkaError,
         which is REQUEST_TIMED_OUT then.
@@ -156,8 +163,20 @@ class Changes:
     async def commit(self, change: Callable[[], Result]) -> Result:
         """Have the change under way make its commit: one call of the MetaStore; return its answer.
 
-        ``show`` follows, or ``catch_up`` where others have come first.
+        ``show`` follows. Raises Outdated where others have come first, for ``run`` or ``start``:
+        what was computed is dropped, and the change called again.
         """
+        shown = self._shown_version
+        return await self._commit(lambda: self._metastore.based_on(shown, change))
+
+    async def commit_regardless(self, change: Callable[[], Result]) -> Result:
+        """Do the same for what does not depend on what is shown; ``show`` follows.
+
+        What others have committed before is not shown by that.
+        """
+        return await self._commit(change)
+
+    async def _commit(self, change: Callable[[], Result]) -> Result:
         result, self._own_version = await self._calls.answer_of(
             lambda: (change(), self._metastore.version)
         )
@@ -214,15 +233,11 @@ class Changes:
             if self._is_given_up:
                 raise _timed_out()
             try:
-                return await change()
+                return await self._computed(change)
             except KafkaError:
                 raise
-            except TopicExists as error:
-                # Here and below: another broker has been quicker, and it is not shown here yet.
-                raise KafkaError(
-                    ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{error}' already exists."
-                ) from error
             except TopicNotFound as error:
+                # Another broker has been quicker to delete it, and that is not shown here yet.
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from error
             except MetaStoreRefused as error:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
@@ -232,6 +247,17 @@ class Changes:
                 # What is on disk is no longer known, so nothing here can be trusted.
                 self._on_fatal(error)
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+
+    async def _computed(self, change: Callable[[], Awaitable[Result]]) -> Result:
+        """Make a change, computed from all that there is when it is committed."""
+        for _ in range(ATTEMPTS_MOST):
+            try:
+                return await change()
+            except Outdated:
+                await self.catch_up()
+        raise KafkaError(
+            ErrorCode.REQUEST_TIMED_OUT, "Other brokers change the metadata all the time."
+        )
 
     async def close(self) -> None:
         """Wait until the changes under way are complete.

@@ -83,7 +83,8 @@ class ProducerIds:
     async def _allocate(self) -> None:
         """Make the next block durable before one id of it is given away."""
         if len(self._ids) < LOW:
-            block = await self._changes.commit(self._metastore.allocate_producer_ids)
+            allocate = self._metastore.allocate_producer_ids
+            block = await self._changes.commit_regardless(allocate)
             await self._changes.show(Difference(next_producer_id=block.stop))
             self._ids.extend(block)
 

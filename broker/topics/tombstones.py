@@ -69,6 +69,7 @@ class Tombstones:
         }
         for topic_id, seen_s in [*self._seen_s.items()]:
             if now_s - seen_s >= KEPT_S:
-                await self._changes.commit(partial(self._metastore.forget_topic, topic_id))
+                forget = partial(self._metastore.forget_topic, topic_id)
+                await self._changes.commit_regardless(forget)
                 await self._changes.show(Difference())
                 del self._seen_s[topic_id]

@@ -12,13 +12,18 @@ Rules of this interface:
   leaves a tombstone, which start-up sweeps.
 * Methods are synchronous (an embedded commit takes 0.2 ms to 5 ms) and not re-entrant: one
   caller at a time. Any thread may be that caller.
+* A change that was computed from a picture names the version of that (``based_on``): with several
+  brokers, it is compared in the same commit. Settings, for one, are replaced as a whole, and what
+  another broker has set in between would be lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+Result = TypeVar("Result")
 
 PRODUCER_ID_BLOCK = 1000
 """Producer ids taken at once, as Kafka does: one commit per thousand producers."""
@@ -34,6 +39,10 @@ class MetaStoreRefused(MetaStoreError):
 
 class IdentityMismatch(MetaStoreError):
     """The store belongs to another cluster or another node."""
+
+
+class Outdated(Exception):
+    """Other brokers have changed something since the picture that a change was computed from."""
 
 
 class TopicExists(Exception):
@@ -143,6 +152,14 @@ class MetaStore(Protocol):
     @property
     def boot_epoch(self) -> int:
         """Return the boot epoch as last made durable; 0 before the first ``begin_boot``."""
+
+    def based_on(self, version: int, change: Callable[[], Result]) -> Result:
+        """Make one change, by a call of this object in ``change``, and return what that does.
+
+        It was computed from the picture of ``version``, or of what is older. Raises Outdated, and
+        changes nothing, where there was a commit since then. One that only this object makes
+        changes in never does.
+        """
 
     def begin_boot(self) -> int:
         """Raise the boot epoch by one and return it; every start calls this once (D6)."""

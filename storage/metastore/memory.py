@@ -18,6 +18,7 @@ from barnabas.storage.metastore.interface import (
     Identity,
     MetadataImage,
     MetaStoreError,
+    Outdated,
     PartitionRow,
     QuotaRow,
     ScramRow,
@@ -64,6 +65,16 @@ class MemoryMetaStore(Way):
     def version(self) -> int:
         """Return the newest version that this object has made or seen."""
         return self._version
+
+    def based_on(self, version: int, change: Callable[[], Result]) -> Result:
+        """Make one change, by a call of this object; raise Outdated where others were quicker."""
+
+        def compared() -> Result:
+            if self._store.version > version:
+                raise Outdated
+            return change()
+
+        return self._locked(compared)
 
     @property
     def boot_epoch(self) -> int:

@@ -29,6 +29,7 @@ from barnabas.storage.metastore.interface import (
     MetadataImage,
     MetaStoreError,
     MetaStoreRefused,
+    Outdated,
     PartitionRow,
     QuotaRow,
     ScramRow,
@@ -41,6 +42,8 @@ from barnabas.storage.postgresql.schema import bring_up_to_date
 
 Result = TypeVar("Result")
 Connection = psycopg.Connection[Row]
+
+_REFUSALS: Final = (Outdated, TopicExists, TopicNotFound)
 
 _CONFIRMED: Final = "SELECT pg_logical_emit_message(true, 'barnabas', '')"
 """What was read before this is committed is durable once this is."""
@@ -58,6 +61,8 @@ class PostgreSqlMetaStore:
         self._token = uuid4()
         self._changes = 0
         self._version = 0
+        self._based_on: int | None = None
+        """The version that the change under way was computed from, if from any."""
 
     @classmethod
     def open(
@@ -98,6 +103,14 @@ class PostgreSqlMetaStore:
     def version(self) -> int:
         """Return the newest version that this object has made or seen."""
         return self._version
+
+    def based_on(self, version: int, change: Callable[[], Result]) -> Result:
+        """Make one change, by a call of this object; raise Outdated where others were quicker."""
+        self._based_on = version
+        try:
+            return change()
+        finally:
+            self._based_on = None
 
     @property
     def boot_epoch(self) -> int:
@@ -303,14 +316,14 @@ class PostgreSqlMetaStore:
     def _change(self, change: Callable[[Connection], list[int]]) -> list[int]:
         """Make one change, which may be tried several times and is made once; return its result.
 
-        What it refuses by raising TopicExists or TopicNotFound leaves nothing behind.
+        What is refused by raising one of _REFUSALS leaves nothing behind.
         """
 
-        def attempt(connection: Connection) -> tuple[list[int], int] | TopicExists | TopicNotFound:
+        def attempt(connection: Connection) -> tuple[list[int], int] | Exception:
             try:
                 with connection.transaction():
                     return self._once(connection, change)
-            except (TopicExists, TopicNotFound) as refusal:
+            except _REFUSALS as refusal:
                 return refusal
 
         answer = self._guard(lambda: self._primary.attempt(attempt))
@@ -337,6 +350,8 @@ class PostgreSqlMetaStore:
             " RETURNING version, pg_notify('barnabas', '')"
         )
         ((version, _),) = connection.execute(statement).fetchall()
+        if self._based_on is not None and version > self._based_on + 1:
+            raise Outdated
         result = change(connection)
         connection.execute(
             "UPDATE barnabas.metastores SET next_change = %s, result = %s::bigint[], version = %s"

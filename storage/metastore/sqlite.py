@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
 from itertools import starmap
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from barnabas.storage.io import make_private
 from barnabas.storage.metastore.commit_count import SUFFIX, CommitCount
@@ -34,6 +34,8 @@ from barnabas.storage.metastore.interface import (
     TopicNotFound,
     TopicRow,
 )
+
+Result = TypeVar("Result")
 
 FILE_NAME = "barnabas-metadata.sqlite"
 MEMORY = ":memory:"
@@ -214,6 +216,10 @@ class SqliteMetaStore:
     def version(self) -> int:
         """Return the number of commits, with the newest through this object among them."""
         return self._connection.version
+
+    def based_on(self, _version: int, change: Callable[[], Result]) -> Result:
+        """Make one change: nobody else makes any."""
+        return change()
 
     @property
     def boot_epoch(self) -> int:

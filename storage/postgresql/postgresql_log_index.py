@@ -117,7 +117,7 @@ class PostgreSqlLogIndex:
     def replace_extents(
         self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
     ) -> bool:
-        """Put extents in the place of others; False: somebody else leads the partition."""
+        """Put extents in the place of others; False: others lead, or the log starts later."""
         bases, nexts, epochs, bodies = map(list, zip(*extents, strict=True))
         lengths = list(map(len, bodies))
         positions = [0, *accumulate(lengths[:-1])]

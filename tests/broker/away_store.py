@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
-from barnabas.storage.metastore.interface import MetaStoreError
+from barnabas.storage.metastore.interface import MetaStoreError, Outdated
 
 
 class AwayStore:
@@ -19,6 +20,7 @@ class AwayStore:
         self.threads: set[threading.Thread] = set()
         """That have called one since it was cut off for the first time."""
         self.is_closed = False
+        self._based_on: int | None = None
         self._was_cut = False
         self._is_there = threading.Event()
         self._is_there.set()
@@ -37,6 +39,14 @@ class AwayStore:
         version: int = self.store.version
         return version
 
+    def based_on(self, version: int, change: Callable[[], Any]) -> Any:
+        """Make a change, which comes this way, too, and is compared when it arrives."""
+        self._based_on = version
+        try:
+            return change()
+        finally:
+            self._based_on = None
+
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.store, name)
 
@@ -47,6 +57,8 @@ class AwayStore:
             assert self._is_there.wait(60), "nobody has mended it"
             if self.is_closed:
                 raise MetaStoreError("the metadata store was closed")
+            if self._based_on is not None and self.store.version > self._based_on:
+                raise Outdated
             return method(*arguments)
 
         return call

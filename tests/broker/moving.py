@@ -247,7 +247,7 @@ def moving_brokers(
     database = SqliteMetaStore.open(MEMORY, node_id=0, new_cluster_id=CLUSTER_ID)
     for number, (name, partitions) in enumerate(topics.items(), start=1):
         database.create_topic(name, bytes([number] * 16), partitions, {})
-    lock = threading.Lock()
+    lock = threading.RLock()
     store = Store()
     random = Random(seed)
     brokers: list[MovingBroker] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from barnabas.broker.client.security import security_of
@@ -13,7 +13,7 @@ from barnabas.broker.cluster.view import Leader, Node
 from barnabas.broker.peers.client import PeerClient
 from barnabas.broker.peers.connection import Network
 from barnabas.broker.peers.interface import Limits
-from barnabas.storage.metastore.interface import Identity
+from barnabas.storage.metastore.interface import Identity, Outdated
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.testing import Broker
 
@@ -76,7 +76,7 @@ class DividedView(ScriptedView):
 class SharedMetaStore:
     """A store as one of several brokers has it, each in a thread and under a node id of its own."""
 
-    def __init__(self, store: SqliteMetaStore, node_id: int, lock: threading.Lock) -> None:
+    def __init__(self, store: SqliteMetaStore, node_id: int, lock: threading.RLock) -> None:
         self.identity = Identity(store.identity.cluster_id, node_id)
         self._store = store
         self._lock = lock
@@ -92,6 +92,12 @@ class SharedMetaStore:
                 return attribute(*arguments)
 
         return locked
+
+    def based_on(self, version: int, change: Callable[[], Any]) -> Any:
+        with self._lock:
+            if self._store.version > version:
+                raise Outdated
+            return change()
 
     def close(self) -> None:
         """Leave it open for the others."""
@@ -183,7 +189,7 @@ def pair(topics: dict[str, int], **config: str) -> Iterator[tuple[BrokerWithView
 def sharing_pair(**config: str) -> Iterator[tuple[BrokerWithView, BrokerWithView]]:
     """Brokers 1 and 2 over one MetaStore: what one changes the other shows once it follows."""
     store = SqliteMetaStore.open(MEMORY, node_id=0, new_cluster_id=CLUSTER_ID)
-    lock = threading.Lock()
+    lock = threading.RLock()
     brokers = []
     with contextlib.closing(store), contextlib.ExitStack() as stack:
         for node_id in (1, 2):

@@ -72,6 +72,7 @@ class Away:
         self.administration = broker_of(self.store, calls=self.calls)
         self.catalogue = self.administration.catalogue
         self.changes = self.catalogue.changes
+        self.changes.load(self.store.load())  # The start has raised the version itself.
         self.store.calls.clear()
 
     async def create(self, name: str) -> None:
@@ -300,15 +301,18 @@ def test_what_a_broker_changes_through_a_thread_is_what_a_start_shows(steps):
 async def test_others_commit_while_a_change_is_on_its_way(away):
     """What it shows is its own; what the others did comes with an image that has both."""
     store = away.store.store
+    await away.create("own")
+    doomed = await away.catalogue.create_topic("doomed", 1, {}, changes_module.FOREVER)
+    away.store.calls.clear()
     away.store.cut()
-    creation = asyncio.ensure_future(
-        away.catalogue.create_topic("own", 1, {}, changes_module.time_in(LONG_MS))
+    deletion = asyncio.ensure_future(
+        away.catalogue.delete_topic(doomed.topic_id, changes_module.time_in(LONG_MS))
     )
-    await until(lambda: away.store.calls == ["create_topic"])
+    await until(lambda: away.store.calls == ["delete_topic"])
     store.create_topic("theirs", topic_id(1), 1, {})
     between = asyncio.ensure_future(away.changes.follow(store.load()))
     away.store.mend()
-    await creation
+    await deletion
     await between
     assert set(away.catalogue.topics) == {"own"}, "an image without what was committed behind it"
     store.delete_topic(topic_id(1))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+
 import pytest
 
+from barnabas.broker.security.acls import AclFilter
 from barnabas.broker.security.quota_limits import PRODUCER_BYTES, USER, entity
+from barnabas.broker.topics.changes import ATTEMPTS_MOST
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
 from barnabas.protocol.messages.fetch import FETCH
@@ -205,6 +210,123 @@ def test_both_grow_a_topic(brokers):
     assert refused(one, more) == ErrorCode.INVALID_PARTITIONS
     assert shown_topic(one) == shown_topic(two)
     assert (logs(one), logs(two)) == ([0, 2, 4], [1, 3, 5])
+
+
+def adding(key: str, value: str):
+    return lambda old: {**old, key: value}
+
+
+@contextlib.contextmanager
+def in_between(broker, work):
+    """Have work done right before the next commit of a broker: behind what it has computed."""
+    store = broker.server.metastore
+    original = store.based_on
+    happened = []
+
+    def based_on(version, change):
+        if not happened:
+            happened.append(version)
+            work()
+        return original(version, change)
+
+    store.based_on = based_on
+    yield
+    del store.based_on
+    assert happened
+
+
+ALTERED = {
+    "topic": lambda configs, change: configs.alter_topic_configs("t", change),
+    "brokers": lambda configs, change: configs.alter_broker_configs("", change),
+    "group": lambda configs, change: configs.alter_group_configs("g", change),
+}
+KEYS = {
+    "topic": ("retention.ms", "segment.bytes"),
+    "brokers": ("log.retention.ms", "log.segment.bytes"),
+    "group": ("consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"),
+}
+VALUES = "50000", "2000000"
+GROUP_VALUES = "50000", "6000"
+
+
+@pytest.mark.parametrize("kind", ALTERED)
+@pytest.mark.parametrize("is_before", [True, False], ids=["not shown yet", "while it is computed"])
+def test_neither_undoes_what_the_other_has_set(brokers, kind, is_before):
+    one, two = brokers
+    created(one)
+    two.follow()
+    values = GROUP_VALUES if kind == "group" else VALUES
+    first, second = zip(KEYS[kind], values, strict=True)
+
+    def alter(broker, setting):
+        configs = broker.server.catalogue.configs
+        broker.do(lambda: ALTERED[kind](configs, adding(*setting)))
+
+    if is_before:
+        alter(one, first)
+        alter(two, second)
+    else:
+        with in_between(two, lambda: alter(one, first)):
+            alter(two, second)
+    image = two.server.metastore.load()
+    owners = {
+        "topic": image.topics[0].configs,
+        "brokers": image.broker_configs.get(""),
+        "group": image.group_configs.get("g"),
+    }
+    assert owners[kind] == dict([first, second])
+    one.follow()
+    for broker in brokers:
+        configs = broker.server.catalogue.configs
+        shown = {
+            "topic": broker.server.catalogue.topics["t"].configs,
+            "brokers": configs.broker_overrides.get(""),
+            "group": configs.group_overrides.get("g"),
+        }
+        assert shown[kind] == owners[kind]
+
+
+def test_rules_are_kept_that_neither_knows_all_about(brokers):
+    """Names that collide, a number of partitions, a credential that is gone."""
+    one, two = brokers
+    with in_between(two, lambda: created(one, "a.b")):
+        code = refused(two, lambda: two.server.catalogue.create_topic("a_b", 1, {}))
+    assert code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert set(two.server.catalogue.topics) == {"a.b"}
+    with in_between(one, lambda: two.do(lambda: two.server.catalogue.create_partitions("a.b", 6))):
+        grown = refused(one, lambda: one.server.catalogue.create_partitions("a.b", 4))
+    assert grown == ErrorCode.INVALID_PARTITIONS
+    assert shown_topic(one, "a.b") == shown_topic(two, "a.b")
+
+
+def test_a_filter_takes_away_what_another_broker_has_just_added():
+    rule = allow("ANONYMOUS", "WRITE", topic="t")
+    with sharing_pair(**{"authorizer.class.name": AUTHORIZER}) as (one, two):
+        with in_between(two, lambda: one.add_acls(rule)):
+            two.add_acls(allow("ANONYMOUS", "READ", topic="t"))
+        one.add_acls(allow("ANONYMOUS", "DESCRIBE", topic="t"))
+        everything = lambda: two.server.access_rules.remove([AclFilter()], 10)  # noqa: E731  short
+        (removed,) = two.do(everything)
+        assert len(removed) == 3
+        assert two.server.metastore.load().acls == ()
+
+
+def test_who_is_never_the_quickest_is_told_in_the_end(brokers):
+    one, two = brokers
+    original = two.server.metastore.based_on
+    numbers = itertools.count()
+
+    def based_on(version, change):
+        created(one, f"t{next(numbers)}", 1)
+        return original(version, change)
+
+    two.server.metastore.based_on = based_on
+    code = refused(two, lambda: two.server.catalogue.create_topic("mine", 1, {}))
+    assert code == ErrorCode.REQUEST_TIMED_OUT
+    assert next(numbers) == ATTEMPTS_MOST
+    del two.server.metastore.based_on
+    two.do(lambda: two.server.catalogue.create_topic("mine", 1, {}))
+    assert len(two.server.catalogue.topics) == 1 + ATTEMPTS_MOST
 
 
 def test_both_need_an_internal_topic_at_once():

@@ -50,6 +50,8 @@ OTHER_LIMITS = {
     "authorizer.class.name",
     "connections.max.reauth.ms",
     "max.connections.per.ip.overrides",
+    "security.inter.broker.protocol",
+    "socket.connection.setup.timeout.ms",
     "sasl.oauthbearer.clock.skew.seconds",
     "sasl.oauthbearer.jwks.endpoint.refresh.ms",
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from barnabas.testing import Cluster
 
 LONGEST_HARM_S = 0.6
+LONGEST_DEAFNESS_S = 0.1
 PAUSE_S = 0.15
 """The longest time from one harm to the next."""
 
@@ -42,6 +43,7 @@ class Nemesis:
             self.kill,
             self.stop,
             self.pause,
+            self.overtake,
             self.expire,
             self.cut,
             self.cut_from_store,
@@ -82,6 +84,20 @@ class Nemesis:
         if (victim := self._victim()) is not None:
             self.cluster.pause(victim, expire=self.random.random() < 0.7)
             self._harmed("pause", victim, lambda: self.cluster.resume(victim))
+
+    def overtake(self) -> None:
+        """Somebody stands still, is overtaken, and goes on before he can hear of it."""
+        if (victim := self._victim()) is not None:
+            cluster, deaf_s = self.cluster, self.random.random() * LONGEST_DEAFNESS_S
+
+            def cure() -> None:
+                cluster.resume(victim)
+                time.sleep(deaf_s)
+                cluster.mend_to_store(victim)
+
+            cluster.pause(victim, expire=True)
+            cluster.cut_from_store(victim)
+            self._harmed("overtake", victim, cure)
 
     def expire(self) -> None:
         """Somebody's lease runs out who goes on."""

@@ -15,6 +15,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     AddPartitionsToTxnRequest,
 )
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
@@ -115,6 +116,31 @@ def test_what_stands_still_is_overtaken(cluster, client):
         }
     cluster.wait_until_served()
     assert values(cluster)[:2] == [b"before", b"by another"]
+
+
+def test_who_was_overtaken_and_has_not_heard_of_it_judges_nothing(cluster, client):
+    """What its log has to say against a batch is old, and nobody else would look at it."""
+    leader = cluster.leader(*T)
+    with Wire(cluster.brokers[leader].address) as wire:
+        for sequence in range(3):
+            assert wire.produce(Named("t"), numbered(sequence)).error_code == 0
+        cluster.pause(leader, expire=True)
+        cluster.cut_from_store(leader)
+        assert client.produce(T, numbered(3)) == 3
+        cluster.resume(leader)
+        for sequence in (3, 4):  # One that is appended already, and one that is the next.
+            code = wire.produce(Named("t"), numbered(sequence)).error_code
+            assert code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        request = InitProducerIdRequest("t", 60_000)
+        code = wire.ask(INIT_PRODUCER_ID, request, 4).error_code
+        assert code == ErrorCode.NOT_COORDINATOR
+        cluster.mend_to_store(leader)
+    assert client.produce(T, numbered(4)) == 4
+
+
+def numbered(sequence: int) -> Any:
+    """A batch of an idempotent producer."""
+    return batch(producer_id=1, producer_epoch=0, base_sequence=sequence)
 
 
 def test_a_partition_moves(cluster, client):

@@ -120,7 +120,7 @@ class LifeOfSeveral(Life):
         self._network = network
         self._session = session
         self._view = view
-        shared: Any = SharedMetaStore(store, node_id, threading.Lock())
+        shared: Any = SharedMetaStore(store, node_id, threading.RLock())
         super().__init__(disk, shared, clock.now_ms(), clock=clock)
         view.own_epoch = lambda: self.logs.leader_epoch
 

@@ -30,8 +30,10 @@ def block(beginning):
 def test_how_three_brokers_are_started():
     commands = block("pip install").replace("\\\n", "").splitlines()
     (serve,) = [shlex.split(each) for each in commands if each.startswith("barnabas serve")]
-    assert serve[2::2] == ["-X"] * (len(serve) // 2 - 1)
-    found = load_config(parse_properties("\n".join(serve[3::2])))
+    assert serve[3::2] == ["-X"] * (len(serve) // 2 - 1)
+    (written,) = re.findall(r"echo '(.*)' > (\S+)\)", "\n".join(commands))
+    assert written[1] == serve[2]
+    found = load_config(parse_properties("\n".join([written[0], *serve[4::2]])))
     assert (found.ignored, found.unknown) == ((), ())
     assert found.config.is_of_cluster
     assert listener_of_brokers(found.config).name == "BROKERS"

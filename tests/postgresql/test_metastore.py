@@ -23,6 +23,8 @@ from tests.postgresql.whole_index import WholeIndex
 from tests.storage.metastore.histories import histories, make, topic_id
 from tests.storage.metastore.test_conformance import (  # noqa: F401  Run here, too, on these fixtures.
     CLUSTER_ID,
+    check_that_outdated_changes_are_refused,
+    test_a_change_of_the_newest_picture_is_made,
     test_a_created_topic_is_in_the_image,
     test_a_name_is_taken_until_its_topic_is_deleted,
     test_a_new_store_is_empty_and_knows_who_it_is,
@@ -111,6 +113,11 @@ def test_a_cluster_has_one_identity_and_its_nodes_their_own(store, server):
     second.close()
 
 
+def test_a_change_of_an_older_picture_is_refused(store, server):
+    with closing(open_store(server, 2)) as other:
+        check_that_outdated_changes_are_refused(store, other)
+
+
 def test_what_one_changes_all_see_in_one_order(store, server):
     others = [open_store(server, node_id) for node_id in range(2, 2 + BROKERS)]
     versions, names = [], []
@@ -178,6 +185,9 @@ CHANGES = {
     "begin": lambda store: store.begin_boot(),
     "delete": lambda store: store.delete_topic(topic_id(9)),
     "acls": lambda store: store.change_acls([AclRow(2, "t", 3, "User:x", "*", 3, 3)], []),
+    "replace": lambda store: store.based_on(
+        store.load().version, lambda: store.set_topic_configs(topic_id(1), {"c": "d"})
+    ),
     "secret": lambda store: store.keep_secret("s", b"1"),
 }
 

@@ -311,6 +311,24 @@ def test_a_walk_ends_when_segments_are_swapped(kind):
     assert (b"a" in found_by_the_next(index)) == (kind is Heedless)
 
 
+def test_a_walk_ends_when_what_it_has_read_becomes_garbage():
+    """Retention, and who collects at another broker, know nothing of it."""
+    ended = []
+    for step in range(12):
+        index = MemoryIndex()
+        broker = deleted_here(index)
+        steps = iter(range(100))
+
+        def collect_at(step=step, steps=steps, broker=broker, index=index):
+            if next(steps) == step:
+                broker.delete_records(broker.log.next_offset // 2)
+                index.collect_garbage(MANY)
+
+        ended.append(not broker.walk(None, collect_at, portion_bytes=SMALL_BYTES))
+        assert verify(Broker(index, COMPACTED, 1).log) == []
+    assert any(ended)
+
+
 def test_a_walk_over_what_is_the_same_replaces_nothing(monkeypatch):
     index = MemoryIndex()
     broker = deleted_here(index)

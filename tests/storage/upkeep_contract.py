@@ -236,6 +236,17 @@ class UpkeepContract:
             leader.replace(partition, *(Extent(*each, 0, b"x") for each in new))
         assert index.extents(partition, 0, most=MANY) == before
 
+    def test_what_the_log_starts_behind_by_now_is_not_replaced(self, index, leader, partition):
+        leader.snapshot(partition, 20)
+        leader.start_at(partition, 5)
+        for collected in (2, 0):
+            before = index.extents(partition, 0, most=MANY)
+            assert not leader.replace(partition, Extent(2, 8, 0, b"x"))
+            assert index.extents(partition, 0, most=MANY) == before
+            assert index.collect_garbage(MANY) == collected
+        assert leader.replace(partition, Extent(6, 10, 0, b"x"))
+        assert bases(index, partition) == [4, 6, 10, 12, 14, 16, 18]
+
     # ---------------------------------------------------------------------------------- at random
 
     @pytest.mark.parametrize("number", range(2))
@@ -267,7 +278,10 @@ class UpkeepContract:
                 if old:
                     part = old[random.randrange(len(old)) :]
                     new = Extent(part[0].base_offset, part[-1].next_offset, 0, b"new")
-                    assert leader.replace(partition_id, new)
+                    is_replaced = leader.replace(partition_id, new)
+                    assert is_replaced == (start <= new.base_offset)
+                    if not is_replaced:
+                        continue
                     at = logs[partition_id].index(part[0])
                     logs[partition_id][at : at + len(part)] = [new]
         collect_all(index)

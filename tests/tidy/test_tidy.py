@@ -47,7 +47,7 @@ ENTRY_POINTS = re.compile(
     r"|broker\.api\.permissions_page|broker\.console\.openapi"
     r"|broker\.testing\.loopback"
     r"|broker\.tls\.client|protocol\.messages\.\w+|storage\.check|testing"
-    r"|storage\.memory_base|broker\.cluster\.upkeep"
+    r"|storage\.memory_base"
     r"|spark\.(data_source|foreach_batch)|(\w+\.)*__main__)"
 )
 

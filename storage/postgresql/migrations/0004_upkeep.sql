@@ -178,7 +178,8 @@ BEGIN
 END $$;
 
 -- Put other extents, with their bytes, in the place of those that cover the same offsets. False:
--- somebody else leads the partition, and nothing has changed. Done twice, it is done.
+-- somebody else leads the partition, or its log starts behind the first of them by now, so that some
+-- may have been collected; nothing has changed then. Done twice, it is done.
 CREATE FUNCTION barnabas.replace_extents(
     of_session bigint, of_partition bigint, of_epoch integer,
     bases bigint[], nexts bigint[], epochs integer[], positions integer[], lengths integer[],
@@ -194,6 +195,11 @@ DECLARE
 BEGIN
     PERFORM barnabas.lock_upkeep();
     IF NOT barnabas.lock_led(of_session, of_partition, of_epoch) THEN
+        RETURN false;
+    END IF;
+    PERFORM 1 FROM barnabas.partitions
+        WHERE partition_id = of_partition AND log_start > from_offset;
+    IF FOUND THEN
         RETURN false;
     END IF;
     IF bases[2:] <> nexts[:cardinality(nexts) - 1] THEN

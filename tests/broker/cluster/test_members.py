@@ -15,6 +15,13 @@ from barnabas.broker.cluster.membership import NodeIdTaken
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_records import (
+    DELETE_RECORDS,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.storage.simulated import SimulatedFileSystem
@@ -27,6 +34,7 @@ from tests.broker.cluster.members import (
     send,
     values_in,
 )
+from tests.broker.data_plane import Wire
 from tests.broker.http.test_server import get_json
 from tests.waiting import until, wait_until
 
@@ -268,3 +276,29 @@ def test_a_crash_leaves_no_thread_though_the_store_is_away():
 
 def no_more_than(before: set[threading.Thread]) -> bool:
     return set(threading.enumerate()) <= before
+
+
+def test_the_store_keeps_nothing_of_deleted_records_but_where_the_log_goes_on():
+    store = MemoryStore(CLUSTER_ID)
+    with contextlib.closing(store), MemberBroker(store, **{"node.id": "5"}) as broker:
+        broker.create_topic(TOPIC, 1)
+        all_served([broker], TOPIC, 1)
+        send(broker, TOPIC, range(20), 1)
+        (partition,) = broker.server.catalogue.topic(TOPIC).partitions
+        row = store.index.rows[partition.partition_id]
+        assert row.extents
+        delete_all_records(broker, TOPIC)
+        wait_until(lambda: broker.clock.advance(seconds=10) or not row.extents)
+        broker.restart()  # Its directory is a cache: the log comes back from the store.
+        all_served([broker], TOPIC, 1)
+        send(broker, TOPIC, range(20, 25), 1)
+        assert values_in(broker, TOPIC, 1) == [20, 21, 22, 23, 24]
+
+
+def delete_all_records(broker, topic):
+    partition = DeleteRecordsPartition(0, -1)
+    asked = DeleteRecordsRequest([DeleteRecordsTopic(topic, [partition])], 30_000)
+    wire = Wire(broker.address)
+    with contextlib.closing(wire.socket):
+        (answer,) = wire.ask(DELETE_RECORDS, asked, 2).topics
+    assert answer.partitions[0].error_code == ErrorCode.NONE

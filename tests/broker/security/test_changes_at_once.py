@@ -638,8 +638,8 @@ def test_topics_are_deleted_as_long_as_that_is_allowed(monkeypatch):
         names = [topic_of(broker, name).name for name in ("a", "b", "c")]
         delete, server = Catalogue.delete_topic, broker.server
 
-        async def deleted(catalogue, topic_id):
-            await delete(catalogue, topic_id)
+        async def deleted(catalogue, topic_id, until_s):
+            await delete(catalogue, topic_id, until_s)
             if may_delete in server.authorizer.acls:
                 server.authorizer.change([], [may_delete])
 

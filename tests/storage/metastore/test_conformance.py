@@ -16,6 +16,7 @@ from barnabas.storage.metastore.interface import (
     AclRow,
     IdentityMismatch,
     MetaStore,
+    Outdated,
     QuotaRow,
     ScramRow,
     TopicExists,
@@ -95,6 +96,67 @@ def test_a_refused_change_is_no_version(store):
     with pytest.raises(TopicExists):
         store.create_topic("t", topic_id(2), 1, {})
     assert store.version == store.load().version == version
+
+
+def test_a_change_of_the_newest_picture_is_made(store):
+    for number, make in enumerate(
+        (
+            lambda: store.create_topic("t", topic_id(1), 1, {}),
+            lambda: store.set_topic_configs(topic_id(1), {"a": "b"}),
+            lambda: store.change_quotas([QuotaRow("x", "k", 1.0)], []),
+        ),
+    ):
+        before = store.load().version
+        made = store.based_on(before, make)
+        assert store.version == before + 1, number
+        assert made is None or made == store.load().topics[0]
+    with pytest.raises(TopicExists):
+        store.based_on(store.version, lambda: store.create_topic("t", topic_id(2), 1, {}))
+
+
+def check_that_outdated_changes_are_refused(store, other):
+    """Two objects over one metadata: what one has not seen of the other is in its way."""
+    store.create_topic("t", topic_id(1), 1, {"a": "1"})
+    seen = store.load().version
+    changes = (
+        lambda each: each.set_topic_configs(topic_id(1), {"a": "1", "b": "2"}),
+        lambda each: each.set_broker_configs("", {"x": "y"}),
+        lambda each: each.set_group_configs("g", {"x": "y"}),
+        lambda each: each.create_topic("u", topic_id(2), 1, {}),
+        lambda each: each.create_partitions(topic_id(1), 3),
+        lambda each: each.change_acls([AclRow(2, "t", 3, "User:x", "*", 3, 3)], []),
+        lambda each: each.change_quotas([QuotaRow("x", "k", 1.0)], []),
+        lambda each: each.change_scram_credentials([], [("x", "SCRAM-SHA-256")]),
+    )
+    for change in changes:
+        change(other)
+        before = other.load()
+        for late in (*changes, lambda each: each.delete_topic(topic_id(1))):
+            with pytest.raises(Outdated):
+                store.based_on(seen, lambda late=late: late(store))
+        assert store.load() == before, "something was left behind"
+        assert store.load().version == before.version == seen + 1
+        seen = before.version
+    store.based_on(seen, lambda: store.set_topic_configs(topic_id(1), {}))
+    store.set_topic_configs(topic_id(1), {"b": "2"})  # Not computed from anything.
+    with pytest.raises(Outdated):
+        other.based_on(seen, lambda: other.set_topic_configs(topic_id(1), {"c": "3"}))
+    assert other.load().topics[0].configs == {"b": "2"}
+    other.based_on(other.version, lambda: other.set_topic_configs(topic_id(1), {"c": "3"}))
+    assert store.load().topics[0].configs == {"c": "3"}
+
+
+def test_a_change_of_an_older_picture_is_refused_in_memory():
+    base = MemoryStore(CLUSTER_ID).base()
+    check_that_outdated_changes_are_refused(base.metastore(1), base.metastore(2))
+
+
+def test_one_broker_alone_is_never_outdated(opener):
+    store = opener()
+    store.create_topic("t", topic_id(1), 1, {})
+    store.based_on(0, lambda: store.set_topic_configs(topic_id(1), {"a": "b"}))
+    assert store.load().topics[0].configs == {"a": "b"}
+    store.close()
 
 
 def test_versions_go_on_after_a_restart(opener):
