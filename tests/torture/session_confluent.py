@@ -54,7 +54,8 @@ class Session:
             left = self._producer.flush(PATIENCE_S)
         except (SystemError, KafkaException, confluent_kafka.KafkaError) as error:
             # A fatal error comes as itself, or wrapped where the report of a delivery is called.
-            raise Over(repr(error.__cause__ or error)) from error
+            # The library's own errors are raised, too, and have no cause.
+            raise Over(repr(getattr(error, "__cause__", None) or error)) from None
         if self._errors or left:
             raise Failed(f"{left} left, {self._errors[:1]}")
         return self._acked

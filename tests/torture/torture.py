@@ -44,6 +44,8 @@ from tests.torture.settings import GROUP, LEFT, LIBRDKAFKA, PARTITIONS, PLACES, 
 from tests.waiting import wait_until
 
 WAIT_S = 120
+STABLE_S = 45
+"""Far more than a transaction's timeout and somebody's takeover of its coordinator."""
 LOOK_S = 0.1
 ASK_S = 20
 MOST_RECORDS = 2000
@@ -193,7 +195,7 @@ class Torture:
             member.ask_to_stop()
         for member in writers:
             member.wait_until_gone()
-        outcome.wrong += self._waited(self._is_stable, "every transaction ended")
+        outcome.wrong += self._waited(self._is_stable, "every transaction ended", STABLE_S)
 
         def group_is_done() -> bool:
             for member in others:
@@ -205,11 +207,14 @@ class Torture:
             member.ask_to_stop()
         for member in others:
             member.wait_until_gone()
-        outcome.wrong += self._waited(self._is_stable, "every transaction of the group ended")
+        what = "every transaction of the group ended"
+        outcome.wrong += self._waited(self._is_stable, what, STABLE_S)
 
-    def _waited(self, condition: Callable[[], bool], what: str) -> list[str]:
+    def _waited(
+        self, condition: Callable[[], bool], what: str, seconds: float = WAIT_S
+    ) -> list[str]:
         try:
-            wait_for(condition, lambda: what)
+            wait_for(condition, lambda: what, seconds)
         except AssertionError as error:
             return [str(error)]
         self._say(what)
@@ -319,6 +324,8 @@ class Torture:
         return reads
 
 
-def wait_for(condition: Callable[[], bool], what: Callable[[], str]) -> None:
+def wait_for(
+    condition: Callable[[], bool], what: Callable[[], str], seconds: float = WAIT_S
+) -> None:
     """Wait until something is so."""
-    wait_until(condition, what, seconds=WAIT_S, pause_s=LOOK_S)
+    wait_until(condition, what, seconds=seconds, pause_s=LOOK_S)
