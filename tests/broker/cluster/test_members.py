@@ -22,6 +22,7 @@ from barnabas.protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.storage.simulated import SimulatedFileSystem
@@ -117,6 +118,62 @@ def test_a_partition_that_another_is_to_lead_is_handed_over():
         all_served(brokers, TOPIC, 1)
         send(brokers[0], TOPIC, range(10, 20), 1)
         assert values_in(brokers[1], TOPIC, 1) == list(range(20))
+
+
+def test_what_comes_back_while_it_is_handed_over_goes_again():
+    with members(2) as (store, brokers):
+        brokers[0].create_topic(TOPIC, 1)
+        all_served(brokers, TOPIC, 1)
+        giver, taker = sorted(brokers, key=lambda each: not each.leads(TOPIC))
+        (partition,) = giver.server.catalogue.topic(TOPIC).partitions
+        partition_id = partition.partition_id
+        ways, asked, answered = giver.server._member._index, threading.Event(), threading.Event()
+        hand_over = ways.hand_over
+
+        def hand_over_late(*arguments):
+            asked.set()
+            assert answered.wait(60)
+            hand_over(*arguments)
+
+        ways.hand_over = hand_over_late
+        store.index.want([partition_id], taker.node_id)
+        assert asked.wait(60)
+        epoch = store.index.partition(partition_id).leader_epoch
+        assert store.index.assign([Assignment(partition_id, giver.session, epoch)])
+        store.index.want([partition_id], taker.node_id)
+        view = giver.server.view
+        wait_until(
+            lambda: (
+                giver.call(lambda: (view.leader_of(partition_id).epoch, view.wanted(partition_id)))
+                == (epoch + 1, taker.node_id)
+            )
+        )
+        answered.set()
+        wait_until(lambda: taker.leads(TOPIC) == {0})
+
+
+def test_a_version_of_the_metadata_that_a_failover_took_back_is_followed_when_it_comes_again():
+    with members(2) as (store, (maker, follower)):
+        version = store.index.picture(0).metadata_version
+        images, loads = follower.server._member._images, []
+        load = images.load
+
+        def counted():
+            image = load()
+            loads.append(image.version)
+            return image
+
+        images.load = counted
+        store.index.metadata_changed(version + 1)
+        wait_until(lambda: loads)
+        assert loads[0] == version, "it is not what was seen"
+        wait_until(lambda: len(loads) > 1 or not follower.server._member._is_following)
+        store.index._metadata_version = version
+        maker.create_topic(TOPIC, 1)
+        assert store.index.picture(0).metadata_version == version + 1
+        wait_until(
+            lambda: follower.call(lambda: follower.server.catalogue.topic(TOPIC)) is not None
+        )
 
 
 def test_topics_of_the_configuration_are_made_once():
