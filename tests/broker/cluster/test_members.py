@@ -16,12 +16,29 @@ from barnabas.broker.config.types import ConfigError
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.consumer_group_describe import (
+    CONSUMER_GROUP_DESCRIBE,
+    ConsumerGroupDescribeRequest,
+)
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from barnabas.protocol.messages.describe_producers import (
+    DESCRIBE_PRODUCERS,
+    DescribeProducersRequest,
+    TopicRequest,
+)
+from barnabas.protocol.messages.describe_transactions import (
+    DESCRIBE_TRANSACTIONS,
+    DescribeTransactionsRequest,
+)
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteRequest
 from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.metastore.interface import IdentityMismatch
@@ -350,6 +367,38 @@ def test_the_store_keeps_nothing_of_deleted_records_but_where_the_log_goes_on():
         all_served([broker], TOPIC, 1)
         send(broker, TOPIC, range(20, 25), 1)
         assert values_in(broker, TOPIC, 1) == [20, 21, 22, 23, 24]
+
+
+def test_what_is_known_of_groups_and_producers_is_not_told_without_a_lease():
+    store = MemoryStore(CLUSTER_ID)
+    with contextlib.closing(store), MemberBroker(store) as broker:
+        broker.create_topic(TOPIC, 1)
+        all_served([broker], TOPIC, 1)
+        with Wire(broker.address) as wire:
+            wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("g"), 2)
+            deleting = DeleteGroupsRequest(["g"])
+            wait_until(
+                lambda: (
+                    wire.ask(DELETE_GROUPS, deleting, 2).results[0].error_code
+                    == ErrorCode.GROUP_ID_NOT_FOUND
+                )
+            )
+            broker.server._member._membership.may_serve = lambda: False
+            (deleted,) = wire.ask(DELETE_GROUPS, deleting, 2).results
+            (described,) = wire.ask(DESCRIBE_GROUPS, DescribeGroupsRequest(["g"]), 5).groups
+            (consumers,) = wire.ask(
+                CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest(["g"]), 1
+            ).groups
+            (transaction,) = wire.ask(
+                DESCRIBE_TRANSACTIONS, DescribeTransactionsRequest(["t"]), 0
+            ).transaction_states
+            offsets = wire.ask(OFFSET_DELETE, OffsetDeleteRequest("g", []), 0)
+            (topic,) = wire.ask(
+                DESCRIBE_PRODUCERS, DescribeProducersRequest([TopicRequest(TOPIC, [0])]), 0
+            ).topics
+    answers = (deleted, described, consumers, transaction, offsets)
+    assert [each.error_code for each in answers] == [ErrorCode.NOT_COORDINATOR] * 5
+    assert [each.error_code for each in topic.partitions] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
 def delete_all_records(broker, topic):
