@@ -369,6 +369,27 @@ def test_the_store_keeps_nothing_of_deleted_records_but_where_the_log_goes_on():
         assert values_in(broker, TOPIC, 1) == [20, 21, 22, 23, 24]
 
 
+@pytest.mark.parametrize("damage", [b"\xff" * 4, b""])
+def test_one_damaged_log_ends_no_broker(monkeypatch, caplog, damage):
+    monkeypatch.setattr("barnabas.broker.topics.leadership.DAMAGED_AGAIN_S", 0.1)
+    with members(2) as (store, brokers):
+        brokers[0].create_topic(TOPIC, 2)
+        all_served(brokers, TOPIC, 2)
+        send(brokers[0], TOPIC, range(6), 2)
+        partition, _ = brokers[0].server.catalogue.topic(TOPIC).partitions
+        extents = store.index.rows[partition.partition_id].extents
+        whole = extents[-1]
+        extents[-1] = whole._replace(data=whole.data[:8] + damage + whole.data[12:] * bool(damage))
+        for broker in [each for each in brokers if 0 in each.leads(TOPIC)]:
+            store.index.fence(broker.session)
+        wait_until(lambda: caplog.text.count(f"nor can be by others partition={TOPIC}-0") > 1)
+        wait_until(lambda: [index for each in brokers for index in each.leads(TOPIC)] == [1])
+        send(brokers[0], TOPIC, range(7, 8), 2)
+        extents[-1] = whole
+        all_served(brokers, TOPIC, 2)
+        assert sorted(values_in(brokers[1], TOPIC, 2)) == [0, 1, 2, 3, 4, 5, 7]
+
+
 def test_what_is_known_of_groups_and_producers_is_not_told_without_a_lease():
     store = MemoryStore(CLUSTER_ID)
     with contextlib.closing(store), MemberBroker(store) as broker:
