@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from barnabas.protocol.records import iterate_batches
-from barnabas.storage.errors import LedSince
+from barnabas.protocol.records import CorruptBatch, iterate_batches
+from barnabas.storage.errors import Corrupt, LedSince
 from barnabas.storage.loading import DurableLog
 from barnabas.storage.log_index import Extent, LogIndex
 
@@ -17,6 +17,7 @@ _BYTES_AT_ONCE: Final = 16 * 1024 * 1024
 def read_log(index: LogIndex, partition_id: int) -> DurableLog:
     """Read all that is durable of a partition; raises IndexClosed, LedSince if it was deleted.
 
+    Raises Corrupt for what no leader has written: damage in the store, or a copy that ends early.
     Blocks. Who leads the partition, and has an answer to all of its flushes, reads the truth:
     nobody else can have written since. What is needed of it is held in memory: not what lies below
     both its start and its snapshot, which may be there still, or not.
@@ -31,11 +32,34 @@ def read_log(index: LogIndex, partition_id: int) -> DurableLog:
     for extent in _extents(index, partition_id, needless_offset):
         if not batches:
             base_offset = end_offset = extent.base_offset
-        assert extent.base_offset == end_offset, (partition_id, end_offset, extent.base_offset)
+        if extent.base_offset != end_offset:
+            raise _damage(partition_id, extent, 0, f"it should begin at offset {end_offset}")
         end_offset = extent.next_offset
-        data = memoryview(extent.data)
-        batches += [data[at : at + header.size] for at, header in iterate_batches(data)]
+        batches += _batches_of(partition_id, extent)
+    if end_offset < state.log_end_offset:
+        raise Corrupt(f"partition {partition_id} in the store", end_offset, "it ends too early")
     return DurableLog(batches, state.log_start_offset, base_offset, snapshot)
+
+
+def _batches_of(partition_id: int, extent: Extent) -> list[memoryview]:
+    data = memoryview(extent.data)
+    found = []
+    position = 0
+    reason = "a batch that is cut off"
+    try:
+        for at, header in iterate_batches(data):
+            position = at + header.size
+            found.append(data[at:position])
+    except CorruptBatch as error:
+        reason = str(error)
+    if position != len(data):
+        raise _damage(partition_id, extent, position, reason)
+    return found
+
+
+def _damage(partition_id: int, extent: Extent, position: int, reason: str) -> Corrupt:
+    path = f"partition {partition_id} in the store, the extent of offset {extent.base_offset},"
+    return Corrupt(path, position, reason)
 
 
 def _extents(index: LogIndex, partition_id: int, from_offset: int) -> Iterator[Extent]:

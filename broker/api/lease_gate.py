@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 OF_LEADERS: Final = frozenset(
     {
         "DeleteRecords",
+        "DescribeProducers",
         "ListOffsets",
         "OffsetForLeaderEpoch",
         "Produce",
@@ -30,13 +31,18 @@ OF_COORDINATORS: Final = frozenset(
     {
         "AddOffsetsToTxn",
         "AddPartitionsToTxn",
+        "ConsumerGroupDescribe",
         "ConsumerGroupHeartbeat",
+        "DeleteGroups",
+        "DescribeGroups",
+        "DescribeTransactions",
         "EndTxn",
         "Heartbeat",
         "InitProducerId",
         "JoinGroup",
         "LeaveGroup",
         "OffsetCommit",
+        "OffsetDelete",
         "OffsetFetch",
         "SyncGroup",
         "TxnOffsetCommit",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.drain import Drain
 from barnabas.broker.cluster.durable_logs import StoredLogs
-from barnabas.broker.cluster.membership import Membership
+from barnabas.broker.cluster.membership import REFRESH_EVERY_S, Membership
 from barnabas.broker.cluster.misses import Misses
 from barnabas.broker.cluster.stored_moves import StoredMoves
 from barnabas.broker.cluster.upkeep import Upkeep
@@ -267,7 +267,10 @@ class ClusterMember:
             asked = self._membership.metadata_version
             image = await self._aside("images", self._images.load)
             await self._changes.follow(image)
-            self._followed_version = asked
+            self._followed_version = image.version
+            if image.version < asked:
+                # What was seen of a primary is gone with it; another change will have its number.
+                await asyncio.sleep(REFRESH_EVERY_S)
         self._is_following = False
         self.misses.wake()
 
@@ -342,6 +345,10 @@ class ClusterMember:
         await self._aside("moves", hand_over)
         self._moving.discard(partition_id)
         self._membership.refresh()
+        now = self._home.session, self.view.leader_of(partition_id).epoch
+        if now != (session, epoch) and self._leadership is not None and not self._is_stopping:
+            # It has come back while the store was asked, and may have to go again.
+            self._move_away(self._leadership)
 
     # ------------------------------------------------------------------------------------- the end
 

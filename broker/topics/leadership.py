@@ -11,6 +11,7 @@ Rules of this file:
   too late is dropped unseen, and leaves nothing.
 * What a partition's former log has placed comes to its end, durable or refused, before the
   partition is opened again (R12): a refusal is never that of a log in which it was not placed.
+* A log that the store has damaged ends no broker: it is read again, now and then.
 * A coordinator's partition is served by its coordinator once all of the log is in its segments.
 """
 
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.counts import Histogram
-from barnabas.storage.errors import LedSince
+from barnabas.storage.errors import Corrupt, LedSince
 from barnabas.storage.log_store import PartitionSpec
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ logger = logging.getLogger(__name__)
 
 LOADS_AT_ONCE: Final = 4
 """Logs that are read at the same time, each on a thread."""
+DAMAGED_AGAIN_S: Final = 30.0
+"""Until a log is read again that the store has damaged; somebody may have repaired it."""
 COMPARED_PER_TURN: Final = 256
 """Partitions compared with the view before the loop may get a turn."""
 
@@ -120,8 +123,8 @@ class DurableLogs(Protocol):
         """Return all that is durable of a partition that is led here in an epoch.
 
         Called on threads, waits as long as it takes. Nothing that a former leader has on its way
-        becomes durable after that. Raises LedSince where it is led in that epoch no more; what else
-        this raises ends the broker.
+        becomes durable after that. Raises LedSince where it is led in that epoch no more, and
+        Corrupt for what is damaged; what else this raises ends the broker.
         """
 
 
@@ -338,6 +341,18 @@ class Leadership:
         except LedSince as newer:
             logger.info("not loaded: %s", newer)
             self._happens_later(place, steps, Event.TAKEN)
+            return
+        except Corrupt as damage:
+            # Who ends because of it hands it to the next broker, until there is none left.
+            logger.critical(
+                "not served, nor can be by others partition=%s-%d: %s",
+                partition.topic.name,
+                partition.index,
+                damage,
+            )
+            await asyncio.sleep(DAMAGED_AGAIN_S)
+            if place.is_still_at(steps):
+                self._host.spawn(self._bring(place, steps), f"load {partition.topic.name} again")
             return
         if place.is_still_at(steps):
             place.loaded = loaded

@@ -16,12 +16,30 @@ from barnabas.broker.config.types import ConfigError
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.consumer_group_describe import (
+    CONSUMER_GROUP_DESCRIBE,
+    ConsumerGroupDescribeRequest,
+)
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from barnabas.protocol.messages.describe_producers import (
+    DESCRIBE_PRODUCERS,
+    DescribeProducersRequest,
+    TopicRequest,
+)
+from barnabas.protocol.messages.describe_transactions import (
+    DESCRIBE_TRANSACTIONS,
+    DescribeTransactionsRequest,
+)
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteRequest
+from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.storage.simulated import SimulatedFileSystem
@@ -139,6 +157,62 @@ def test_a_partition_that_another_is_to_lead_is_handed_over():
         all_served(brokers, TOPIC, 1)
         send(brokers[0], TOPIC, range(10, 20), 1)
         assert values_in(brokers[1], TOPIC, 1) == list(range(20))
+
+
+def test_what_comes_back_while_it_is_handed_over_goes_again():
+    with members(2) as (store, brokers):
+        brokers[0].create_topic(TOPIC, 1)
+        all_served(brokers, TOPIC, 1)
+        giver, taker = sorted(brokers, key=lambda each: not each.leads(TOPIC))
+        (partition,) = giver.server.catalogue.topic(TOPIC).partitions
+        partition_id = partition.partition_id
+        ways, asked, answered = giver.server._member._index, threading.Event(), threading.Event()
+        hand_over = ways.hand_over
+
+        def hand_over_late(*arguments):
+            asked.set()
+            assert answered.wait(60)
+            hand_over(*arguments)
+
+        ways.hand_over = hand_over_late
+        store.index.want([partition_id], taker.node_id)
+        assert asked.wait(60)
+        epoch = store.index.partition(partition_id).leader_epoch
+        assert store.index.assign([Assignment(partition_id, giver.session, epoch)])
+        store.index.want([partition_id], taker.node_id)
+        view = giver.server.view
+        wait_until(
+            lambda: (
+                giver.call(lambda: (view.leader_of(partition_id).epoch, view.wanted(partition_id)))
+                == (epoch + 1, taker.node_id)
+            )
+        )
+        answered.set()
+        wait_until(lambda: taker.leads(TOPIC) == {0})
+
+
+def test_a_version_of_the_metadata_that_a_failover_took_back_is_followed_when_it_comes_again():
+    with members(2) as (store, (maker, follower)):
+        version = store.index.picture(0).metadata_version
+        images, loads = follower.server._member._images, []
+        load = images.load
+
+        def counted():
+            image = load()
+            loads.append(image.version)
+            return image
+
+        images.load = counted
+        store.index.metadata_changed(version + 1)
+        wait_until(lambda: loads)
+        assert loads[0] == version, "it is not what was seen"
+        wait_until(lambda: len(loads) > 1 or not follower.server._member._is_following)
+        store.index._metadata_version = version
+        maker.create_topic(TOPIC, 1)
+        assert store.index.picture(0).metadata_version == version + 1
+        wait_until(
+            lambda: follower.call(lambda: follower.server.catalogue.topic(TOPIC)) is not None
+        )
 
 
 def test_topics_of_the_configuration_are_made_once():
@@ -317,6 +391,59 @@ def test_the_store_keeps_nothing_of_deleted_records_but_where_the_log_goes_on():
         all_served([broker], TOPIC, 1)
         send(broker, TOPIC, range(20, 25), 1)
         assert values_in(broker, TOPIC, 1) == [20, 21, 22, 23, 24]
+
+
+@pytest.mark.parametrize("damage", [b"\xff" * 4, b""])
+def test_one_damaged_log_ends_no_broker(monkeypatch, caplog, damage):
+    monkeypatch.setattr("barnabas.broker.topics.leadership.DAMAGED_AGAIN_S", 0.1)
+    with members(2) as (store, brokers):
+        brokers[0].create_topic(TOPIC, 2)
+        all_served(brokers, TOPIC, 2)
+        send(brokers[0], TOPIC, range(6), 2)
+        partition, _ = brokers[0].server.catalogue.topic(TOPIC).partitions
+        extents = store.index.rows[partition.partition_id].extents
+        whole = extents[-1]
+        extents[-1] = whole._replace(data=whole.data[:8] + damage + whole.data[12:] * bool(damage))
+        for broker in [each for each in brokers if 0 in each.leads(TOPIC)]:
+            store.index.fence(broker.session)
+        wait_until(lambda: caplog.text.count(f"nor can be by others partition={TOPIC}-0") > 1)
+        wait_until(lambda: [index for each in brokers for index in each.leads(TOPIC)] == [1])
+        send(brokers[0], TOPIC, range(7, 8), 2)
+        extents[-1] = whole
+        all_served(brokers, TOPIC, 2)
+        assert sorted(values_in(brokers[1], TOPIC, 2)) == [0, 1, 2, 3, 4, 5, 7]
+
+
+def test_what_is_known_of_groups_and_producers_is_not_told_without_a_lease():
+    store = MemoryStore(CLUSTER_ID)
+    with contextlib.closing(store), MemberBroker(store) as broker:
+        broker.create_topic(TOPIC, 1)
+        all_served([broker], TOPIC, 1)
+        with Wire(broker.address) as wire:
+            wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("g"), 2)
+            deleting = DeleteGroupsRequest(["g"])
+            wait_until(
+                lambda: (
+                    wire.ask(DELETE_GROUPS, deleting, 2).results[0].error_code
+                    == ErrorCode.GROUP_ID_NOT_FOUND
+                )
+            )
+            broker.server._member._membership.may_serve = lambda: False
+            (deleted,) = wire.ask(DELETE_GROUPS, deleting, 2).results
+            (described,) = wire.ask(DESCRIBE_GROUPS, DescribeGroupsRequest(["g"]), 5).groups
+            (consumers,) = wire.ask(
+                CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest(["g"]), 1
+            ).groups
+            (transaction,) = wire.ask(
+                DESCRIBE_TRANSACTIONS, DescribeTransactionsRequest(["t"]), 0
+            ).transaction_states
+            offsets = wire.ask(OFFSET_DELETE, OffsetDeleteRequest("g", []), 0)
+            (topic,) = wire.ask(
+                DESCRIBE_PRODUCERS, DescribeProducersRequest([TopicRequest(TOPIC, [0])]), 0
+            ).topics
+    answers = (deleted, described, consumers, transaction, offsets)
+    assert [each.error_code for each in answers] == [ErrorCode.NOT_COORDINATOR] * 5
+    assert [each.error_code for each in topic.partitions] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
 def delete_all_records(broker, topic):
