@@ -338,6 +338,10 @@ nemesis-cluster: ROUNDS = 60
 nemesis-cluster: $(VENV)/.counterparts ## The same over three brokers, their links and clients (ROUNDS=, SECONDS=, SEED=)
 	@$(BIN)/python -m tests.postgresql.cluster_nemesis --rounds $(ROUNDS) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
+.PHONY: soak-cluster
+soak-cluster: $(VENV)/.counterparts ## Clients of a cluster of which a broker dies every 5 s, for an hour (DURATION=, SEED=)
+	@$(BIN)/python -m tests.torture.soak_turns --seconds $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
 .PHONY: attack
 attack: $(VENV)/.dev $(if $(COMPILED),$(COMPILED)/.built) ## Clients that mean harm for an hour (DURATION=, SEED=)
 	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(BIN)/python -m tests.attack --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)

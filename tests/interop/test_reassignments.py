@@ -11,9 +11,9 @@ from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from barnabas.broker.cluster.stored_moves import StoredMoves
-from barnabas.broker.topics.leadership import State
 from barnabas.storage.memory_cluster_index import MemoryClusterIndex
 from tests.broker import moving
+from tests.broker.cluster.members import all_served, members, send, values_in
 from tests.counterparts import kafka_tools
 from tests.counterparts.kafka_tools import run_tool
 from tests.waiting import wait_until
@@ -21,6 +21,8 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 TOPIC = "t"
+PARTITIONS = 6
+STAYS = {"auto.leader.rebalance.enable": "false"}
 
 
 class LivePicture:
@@ -101,14 +103,7 @@ def tool(cluster, main_class, *arguments):
     return result.output
 
 
-def led_by(cluster, node_id, *indexes):
-    """Wait until a broker leads partitions."""
-    ids = [cluster.ids[TOPIC][each] for each in indexes]
-    broker = cluster.brokers[node_id - 1]
-    wait_until(lambda: all(broker.state(each) is State.SERVED for each in ids))
-
-
-def test_kafkas_tools_move_partitions(cluster, tmp_path):
+def test_kafkas_tools_ask_for_moves_and_take_that_back(cluster, tmp_path):
     plan = tmp_path / "plan.json"
     partitions = [{"topic": TOPIC, "partition": each, "replicas": [2]} for each in (0, 1)]
     plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
@@ -127,12 +122,29 @@ def test_kafkas_tools_move_partitions(cluster, tmp_path):
     assert "Successfully cancelled partition reassignments for: t-0,t-1" in cancelled
     assert "No partition reassignments found." in tool(cluster, reassign, "--list")
 
-    cluster.movers.may_move.set()
-    tool(cluster, reassign, *file, "--execute")
-    led_by(cluster, 2, 0, 1)
-    verified = tool(cluster, reassign, *file, "--verify")
-    for each in (0, 1):
-        assert f"Reassignment of partition t-{each} is completed." in verified
+
+def test_kafkas_tool_moves_partitions_of_a_whole_cluster(tmp_path):
+    """With its own brokers, which take them over by themselves; nothing levels the load."""
+    with members(**STAYS) as (_, brokers):
+        brokers[0].create_topic(TOPIC, PARTITIONS)
+        all_served(brokers, TOPIC, PARTITIONS)
+        send(brokers[0], TOPIC, range(60), PARTITIONS)
+        to = brokers[2]
+        indexes = range(PARTITIONS)
+        plan = [{"topic": TOPIC, "partition": i, "replicas": [to.node_id]} for i in indexes]
+        path = tmp_path / "plan.json"
+        path.write_text(json.dumps({"version": 1, "partitions": plan}))
+        file = ("--reassignment-json-file", str(path))
+        known = ("--bootstrap-server", ",".join(each.bootstrap_servers for each in brokers))
+        executed = run_tool(kafka_tools.REASSIGN_PARTITIONS, *known, *file, "--execute")
+        assert "Successfully started partition reassignments" in executed.output, executed.output
+        wait_until(lambda: to.leads(TOPIC) == set(indexes))
+        all_served(brokers, TOPIC, PARTITIONS)
+        verified = run_tool(kafka_tools.REASSIGN_PARTITIONS, *known, *file, "--verify")
+        for each in indexes:
+            done = f"Reassignment of partition {TOPIC}-{each} is completed."
+            assert done in verified.output, verified.output
+        assert sorted(values_in(brokers[0], TOPIC, PARTITIONS)) == list(range(60))
 
 
 def test_kafkas_tool_elects_whom_there_is_no_need_to_elect(cluster):

@@ -7,20 +7,18 @@ producer grows with every transaction.
 from __future__ import annotations
 
 import re
-import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from tests.counterparts import kafka_tools
 from tests.counterparts.broker_process import BrokerProcess
-from tests.counterparts.kafka_tools import run_tool, tool_command
+from tests.counterparts.kafka_tools import run_tool
 from tests.interop.administration import create
 from tests.interop.clients import Confluent as PlainProducer
 from tests.interop.clients import Sent
 from tests.interop.dump import complaints, segment_files
+from tests.interop.message_copier import TRANSACTION_SIZE, Copier
 from tests.interop.transactional import (
     COMMITTED,
     UNCOMMITTED,
@@ -33,9 +31,7 @@ from tests.interop.transactional import (
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
-WAIT_S = 90
 COPIED = 1000
-TRANSACTION_SIZE = 20
 
 
 def table(output: str) -> list[dict[str, str]]:
@@ -108,51 +104,6 @@ def test_operators_see_and_end_a_transaction(transactional_broker, topic):
         held.commit()
     everything = {0: [b"held", b"behind"], 1: [b"held", b"behind"]}
     assert read_with_confluent(servers, topic, 2, UNCOMMITTED) == everything
-
-
-class Copier:
-    """TransactionalMessageCopier in several lives; it reports every transaction that it ends."""
-
-    def __init__(self, servers: str, topic: str, directory: Path) -> None:
-        self._output = directory / "copier"
-        self._output.touch()
-        self._command = tool_command(
-            kafka_tools.TRANSACTIONAL_MESSAGE_COPIER,
-            *("--broker-list", servers, "--input-topic", f"{topic}-in", "--input-partition", "0"),
-            *("--output-topic", f"{topic}-out", "--consumer-group", f"group-of-{topic}"),
-            *("--transactional-id", topic, "--transaction-size", str(TRANSACTION_SIZE)),
-            *("--enable-random-aborts", "--use-group-metadata"),
-        )
-        self.start()
-
-    def start(self) -> None:
-        with self._output.open("ab") as output:
-            self._process = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output
-            )
-
-    @property
-    def transactions(self) -> int:
-        """How many it has ended, in all its lives."""
-        return self._text().count('"stage":"ProcessLoop"')
-
-    def wait_for_more(self) -> None:
-        """Wait until it has ended two more."""
-        enough = self.transactions + 2
-        deadline = time.monotonic() + WAIT_S
-        while self.transactions < enough and self._process.poll() is None:
-            assert time.monotonic() < deadline, self._text()[-3000:]
-            time.sleep(0.01)
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def finish(self) -> None:
-        assert self._process.wait(WAIT_S) == 0, self._text()[-3000:]
-
-    def _text(self) -> str:
-        return self._output.read_text(errors="replace")
 
 
 def test_the_message_copier_copies_once_through_kills(own_broker, topic, tmp_path, say):

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 from tests.checkout import PYTHONPATH
 from tests.history.model import COMMITTED, UNCOMMITTED
 from tests.torture.access import Access
-from tests.torture.settings import HUNG_EXIT_CODE, Settings
+from tests.torture.settings import HUNG_EXIT_CODE, TRANSACTION_TIMEOUT_MS, Settings
 
 STOP_S = 90
 
@@ -31,6 +31,7 @@ class Kind(NamedTuple):
     transactional_id: str = ""
     isolation: str = ""
     consumer: str = ""
+    transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS
 
 
 KINDS = (
@@ -99,6 +100,7 @@ class Member:
             self.kind.consumer or self.kind.library,
             self.kind.transactional_id or self.name,
             self.kind.isolation,
+            self.kind.transaction_timeout_ms,
             self._access.login,
         )
         command = [sys.executable, "-m", "tests.torture.run_client", settings.as_json()]

@@ -71,4 +71,5 @@ class Session:
             return self._runner.run(bounded())
         except (KafkaError, TimeoutError, AssertionError) as error:
             # Of a state that it does not allow it says so by an assertion.
-            raise failure(repr(error)) from error
+            # What its sender did not expect it wraps in words that do not tell.
+            raise failure(repr(error.__cause__ or error)) from error

@@ -42,6 +42,7 @@ class Settings:
     """The library that a transformer reads with."""
     transactional_id: str = ""
     isolation: str = ""
+    transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS
     login: Login = NOBODY
 
     def as_json(self) -> str:

@@ -64,6 +64,16 @@ class Mortal(Protocol):
     def restart(self) -> object: ...
 
 
+class Fate(Protocol):
+    """What happens to brokers and clients."""
+
+    faults: Counter[str]
+    """How often each fault has happened."""
+
+    def run(self, duration_s: float) -> None:
+        """Make faults until the time is up, then heal everything."""
+
+
 class Cuts(Protocol):
     """What cuts connections."""
 
@@ -155,7 +165,7 @@ class Torture:
         """Return what lies between clients and the broker."""
         return Proxy(self._access.broker_port, self._access.proxy_port, seed)
 
-    def nemesis(self, fleet: Fleet, proxy: Cuts, seed: int, *, harms_broker: bool) -> Nemesis:
+    def nemesis(self, fleet: Fleet, proxy: Cuts, seed: int, *, harms_broker: bool) -> Fate:
         """Return what will happen to all of them."""
         rights = self._access.rights if self._access.loses_rights else ()
         return Nemesis(
@@ -168,7 +178,7 @@ class Torture:
             say=self._say,
         )
 
-    def _live(self, fleet: Fleet, nemesis: Nemesis, duration_s: float, outcome: Outcome) -> None:
+    def _live(self, fleet: Fleet, nemesis: Fate, duration_s: float, outcome: Outcome) -> None:
         self._until_busy(fleet)
         self._say("every client works")
         nemesis.run(duration_s)

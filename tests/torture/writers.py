@@ -56,7 +56,7 @@ class Transactions:
                     self._session = kind(
                         settings.servers,
                         settings.transactional_id,
-                        TRANSACTION_TIMEOUT_MS,
+                        settings.transaction_timeout_ms,
                         settings.login,
                     )
             except (Failed, Over):

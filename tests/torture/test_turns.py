@@ -1,0 +1,42 @@
+"""A short round on three brokers in this process; `make soak-cluster` takes long ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.testing import Cluster
+from tests.seeds import SEED
+from tests.torture.access import BROKER_SETTINGS
+from tests.torture.embedded_brokers import EmbeddedBrokers
+from tests.torture.turns import OWN_IDS, TurnsTorture, not_tried_again, told
+
+LEASE_MS = 1000
+KILLS, EVERY_S = 3, 1.5
+QUICK = {
+    ("writer", "confluent"),
+    ("writer", "kafka_python"),
+    ("writer", "aiokafka"),
+    ("writer", "java"),
+    ("sender", "confluent"),
+    ("transformer", "confluent"),
+    ("reader", "confluent"),
+}
+KINDS = [each for each in OWN_IDS if (each.role, each.library) in QUICK]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore")
+def test_no_client_fails_while_brokers_die_in_turn_and_are_restarted(tmp_path, say):
+    config = {**BROKER_SETTINGS, "barnabas.lease.ms": str(LEASE_MS)}
+    with Cluster(brokers=3, config=config, seed=SEED) as cluster:
+        torture = TurnsTorture(EmbeddedBrokers(cluster), tmp_path, print, KINDS, EVERY_S)
+        outcome = torture.run(SEED, KILLS * EVERY_S, harms_broker=True)
+    say(told(outcome))
+    assert outcome.report.violations == []
+    assert outcome.wrong == []
+    assert not_tried_again(outcome.history) == {}
+    assert outcome.ended == {}
+    assert outcome.faults == {"kill_broker": KILLS, "stop_broker": 3, "connections cut": 0}
+    written = {name.rpartition("-")[0] for name in outcome.committed}
+    assert written == {f"{role}-{library}" for role, library in QUICK if role != "reader"}
