@@ -13,6 +13,7 @@ from collections.abc import Callable
 from barnabas.storage.log_index import Flush, IndexClosed
 from barnabas.storage.memory_cluster_index import MemoryClusterIndex
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from barnabas.storage.memory_transfer import MemoryTransfer
 from barnabas.storage.memory_way import Link, Way
 from barnabas.storage.metastore.memory import MemoryMetadata, MemoryMetaStore
 
@@ -79,6 +80,13 @@ class MemoryBase:
     def metastore(self, node_id: int) -> MemoryMetaStore:
         """Return the metadata as a node has it."""
         way = MemoryMetaStore(self._metadata, node_id, self._link)
+        self._take(way)
+        return way
+
+    def transfer(self, node_id: int) -> MemoryTransfer:
+        """Return a way to fill the cluster, or to have it written out, as a node."""
+        metastore = MemoryMetaStore(self._metadata, node_id, self._link)
+        way = MemoryTransfer(self._index, metastore, self._link)
         self._take(way)
         return way
 

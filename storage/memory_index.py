@@ -10,12 +10,23 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import Final
 from uuid import UUID
 
 from barnabas.storage.cluster_index import FIRST_NODE_ID, Assignment, Led, Member, Picture
+from barnabas.storage.cluster_transfer import (
+    EXPORTED,
+    IN_USE,
+    NOT_COMPLETED,
+    NOT_EMPTY,
+    NOT_WHOLE,
+    SUPERSEDED,
+    TransferRefused,
+)
+from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.log_index import (
     Extent,
     ExtentSize,
@@ -32,6 +43,9 @@ from barnabas.storage.memory_way import Link, Way
 
 _base_offset = attrgetter("base_offset")
 _next_offset = attrgetter("next_offset")
+
+_IMPORT_MS: Final = 60_000
+"""The lease of who imports, which nobody waits for."""
 
 
 @dataclass(slots=True)
@@ -77,6 +91,15 @@ class _Session:
         return self.is_live and not self.is_draining
 
 
+@dataclass(slots=True)
+class _Transfer:
+    """An import or export that is under way, or was done last."""
+
+    token: UUID
+    is_import: bool
+    is_done: bool = False
+
+
 class MemoryIndex:
     """All sessions and partitions. Any thread may call it.
 
@@ -94,6 +117,7 @@ class MemoryIndex:
         self._metadata_version = 0
         self._controller: int | None = None
         self._next_node_id = FIRST_NODE_ID
+        self._transfer: _Transfer | None = None
 
     # -- sessions ----------------------------------------------------------------------------------
 
@@ -107,8 +131,9 @@ class MemoryIndex:
             return self._next_node_id - 1
 
     def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
-        """See ``ClusterIndex``."""
+        """See ``ClusterIndex``; raises StoreUnusable while nobody is to serve."""
         with self._lock:
+            self._refuse_session(token)
             for number, session in self._sessions.items():
                 if session.token == token:
                     return number
@@ -164,6 +189,77 @@ class MemoryIndex:
                 self._controller = session
                 self._raise_version()
             return self._live_controller() == session
+
+    # -- imports and exports -----------------------------------------------------------------------
+
+    def begin_import(self, token: UUID, node_id: int, *, has_topics: bool) -> int:
+        """See ``ClusterTransfer``; ``has_topics``: of the metadata."""
+        with self._lock:
+            transfer = self._transfer
+            for number, session in self._sessions.items():
+                if session.token == token:
+                    return number
+            if transfer is None or transfer.is_done or not transfer.is_import:
+                if self._is_in_use():
+                    raise TransferRefused(IN_USE)
+                if has_topics:
+                    raise TransferRefused(NOT_EMPTY)
+            for session in self._sessions.values():
+                session.is_live = False
+            self.rows.clear()
+            self._transfer = _Transfer(token, is_import=True)
+            number = 1 + len(self._sessions)
+            self._sessions[number] = _Session(token, node_id, "", self._lease_until(_IMPORT_MS))
+            self._raise_version()
+            return number
+
+    def import_logs(self, session: int, epoch: int, bases: Mapping[int, int]) -> None:
+        """See ``ClusterTransfer``."""
+        with self._lock:
+            if not self._sessions[session].is_live:
+                raise TransferRefused(SUPERSEDED)
+            added = [each for each in bases if each not in self.rows]
+            for each in added:
+                base = bases[each]
+                row = PartitionRow(epoch, session, log_start_offset=base, log_end_offset=base)
+                self.rows[each] = row
+            self._note_changed(added)
+
+    def is_importing(self, token: UUID) -> bool:
+        """Whether this import goes on."""
+        with self._lock:
+            transfer = self._transfer
+            return transfer is not None and transfer.token == token and not transfer.is_done
+
+    def end_import(self, token: UUID) -> None:
+        """See ``ClusterTransfer``."""
+        with self._lock:
+            transfer = self._transfer
+            if transfer is None or transfer.token != token:
+                raise TransferRefused(SUPERSEDED)
+            transfer.is_done = True
+            for session in self._sessions.values():
+                if session.token == token:
+                    session.is_live = False
+            self._raise_version()
+
+    def begin_export(self, token: UUID) -> None:
+        """See ``ClusterTransfer``."""
+        with self._lock:
+            transfer = self._transfer
+            if transfer is not None and transfer.is_import and not transfer.is_done:
+                raise TransferRefused(NOT_WHOLE)
+            if self._is_in_use():
+                raise TransferRefused(IN_USE)
+            self._transfer = _Transfer(token, is_import=False)
+
+    def reopen(self) -> bool:
+        """See ``ClusterTransfer``."""
+        with self._lock:
+            was_exported = self._transfer is not None and not self._transfer.is_import
+            if was_exported:
+                self._transfer = None
+            return was_exported
 
     # -- who leads ---------------------------------------------------------------------------------
 
@@ -365,6 +461,19 @@ class MemoryIndex:
         found = [] if row is None else row.extents
         first = bisect_right(found, from_offset, key=_next_offset)
         return found[first : first + most]
+
+    def _is_in_use(self) -> bool:
+        now = self._clock()
+        return any(each.is_live and each.lease_until >= now for each in self._sessions.values())
+
+    def _refuse_session(self, token: UUID) -> None:
+        transfer = self._transfer
+        if transfer is None or transfer.token == token:
+            return
+        if not transfer.is_import:
+            raise StoreUnusable(EXPORTED)
+        if not transfer.is_done:
+            raise StoreUnusable(NOT_COMPLETED)
 
     def _raise_version(self) -> None:
         self._version += 1

@@ -70,10 +70,16 @@ class Parser(argparse.ArgumentParser):
 Adder: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
 
-def add_verbs(parser: argparse.ArgumentParser, texts: Mapping[str, str], *adders: Adder) -> None:
+def add_verbs(
+    parser: argparse.ArgumentParser,
+    texts: Mapping[str, str],
+    *adders: Adder,
+    offline: Mapping[str, tuple[str, Adder]] | None = None,
+) -> None:
     """Let a command have verbs that ask a broker: ``barnabas topics list``.
 
     ``texts`` says by name what each one does; ``adders`` add their arguments, in the same order.
+    ``offline`` are verbs that ask no broker.
     """
     verbs = parser.add_subparsers(
         dest="verb", metavar="VERB", required=True, title="verbs", prog=parser.prog
@@ -83,6 +89,8 @@ def add_verbs(parser: argparse.ArgumentParser, texts: Mapping[str, str], *adders
         add(verb)
         add_server(verb)
         add_format(verb)
+    for name, (text, add) in (offline or {}).items():
+        add(verbs.add_parser(name, help=text, description=f"{text}."))
 
 
 def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) -> None:

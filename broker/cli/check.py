@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,28 +18,23 @@ from barnabas.broker.cli import configuration
 from barnabas.broker.cli.arguments import add_format
 from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError, report
 from barnabas.broker.cli.offsets import TopicPartition, partition_text
+from barnabas.broker.cli.opened_directory import locked, opened, original, scratch_directory
 from barnabas.broker.cli.output import Progress, count_text, print_json, print_table, time_text
 from barnabas.broker.cli.repair import Cut, Repair, confirm, consequences, lost_of, repair
-from barnabas.broker.cli.scratch import CHANGES, DATA, ScratchFileSystem, link_tree
-from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
-from barnabas.broker.topics.adoption import adopt_if_foreign
-from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
-from barnabas.broker.topics.identity import BACKUP_MANIFEST, read_properties
+from barnabas.broker.topics.identity import BACKUP_MANIFEST
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
-from barnabas.storage.adoption import CLEAN_SHUTDOWN, is_foreign
+from barnabas.storage.adoption import CLEAN_SHUTDOWN
 from barnabas.storage.check import verify
-from barnabas.storage.committer import Committer, Listener
 from barnabas.storage.errors import StorageError
 from barnabas.storage.file_system import AlreadyLocked
 from barnabas.storage.io import LocalFileSystem
-from barnabas.storage.journal import CommitGroup
-from barnabas.storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore
+from barnabas.storage.log_store import CHECKPOINT_NAMES, LogStore
 from barnabas.storage.metastore.interface import MetaStoreError
-from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore, describe_damage
+from barnabas.storage.metastore.sqlite import FILE_NAME, describe_damage
 from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.recovery import RecoveryReport, open_store
+from barnabas.storage.recovery import RecoveryReport
 from barnabas.storage.repair import find_damage
 from barnabas.storage.salvage import Salvage
 from barnabas.storage.scrub_notes import progress_of, read_notes
@@ -139,11 +132,11 @@ def run(arguments: argparse.Namespace) -> int:
             return OK
     if arguments.repair and os.path.exists(os.path.join(directory, BACKUP_MANIFEST)):
         raise CommandError(f"{directory} is a backup: restore it, and repair what that makes")
-    with _locked(directory), _scratch_directory() as scratch:
+    with locked(directory), scratch_directory() as scratch:
         checked = _checked(directory, scratch, config, lines=arguments.progress)
         _print(checked, arguments.format)
         for problem in checked.problems:
-            report(_original(problem, scratch, directory), FAILED)
+            report(original(problem, scratch, directory), FAILED)
     if arguments.repair and not arguments.dry_run and (checked.repair.cuts or checked.is_refused):
         if checked.stopped == "kafka":
             raise CommandError(f"{directory}: let a broker start and stop in it before a repair")
@@ -156,18 +149,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 def problems_of(directory: str, config: BrokerConfig) -> list[str]:
     """Return what is wrong with a directory that is not in use; raises CommandError."""
-    with _scratch_directory() as scratch:
+    with scratch_directory() as scratch:
         checked = _checked(directory, scratch, config, lines=False)
-        return [_original(problem, scratch, directory) for problem in checked.problems]
+        return [original(problem, scratch, directory) for problem in checked.problems]
 
 
 def _checked(directory: str, scratch: str, config: BrokerConfig, *, lines: bool) -> Checked:
     try:
         return _check(directory, scratch, config, lines=lines)
     except (ConfigError, StorageError, MetaStoreError) as error:
-        raise CommandError(_original(str(error), scratch, directory)) from None
+        raise CommandError(original(str(error), scratch, directory)) from None
     except OSError as error:
-        path = _original(str(error.filename or directory), scratch, directory)
+        path = original(str(error.filename or directory), scratch, directory)
         raise CommandError(f"{path}: {error.strerror or error}") from None
 
 
@@ -209,94 +202,30 @@ def not_in_use(directory: str) -> Iterator[bool]:
     """Keep brokers away where none is there; yields False where one is."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(_locked(directory))
+            stack.enter_context(locked(directory))
         except CommandError:
             yield False
         else:
             yield True
 
 
-def _original(text: str, scratch: str, directory: str) -> str:
-    """Name the files of the directory, not those that stood for them."""
-    return text.replace(os.path.join(scratch, DATA), directory)
-
-
-@contextmanager
-def _locked(directory: str) -> Iterator[None]:
-    """Keep brokers away; raises CommandError when one is there already.
-
-    A lock file that is not there is not held, and on this medium perhaps cannot be made.
-    """
-    path = os.path.join(directory, LOCK_NAME)
-    try:
-        lock = LocalFileSystem(read_only=True).lock(path)
-    except FileNotFoundError:
-        yield
-        return
-    except AlreadyLocked:
-        reason = "a broker is using this data directory: check a copy that 'barnabas backup' makes"
-        raise CommandError(f"{directory}: {reason}") from None
-    except PermissionError as error:
-        raise CommandError(f"{path}: {error.strerror}") from None
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextmanager
-def _scratch_directory() -> Iterator[str]:
-    scratch = tempfile.mkdtemp(prefix="barnabas-check-")
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch)
-
-
 def _check(directory: str, scratch: str, config: BrokerConfig, *, lines: bool = False) -> Checked:
     """Recover the logs and verify them; raises what a start would."""
-    root = link_tree(directory, scratch)
-    changes = os.path.join(scratch, CHANGES)
-    files = ScratchFileSystem(changes)
-    os.unlink(changes)  # So that it goes with the process, however that ends.
-    properties = read_properties(files, root)
-    metastore = SqliteMetaStore.open(
-        files.join(root, FILE_NAME),
-        node_id=properties.node_id if properties is not None else config.node_id,
-        new_cluster_id=properties.cluster_id if properties is not None else new_cluster_id(),
-        accept_damage=True,  # Of this copy.
-    )
-    store = LogStore(files, root, engine=_NoEngine(), now_ms=lambda: 0)
     salvage = Salvage()
-    try:
-        is_kafkas = is_foreign(files, root)
-        adopt_if_foreign(files, root, metastore, config)
-        view = OneBroker(metastore.identity.node_id, None, lambda: store.leader_epoch)
-        catalogue = Catalogue(metastore, store, view, config)
-        found = open_store(
-            store,
-            catalogue.load(metastore.load()),
-            leader_epoch=metastore.boot_epoch + 1,
-            removable=catalogue.deleted_directories,
-            deleted_ids=catalogue.deleted_partition_ids,
-            salvage=salvage,
-        )
-        stopped = "kafka" if is_kafkas else "clean" if found.clean else "crash"
+    with opened(directory, scratch, config, salvage=salvage) as found:
+        stopped = "kafka" if found.is_kafkas else "clean" if found.report.clean else "crash"
+        accepted = found.metastore.accepted
         cuts: list[Cut] = []
-        partitions = list(_verify_all(store, salvage, cuts, lines=lines))
+        partitions = list(_verify_all(found.store, salvage, cuts, lines=lines))
         lost = lost_of(salvage)
         return Checked(
             stopped,
-            found,
+            found.report,
             partitions,
-            Repair(metastore.accepted, cuts, salvage.journal_loss, lost),
+            Repair(accepted, cuts, salvage.journal_loss, lost),
             list(consequences(salvage, [*cuts, *lost])),
-            is_refused=bool(salvage.refusals or salvage.journal_loss or metastore.accepted),
+            is_refused=bool(salvage.refusals or salvage.journal_loss or accepted),
         )
-    finally:
-        store.abandon()
-        metastore.close()
-        files.close()
 
 
 def _verify_all(
@@ -414,37 +343,3 @@ def _described(agreed: Repair) -> dict[str, Any] | None:
         "is_known": loss.is_known,
         "lost": [each._asdict() for each in agreed.lost],
     }
-
-
-class _NoEngine:
-    """The store's engine where nothing is appended: recovery does its work by itself."""
-
-    def schedule(self, callback: Callable[[], None]) -> None:
-        """See ``Engine``: there is no next turn of a loop."""
-
-    def call(self, callback: Callable[[], None]) -> None:
-        """See ``Engine``: no thread has anything to say."""
-
-    def run_aside(self, work: Callable[[], None]) -> None:
-        """See ``Engine``: there is no checkpoint."""
-
-    def start_committer(self, committer: Committer, listener: Listener) -> _NoRunner:
-        """See ``Engine``."""
-        del committer, listener
-        return _NoRunner()
-
-
-class _NoRunner:
-    """Commits nothing."""
-
-    def submit(self, group: CommitGroup) -> None:
-        """See ``Runner``: nothing is appended, so nothing comes."""
-        raise AssertionError(f"{group} was submitted while checking")
-
-    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
-        """See ``Runner``: nothing is appended, so nothing comes."""
-        del meanwhile
-        raise AssertionError(f"{group} was submitted while checking")
-
-    def stop(self) -> None:
-        """See ``Runner``: nothing runs."""

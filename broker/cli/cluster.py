@@ -1,4 +1,4 @@
-"""``barnabas cluster``: describe, configs, alter, move, drain."""
+"""``barnabas cluster``: describe, configs, alter, move, drain, import."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from barnabas.broker.cli import cluster_transfer
 from barnabas.broker.cli.arguments import add_settings, add_verbs, topic_partitions, whole_number
 from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
@@ -41,7 +42,8 @@ _FEATURES = ("metadata.version", "group.version", "transaction.version")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
     parser.usage = "barnabas cluster VERB [options]"
-    add_verbs(parser, _VERBS, _add_describe, _add_configs, _add_alter, _add_move, _add_drain)
+    adders = (_add_describe, _add_configs, _add_alter, _add_move, _add_drain)
+    add_verbs(parser, _VERBS, *adders, offline=cluster_transfer.VERBS)
 
 
 def _add_describe(parser: argparse.ArgumentParser) -> None:
@@ -95,6 +97,8 @@ def _add_drain(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what the verb says."""
+    if arguments.verb in cluster_transfer.VERBS:
+        return cluster_transfer.run(arguments)
     verb = {
         "describe": describe,
         "configs": configs,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from barnabas.storage.cluster_index import ClusterIndex
+    from barnabas.storage.cluster_transfer import ClusterTransfer
     from barnabas.storage.log_index import LogIndex
     from barnabas.storage.metastore.interface import MetaStore
 
@@ -36,3 +37,10 @@ class ClusterBase(Protocol):
 
     def close(self) -> None:
         """Close everything that was made here, and end whatever waits."""
+
+
+class TransferBase(ClusterBase, Protocol):
+    """One that can be filled from a data directory, and written out to one."""
+
+    def transfer(self, node_id: int) -> ClusterTransfer:
+        """Return a way to do that, as a node."""

@@ -25,6 +25,9 @@ META_PROPERTIES = "meta.properties"
 BACKUP_MANIFEST = "barnabas-backup.json"
 """What makes a directory a backup. It may share its files with the directory it was taken of."""
 
+IMPORTED_MARK = "barnabas-imported"
+"""What says that a cluster goes on with what is in a directory."""
+
 
 def refuse_backup(file_system: FileSystem, directory: str) -> None:
     """Raise IdentityMismatch where a broker would start in a backup, and change it."""
@@ -45,6 +48,23 @@ def refuse_cache(file_system: FileSystem, directory: str) -> None:
             f"{directory} is the cache of a broker of a cluster: what is durable is in the store"
             " that barnabas.metadata names"
         )
+
+
+def refuse_imported(file_system: FileSystem, directory: str) -> None:
+    """Raise IdentityMismatch where a broker that is alone would go on with what a cluster has."""
+    mark = file_system.join(directory, IMPORTED_MARK)
+    if file_system.exists(mark):
+        raise IdentityMismatch(
+            f"{directory} was imported into a cluster, whose brokers go on with it; remove {mark} "
+            "only if they never will"
+        )
+
+
+def mark_imported(file_system: FileSystem, directory: str, cluster_id: str) -> None:
+    """Keep brokers that are alone away from a directory that a cluster goes on with."""
+    text = f"Imported into cluster {cluster_id}, whose brokers go on with what was here.\n"
+    mark = file_system.join(directory, IMPORTED_MARK)
+    file_system.write_file_atomically(mark, text.encode())
 
 
 def read_properties(file_system: FileSystem, directory: str) -> MetaProperties | None:

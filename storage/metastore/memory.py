@@ -13,6 +13,7 @@ from typing import ParamSpec, TypeVar
 from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.memory_index import MemoryIndex
 from barnabas.storage.memory_way import Link, Way
+from barnabas.storage.metastore.contents import Contents
 from barnabas.storage.metastore.interface import (
     AclRow,
     Identity,
@@ -152,6 +153,15 @@ class MemoryMetaStore(Way):
     def keep_secret(self, name: str, new: bytes) -> bytes:
         """Return what is kept under a name, which is ``new`` from now on where it was nothing."""
         return self._locked(self._store.keep_secret, name, new)
+
+    def contents(self) -> Contents:
+        """Return all that is here."""
+        return self._locked(self._store.contents)
+
+    def fill(self, contents: Contents) -> None:
+        """Hold that, and nothing else; who has opened this store has the cluster's id anew."""
+        self._change(self._store.fill, contents)
+        self._identity = Identity(contents.cluster_id, self._identity.node_id)
 
     # -- how changes are made ----------------------------------------------------------------------
 

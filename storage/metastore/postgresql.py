@@ -17,11 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from itertools import starmap
 from typing import Any, Final, Self, TypeVar
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg
 
 from barnabas.storage.log_index import IndexClosed, IndexMisused
+from barnabas.storage.metastore.contents import Contents, rows_of
 from barnabas.storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
     AclRow,
@@ -47,6 +48,10 @@ _REFUSALS: Final = (Outdated, TopicExists, TopicNotFound)
 
 _CONFIRMED: Final = "SELECT pg_logical_emit_message(true, 'barnabas', '')"
 """What was read before this is committed is durable once this is."""
+
+
+_FILLED: Final = {"partitions": "topic_partitions"}
+"""Tables that have another name than in ``rows_of``."""
 
 
 class PostgreSqlMetaStore:
@@ -261,6 +266,48 @@ class PostgreSqlMetaStore:
         )
         ((value,),) = self._guard(lambda: self._primary.execute(statement, (name, new)))
         return bytes(value)
+
+    def contents(self) -> Contents:
+        """Return all that is here."""
+
+        def read(connection: Connection) -> Contents:
+            secrets = connection.execute("SELECT name, value FROM barnabas.secrets").fetchall()
+            return Contents(
+                self._identity.cluster_id,
+                _image(connection),
+                {name: bytes(value) for name, value in secrets},
+                _cluster(connection, "boot_epoch"),
+                _cluster(connection, "next_partition_id"),
+            )
+
+        return self._read(read)
+
+    def fill(self, contents: Contents, importer: UUID) -> bool:
+        """Hold that, and nothing else; False: who imports by that token does no more."""
+        numbers = (contents.cluster_id, contents.boot_epoch, contents.next_partition_id)
+
+        def change(connection: Connection) -> list[int]:
+            going_on = connection.execute("SELECT barnabas.lock_import(%s)", (importer,))
+            if going_on.fetchone() != (True,):
+                return [0]
+            connection.execute(
+                "UPDATE barnabas.cluster SET cluster_id = %s, boot_epoch = %s,"
+                " next_partition_id = %s, next_producer_id = %s",
+                (*numbers, contents.image.next_producer_id),
+            )
+            tables = {_FILLED.get(name, name): rows for name, rows in rows_of(contents).items()}
+            for table in reversed(tables):
+                connection.execute(f"DELETE FROM barnabas.{table}".encode())  # noqa: S608
+            for table, rows in tables.items():
+                places = ", ".join(["%s"] * len(rows[0])) if rows else ""
+                statement = f"INSERT INTO barnabas.{table} VALUES ({places})"  # noqa: S608
+                connection.cursor().executemany(statement.encode(), rows)
+            return [1]
+
+        (is_filled,) = self._change(change)
+        if is_filled:
+            self._identity = Identity(contents.cluster_id, self._identity.node_id)
+        return bool(is_filled)
 
     def close(self) -> None:
         """End whatever waits, and release the connection."""

@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 from barnabas.storage.io import make_private
 from barnabas.storage.metastore.commit_count import SUFFIX, CommitCount
 from barnabas.storage.metastore.content_digest import TABLES, ContentDigest
+from barnabas.storage.metastore.contents import Contents, rows_of
 from barnabas.storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
     AclRow,
@@ -126,6 +127,10 @@ CREATE TABLE IF NOT EXISTS commits (
 );
 INSERT INTO commits VALUES (1, 0) ON CONFLICT DO NOTHING
 """
+
+
+_FILLED = TABLES | {"topics": "topic_id, name"}
+"""What of each table another store has, too."""
 
 
 class _Connection(sqlite3.Connection):
@@ -419,6 +424,44 @@ class SqliteMetaStore:
         with _transaction(self._connection) as connection:
             connection.execute("INSERT INTO secrets VALUES (?, ?)", (name, new))
         return new
+
+    def contents(self) -> Contents:
+        """Return all that is here."""
+        image = self.load()
+        with _translated_errors(self._connection.path):
+            secrets = dict(self._connection.execute("SELECT name, value FROM secrets").fetchall())
+            ids = self._connection.execute(
+                "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'partitions'"
+            )
+            last_partition_id = _scalar(ids)
+        cluster_id = self._identity.cluster_id
+        return Contents(cluster_id, image, secrets, self.boot_epoch, last_partition_id + 1)
+
+    def fill(self, contents: Contents) -> None:
+        """Hold that, and nothing else; the node stays who it is."""
+        image = contents.image
+        with _transaction(self._connection) as connection:
+            for table in TABLES:
+                if table != "cluster":
+                    connection.execute(f"DELETE FROM {table}")  # noqa: S608  Our names.
+            connection.execute(
+                "UPDATE cluster SET cluster_id = ?, boot_epoch = ?, next_producer_id = ?",
+                (contents.cluster_id, contents.boot_epoch, image.next_producer_id),
+            )
+            for table, rows in rows_of(contents).items():
+                if rows:
+                    places = ", ".join("?" * len(rows[0]))
+                    columns = _FILLED[table]
+                    connection.executemany(
+                        f"INSERT INTO {table} ({columns}) VALUES ({places})",  # noqa: S608
+                        rows,
+                    )
+            connection.execute("DELETE FROM sqlite_sequence WHERE name = 'partitions'")
+            connection.execute(
+                "INSERT INTO sqlite_sequence (name, seq) VALUES ('partitions', ?)",
+                (contents.next_partition_id - 1,),
+            )
+        self._identity = Identity(contents.cluster_id, self._identity.node_id)
 
     def close(self) -> None:
         """Release the file; everything committed is already durable."""

@@ -11,6 +11,7 @@ from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.storage.metastore.postgresql import PostgreSqlMetaStore
 from barnabas.storage.postgresql.postgresql_cluster_index import PostgreSqlClusterIndex
 from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+from barnabas.storage.postgresql.postgresql_transfer import PostgreSqlTransfer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
 
 Opened = TypeVar("Opened", PostgreSqlLogIndex, PostgreSqlClusterIndex, PostgreSqlMetaStore)
@@ -53,6 +54,11 @@ class PostgreSqlBase:
     def cluster_index(self) -> PostgreSqlClusterIndex:
         """Return a new way to who is there and leads."""
         return self._open(PostgreSqlClusterIndex.begin, self._primary(), self._primary())
+
+    def transfer(self, node_id: int) -> PostgreSqlTransfer:
+        """Return a way to fill the cluster, or to have it written out, as a node."""
+        metastore = self.metastore(node_id)
+        return PostgreSqlTransfer(self._primary(), metastore)
 
     def metastore(self, node_id: int) -> PostgreSqlMetaStore:
         """Return the metadata of the cluster as a node has it."""

@@ -27,6 +27,7 @@ from psycopg import waiting
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.log_index import IndexClosed, IndexMisused
 from barnabas.storage.postgresql.durability import NotDurable, judge, read_durability
 
@@ -43,6 +44,9 @@ LOOK_S: Final = 0.1
 
 _FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB")
 """Classes of errors that come again however often one asks, and never with a commit."""
+
+_UNUSABLE: Final = "BB002"
+"""Raised by functions of ours: this cluster is not to be served now."""
 
 _DEFAULTS: Final = {
     "application_name": "barnabas",
@@ -112,6 +116,13 @@ def _is_final(error: Exception) -> bool:
     return error.sqlstate[:2] in _FINAL
 
 
+def _raised(error: Exception) -> Exception:
+    """Return what the caller is told of an error that comes again however often one asks."""
+    if isinstance(error, psycopg.Error) and error.sqlstate == _UNUSABLE:
+        return StoreUnusable(error.diag.message_primary or str(error))
+    return IndexMisused(str(error))
+
+
 class Primary:
     """Executes statements on the primary. One caller at a time; any thread may be that caller."""
 
@@ -157,7 +168,8 @@ class Primary:
     def execute(self, statement: str, arguments: Sequence[object] = ()) -> list[Row]:
         """Execute a statement until it is answered, and return the rows.
 
-        Raises IndexClosed, and IndexMisused for what would be answered with the same error again.
+        Raises IndexClosed, and IndexMisused for what would be answered with the same error again;
+        StoreUnusable where that says that the cluster is not to be served.
         """
 
         def once(connection: psycopg.Connection[Row]) -> list[Row]:
@@ -225,7 +237,7 @@ class Primary:
                     if isinstance(error, NotDurable) and not judged:
                         raise
                     if _is_final(error):
-                        raise IndexMisused(str(error)) from error
+                        raise _raised(error) from error
                     self.attempts_failed += 1
                     self.trouble = " ".join(str(error).split()) or type(error).__name__
                 except BaseException:

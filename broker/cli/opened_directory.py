@@ -1,0 +1,151 @@
+"""A data directory opened as a start would, on a scratch copy: nothing of it is changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.scratch import CHANGES, DATA, ScratchFileSystem, link_tree
+from barnabas.broker.cluster.view import OneBroker
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.topics.adoption import adopt_if_foreign
+from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
+from barnabas.broker.topics.identity import read_properties
+from barnabas.storage.adoption import is_foreign
+from barnabas.storage.committer import Committer, Listener
+from barnabas.storage.file_system import AlreadyLocked
+from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.journal import CommitGroup
+from barnabas.storage.log_store import LOCK_NAME, LogStore
+from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
+from barnabas.storage.recovery import RecoveryReport, open_store
+from barnabas.storage.salvage import Salvage
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedDirectory:
+    """What a start would have found."""
+
+    store: LogStore
+    """All logs, recovered."""
+    metastore: SqliteMetaStore
+    report: RecoveryReport
+    is_kafkas: bool
+    """Whether Apache Kafka left it."""
+
+
+@contextmanager
+def locked(directory: str) -> Iterator[None]:
+    """Keep brokers away; raises CommandError when one is there already.
+
+    A lock file that is not there is not held, and on this medium perhaps cannot be made.
+    """
+    path = os.path.join(directory, LOCK_NAME)
+    try:
+        lock = LocalFileSystem(read_only=True).lock(path)
+    except FileNotFoundError:
+        yield
+        return
+    except AlreadyLocked:
+        reason = "a broker is using this data directory: check a copy that 'barnabas backup' makes"
+        raise CommandError(f"{directory}: {reason}") from None
+    except PermissionError as error:
+        raise CommandError(f"{path}: {error.strerror}") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def scratch_directory() -> Iterator[str]:
+    """A directory for what a start would change, while it is needed."""
+    scratch = tempfile.mkdtemp(prefix="barnabas-check-")
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch)
+
+
+def original(text: str, scratch: str, directory: str) -> str:
+    """Name the files of the directory, not those that stood for them."""
+    return text.replace(os.path.join(scratch, DATA), directory)
+
+
+@contextmanager
+def opened(
+    directory: str, scratch: str, config: BrokerConfig, *, salvage: Salvage | None = None
+) -> Iterator[OpenedDirectory]:
+    """Recover what is in a directory that is locked; all changes are kept in ``scratch``.
+
+    ``salvage``: what is damaged is noted there; None: it is raised, as a start does.
+    """
+    root = link_tree(directory, scratch)
+    changes = os.path.join(scratch, CHANGES)
+    files = ScratchFileSystem(changes)
+    os.unlink(changes)  # So that it goes with the process, however that ends.
+    properties = read_properties(files, root)
+    metastore = SqliteMetaStore.open(
+        files.join(root, FILE_NAME),
+        node_id=properties.node_id if properties is not None else config.node_id,
+        new_cluster_id=properties.cluster_id if properties is not None else new_cluster_id(),
+        accept_damage=salvage is not None,  # Of this copy.
+    )
+    store = LogStore(files, root, engine=_NoEngine(), now_ms=lambda: 0)
+    try:
+        is_kafkas = is_foreign(files, root)
+        adopt_if_foreign(files, root, metastore, config)
+        view = OneBroker(metastore.identity.node_id, None, lambda: store.leader_epoch)
+        catalogue = Catalogue(metastore, store, view, config)
+        report = open_store(
+            store,
+            catalogue.load(metastore.load()),
+            leader_epoch=metastore.boot_epoch + 1,
+            removable=catalogue.deleted_directories,
+            deleted_ids=catalogue.deleted_partition_ids,
+            salvage=salvage,
+        )
+        yield OpenedDirectory(store, metastore, report, is_kafkas)
+    finally:
+        store.abandon()
+        metastore.close()
+        files.close()
+
+
+class _NoEngine:
+    """The store's engine where nothing is appended: recovery does its work by itself."""
+
+    def schedule(self, callback: Callable[[], None]) -> None:
+        """See ``Engine``: there is no next turn of a loop."""
+
+    def call(self, callback: Callable[[], None]) -> None:
+        """See ``Engine``: no thread has anything to say."""
+
+    def run_aside(self, work: Callable[[], None]) -> None:
+        """See ``Engine``: there is no checkpoint."""
+
+    def start_committer(self, committer: Committer, listener: Listener) -> _NoRunner:
+        """See ``Engine``."""
+        del committer, listener
+        return _NoRunner()
+
+
+class _NoRunner:
+    """Commits nothing."""
+
+    def submit(self, group: CommitGroup) -> None:
+        """See ``Runner``: nothing is appended, so nothing comes."""
+        raise AssertionError(f"{group} was submitted on a scratch copy")
+
+    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+        """See ``Runner``: nothing is appended, so nothing comes."""
+        del meanwhile
+        raise AssertionError(f"{group} was submitted on a scratch copy")
+
+    def stop(self) -> None:
+        """See ``Runner``: nothing runs."""

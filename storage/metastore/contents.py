@@ -1,0 +1,52 @@
+"""All that a metadata store holds, for another one to take its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import TypeAlias
+
+from barnabas.storage.metastore.interface import MetadataImage
+
+Rows: TypeAlias = Sequence[tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What goes from a broker's own store to that of a cluster, or back.
+
+    Tombstones of the image do not go along: they stand for directories of the one broker.
+    """
+
+    cluster_id: str
+    image: MetadataImage
+    secrets: Mapping[str, bytes]
+    boot_epoch: int
+    """No leader, and no coordinator, has had a later epoch than this."""
+    next_partition_id: int
+    """No partition has had this id, or a later one."""
+
+
+def rows_of(contents: Contents) -> dict[str, Rows]:
+    """Return the rows of each table, whichever engine has it, in an order that keys allow."""
+    image = contents.image
+    settings = [(topic.topic_id, *each) for topic in image.topics for each in topic.configs.items()]
+    return {
+        "topics": [(topic.topic_id, topic.name) for topic in image.topics],
+        "partitions": [
+            (row.partition_id, topic.topic_id, row.index)
+            for topic in image.topics
+            for row in topic.partitions
+        ],
+        "topic_configs": settings,
+        "broker_configs": _owned(image.broker_configs),
+        "group_configs": _owned(image.group_configs),
+        "acls": list(map(astuple, image.acls)),
+        "scram_credentials": list(map(astuple, image.scram_credentials)),
+        "quotas": list(map(astuple, image.quotas)),
+        "secrets": list(contents.secrets.items()),
+    }
+
+
+def _owned(settings: Mapping[str, Mapping[str, str]]) -> Rows:
+    return [(owner, *each) for owner, own in settings.items() for each in own.items()]

@@ -1,0 +1,78 @@
+"""The ClusterTransfer in PostgreSQL: each method is one call of a function of ``migrations``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from uuid import UUID
+
+from barnabas.storage.cluster_transfer import (
+    IN_USE,
+    NOT_EMPTY,
+    NOT_WHOLE,
+    SUPERSEDED,
+    TransferRefused,
+)
+from barnabas.storage.metastore.contents import Contents
+from barnabas.storage.metastore.postgresql import PostgreSqlMetaStore
+from barnabas.storage.postgresql.primary import Primary
+
+_REFUSALS: Final = {"in use": IN_USE, "not empty": NOT_EMPTY, "not whole": NOT_WHOLE}
+
+
+class PostgreSqlTransfer:
+    """A ClusterTransfer on a connection, and the MetaStore of the cluster on another one."""
+
+    def __init__(self, primary: Primary, metastore: PostgreSqlMetaStore) -> None:
+        """Take over what has been started."""
+        self._primary = primary
+        self._metastore = metastore
+        self.warning = metastore.warning
+        """What an operator should be told of how durable the server is."""
+
+    def begin_import(self, token: UUID, node_id: int) -> int:
+        """Begin to fill a cluster without topics; returns the session of who does."""
+        statement = "SELECT outcome, session FROM barnabas.begin_import(%s, %s::integer)"
+        ((outcome, session),) = self._primary.execute(statement, (token, node_id))
+        _require_begun(outcome)
+        assert isinstance(session, int), session
+        return session
+
+    def import_logs(self, session: int, epoch: int, bases: Mapping[int, int]) -> None:
+        """Make empty logs."""
+        statement = "SELECT barnabas.import_logs(%s, %s::integer, %s::bigint[], %s::bigint[])"
+        columns = (list(bases), list(bases.values()))
+        if not self._primary.value(bool, statement, session, epoch, *columns):
+            raise TransferRefused(SUPERSEDED)
+
+    def fill(self, token: UUID, contents: Contents) -> None:
+        """Have the metadata of the cluster be these."""
+        if not self._metastore.fill(contents, token):
+            raise TransferRefused(SUPERSEDED)
+
+    def end_import(self, token: UUID) -> None:
+        """Let brokers serve what was imported."""
+        if not self._primary.value(bool, "SELECT barnabas.end_import(%s)", token):
+            raise TransferRefused(SUPERSEDED)
+
+    def begin_export(self, token: UUID) -> None:
+        """Keep brokers away from now on."""
+        _require_begun(self._primary.value(str, "SELECT barnabas.begin_export(%s)", token))
+
+    def contents(self) -> Contents:
+        """Return the metadata of the cluster."""
+        return self._metastore.contents()
+
+    def reopen(self) -> bool:
+        """Let brokers serve again what was exported."""
+        return self._primary.value(bool, "SELECT barnabas.reopen()")
+
+    def close(self) -> None:
+        """End whatever waits, on whichever thread."""
+        self._primary.close()
+        self._metastore.close()
+
+
+def _require_begun(outcome: str) -> None:
+    if outcome != "begun":
+        raise TransferRefused(_REFUSALS[outcome])

@@ -1,0 +1,167 @@
+"""A data directory goes into a cluster in memory: all of it, or nothing that is served."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from kafka import KafkaProducer
+
+from barnabas.broker.cli.cluster_transfer import import_directory
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.config.loader import load_config
+from barnabas.broker.topics.identity import BACKUP_MANIFEST, IMPORTED_MARK
+from barnabas.storage.cluster_transfer import IN_USE, NOT_EMPTY
+from barnabas.storage.errors import StoreUnusable
+from barnabas.storage.memory_base import MemoryStore
+from barnabas.storage.metastore.interface import IdentityMismatch
+from barnabas.testing import Broker
+from tests.broker.cluster.carried import (
+    PARTITIONS,
+    SETTINGS,
+    Carried,
+    contents_of,
+    make_store,
+    same_metadata,
+)
+from tests.broker.cluster.members import CLUSTER_ID, MemberBroker, all_served
+
+CONFIG = load_config().config
+
+
+@pytest.fixture
+def store():
+    with contextlib.closing(MemoryStore(CLUSTER_ID)) as made:
+        yield made
+
+
+def broker_of(directory, **config):
+    return Broker(storage=directory, config=SETTINGS | config)
+
+
+@pytest.fixture(params=["stopped", "crashed"])
+def source(request, tmp_path):
+    """A directory with all that can be in one, and what is in it."""
+    directory = tmp_path / "source"
+    make_store(directory)
+    with broker_of(directory) as broker:
+        carried = Carried(broker)
+        if request.param == "crashed":
+            broker.crash()
+    return directory, carried
+
+
+def files_of(directory):
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file() and not path.name.endswith(("-wal", "-shm"))
+    }
+
+
+def everything_served(broker):
+    for topic, partitions in PARTITIONS.items():
+        all_served([broker], topic, partitions)
+
+
+def test_all_of_a_directory_is_served_by_the_cluster(source, store):
+    directory, carried = source
+    before = files_of(directory)
+    import_directory(str(directory), store.base(), CONFIG)
+    after = files_of(directory)
+    assert after.pop(IMPORTED_MARK)
+    assert after == before
+    same_metadata(store.base().transfer(1).contents(), contents_of(directory))
+    with MemberBroker(store) as broker:
+        everything_served(broker)
+        carried.check(broker)
+        carried.go_on(broker)
+        with pytest.raises(IdentityMismatch, match="was imported"), broker_of(directory):
+            pass
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """One with a topic of one record's."""
+    made = tmp_path / "small"
+    with broker_of(made) as broker:
+        broker.create_topic("t")
+        with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+            producer.send("t", b"v").get(60)
+    return str(made)
+
+
+class CutShort(Exception):
+    """The importing process ends."""
+
+
+class ShortBase:
+    """A ``TransferBase`` at which an import is cut short by one of its calls."""
+
+    def __init__(self, base, call: str) -> None:
+        self.base = base
+        self.call = call
+
+    def transfer(self, node_id):
+        return self._short(self.base.transfer(node_id))
+
+    def log_index(self):
+        return self._short(self.base.log_index())
+
+    def _short(self, way):
+        if hasattr(way, self.call):
+            setattr(way, self.call, self._end)
+        return way
+
+    def _end(self, *_arguments):
+        raise CutShort
+
+
+@pytest.mark.parametrize(
+    "call", ["import_logs", "commit_flush", "put_snapshot", "fill", "end_import"]
+)
+def test_what_was_cut_short_is_not_served_and_is_begun_anew(call, directory, store):
+    with pytest.raises(CutShort):
+        import_directory(directory, ShortBase(store.base(), call), CONFIG)
+    with pytest.raises(StoreUnusable, match="was not completed"):
+        store.base().cluster_index().register(uuid4(), 5, "", 1000)
+    import_directory(directory, store.base(), CONFIG)
+    with MemberBroker(store) as broker:
+        all_served([broker], "t", 1)
+        assert [each.value for each in broker.records("t").result] == [b"v"]
+
+
+def test_only_an_empty_cluster_takes_a_directory(directory, store):
+    index = store.base().cluster_index()
+    session = index.register(uuid4(), 5, "", 60_000)
+    with pytest.raises(CommandError, match=IN_USE[:20]):
+        import_directory(directory, store.base(), CONFIG)
+    index.fence(session)
+    import_directory(directory, store.base(), CONFIG)
+    with pytest.raises(CommandError, match=NOT_EMPTY):
+        import_directory(directory, store.base(), CONFIG)
+
+
+def test_only_the_directory_of_a_broker_that_has_ended_is_taken(tmp_path, store):
+    with pytest.raises(CommandError, match="not the data directory"):
+        import_directory(str(tmp_path), store.base(), CONFIG)
+    directory = tmp_path / "running"
+    with broker_of(directory), pytest.raises(CommandError, match="a broker is using it"):
+        import_directory(str(directory), store.base(), CONFIG)
+    (directory / BACKUP_MANIFEST).write_text("{}")
+    with pytest.raises(CommandError, match="is a backup"):
+        import_directory(str(directory), store.base(), CONFIG)
+    assert store.base().cluster_index().picture(0).members == []
+
+
+def test_a_damaged_directory_is_not_taken(directory, store):
+    (log,) = Path(directory, "t-0").glob("*.log")
+    data = bytearray(log.read_bytes())
+    data[len(data) - 1] ^= 1
+    log.write_bytes(data)
+    with pytest.raises(CommandError, match="barnabas check"):
+        import_directory(directory, store.base(), CONFIG)
+    with pytest.raises(StoreUnusable, match="was not completed"):
+        store.base().cluster_index().register(uuid4(), 5, "", 1000)

@@ -1,0 +1,76 @@
+"""The data directory of a broker that was alone goes into a cluster on PostgreSQL."""
+
+from __future__ import annotations
+
+import contextlib
+from uuid import uuid4
+
+import pytest
+
+from barnabas.storage.cluster_transfer import IN_USE, NOT_EMPTY, SUPERSEDED, TransferRefused
+from barnabas.storage.errors import StoreUnusable
+from barnabas.storage.postgresql.base import PostgreSqlBase
+from barnabas.testing import Broker
+from tests.broker.cli.command import barnabas
+from tests.broker.cluster.carried import (
+    PARTITIONS,
+    SETTINGS,
+    Carried,
+    contents_of,
+    make_store,
+    same_metadata,
+)
+from tests.broker.cluster.members import MemberBroker, all_served
+from tests.counterparts.postgresql_servers import Server
+
+
+class Store:
+    """Stands where ``MemoryStore`` does for brokers in this process."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def base(self) -> PostgreSqlBase:
+        return PostgreSqlBase(self.address, new_cluster_id="unused-unused-unused-u")
+
+
+def test_a_directory_goes_into_a_cluster(tmp_path):
+    directory = tmp_path / "source"
+    make_store(directory)
+    with Broker(storage=directory, config=SETTINGS) as broker:
+        carried = Carried(broker)
+        broker.crash()
+    with Server() as server:
+        store = Store(server.url)
+        begun = uuid4()
+        with contextlib.closing(store.base()) as base:
+            # One that is cut short: nothing starts, and the next one begins anew.
+            transfer = base.transfer(7)
+            session = transfer.begin_import(begun, 7)
+            assert transfer.begin_import(begun, 7) == session
+            transfer.import_logs(session, 3, {1: 0, 900: 5})
+            transfer.fill(begun, contents_of(directory))
+            with pytest.raises(StoreUnusable, match=r"was not completed: import it again$"):
+                base.cluster_index().register(uuid4(), 2, "", 1000)
+            done = barnabas("cluster", "import", directory, "--into", server.url, cwd=tmp_path)
+            assert (done.returncode, done.stderr) == (0, "")
+            for late in (
+                lambda: transfer.import_logs(session, 3, {901: 0}),
+                lambda: transfer.fill(begun, contents_of(directory)),
+                lambda: transfer.end_import(begun),
+            ):
+                with pytest.raises(TransferRefused, match=SUPERSEDED):
+                    late()
+            with pytest.raises(TransferRefused, match=NOT_EMPTY):
+                transfer.begin_import(uuid4(), 7)
+            same_metadata(transfer.contents(), contents_of(directory))
+            assert base.log_index().partition(900) is None
+        with MemberBroker(store) as broker:
+            for topic, partitions in PARTITIONS.items():
+                all_served([broker], topic, partitions)
+            carried.check(broker)
+            carried.go_on(broker)
+            with contextlib.closing(store.base()) as base:
+                with pytest.raises(TransferRefused) as refused:
+                    base.transfer(7).begin_import(uuid4(), 7)
+                assert str(refused.value) == IN_USE
