@@ -294,6 +294,10 @@ $(BENCH)/.installed: $(SDIST) $(VENV)/.compiler
 bench: $(VENV)/.counterparts $(BENCH)/.installed ## Side by side with Apache Kafka; writes docs/benchmarks.md
 	@$(BIN)/python -m tests.bench --python $(BENCH)/bin/python $(ARGS)
 
+.PHONY: bench-cluster
+bench-cluster: $(VENV)/.counterparts $(COMPILED)/.built ## Three brokers beside three of Apache Kafka; writes docs/benchmarks-cluster.md
+	@BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED) $(BIN)/python -m tests.bench.cluster $(ARGS)
+
 # What `make bench-pairs` compares with: a revision, compiled for the checkout's Python.
 EARLIER = build/before-$(BEFORE)
 

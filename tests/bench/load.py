@@ -158,13 +158,24 @@ class TlsConnection(Connection):
 
 
 class ClosedLoop:
-    """Connections that each keep `in_flight` requests outstanding against one broker."""
+    """Connections that each keep `in_flight` requests outstanding: against one broker, or several.
+
+    ``port`` is every connection's, or a port for each of them.
+    """
 
     def __init__(
-        self, port: int, frames: Sequence[Frames], in_flight: int, *, tls: bool = False
+        self,
+        port: int | Sequence[int],
+        frames: Sequence[Frames],
+        in_flight: int,
+        *,
+        tls: bool = False,
     ) -> None:
         kind = TlsConnection if tls else Connection
-        self._connections = [kind(port, each, in_flight) for each in frames]
+        ports = [port] * len(frames) if isinstance(port, int) else port
+        self._connections = [
+            kind(to, each, in_flight) for to, each in zip(ports, frames, strict=True)
+        ]
         self._in_flight = in_flight
         self._poll = select.epoll()
         self._by_descriptor = {c.socket.fileno(): c for c in self._connections}

@@ -13,16 +13,21 @@ from tests.counterparts.jars import KAFKA_VERSION
 _SYNCS = 50
 
 
-def describe(directory: Path) -> list[tuple[str, str]]:
-    """Return what a reader needs to know about the run, in order."""
+def describe(
+    directory: Path,
+    *,
+    barnabas: str = "one fsync before each answer",
+    kafka: str = "default configuration (page cache), 1 GiB heap",
+) -> list[tuple[str, str]]:
+    """Return what a reader needs to know about the run, in order; how each side ran is given."""
     return [
         ("date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())),
         ("processor", f"{_processor()}, {os.cpu_count()} cores"),
         ("kernel", platform.release()),
         ("fdatasync of 4 KiB", f"{_fdatasync_s(directory) * 1e6:,.0f} us (median)"),
         ("Python of Barnabas", _interpreter()),
-        ("Barnabas", f"{_own_version()}, {_compiled()}, one fsync before each answer"),
-        ("Apache Kafka", f"{KAFKA_VERSION}, default configuration (page cache), 1 GiB heap"),
+        ("Barnabas", f"{_own_version()}, {_compiled()}, {barnabas}"),
+        ("Apache Kafka", f"{KAFKA_VERSION}, {kafka}"),
     ]
 
 

@@ -168,7 +168,7 @@ class BrokerProcess:
             self.prepare()
             return self.start()
         except BaseException:
-            self._end()
+            self.remove()
             raise
 
     def __exit__(
@@ -177,9 +177,10 @@ class BrokerProcess:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._end()
+        self.remove()
 
-    def _end(self) -> None:
+    def remove(self) -> None:
+        """Kill it and remove what it kept in a temporary directory."""
         self.kill()
         if self._temporary is not None:
             self._temporary.cleanup()

@@ -109,6 +109,12 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
+    def pid(self) -> int:
+        """The process whose children are all others of the server."""
+        assert self._process is not None, "not started"
+        return self._process.pid
+
+    @property
     def url(self) -> str:
         """What its clients name it by."""
         return f"postgresql://{ROLE}@{HOST}:{self.port}/postgres"
@@ -253,11 +259,11 @@ class Server:
 class Pair:
     """A primary and its standby, which confirms each commit unless ``synchronous`` is False."""
 
-    def __init__(self, *, synchronous: bool = True) -> None:
+    def __init__(self, *, synchronous: bool = True, **settings: str) -> None:
         self._synchronous = synchronous
         self._stack = ExitStack()
-        self.primary = Server()
-        self.standby = Server()
+        self.primary = Server(**settings)
+        self.standby = Server(**settings)
 
     @property
     def url(self) -> str:

@@ -1,5 +1,6 @@
 """What a process uses, as the operating system counts it."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -21,9 +22,52 @@ class CpuTime(NamedTuple):
 
 def cpu_time(pid: int) -> CpuTime:
     """Return the CPU time of a process, exited threads included, child processes not."""
-    # The name in field 2 may contain spaces and brackets; fields are counted from behind it.
-    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    after_name = _fields(pid)
     return CpuTime(int(after_name[11]) / _TICKS_PER_SECOND, int(after_name[12]) / _TICKS_PER_SECOND)
+
+
+def tree_cpu_time(pid: int) -> CpuTime:
+    """Return the CPU time of a process and its children, those that have ended included."""
+    own = _fields(pid)
+    user, system = int(own[11]) + int(own[13]), int(own[12]) + int(own[14])
+    for child in children(pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            fields = _fields(child)
+            user, system = user + int(fields[11]), system + int(fields[12])
+    return CpuTime(user / _TICKS_PER_SECOND, system / _TICKS_PER_SECOND)
+
+
+def tree_bytes(pid: int) -> int:
+    """Return the memory of a process and its children, what they share counted once."""
+    total = 0
+    for each in (pid, *children(pid)):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            total += _proportional_bytes(each)
+    return total
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that this one has started and that live."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        # Processes end while they are looked at.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if int(_fields(int(path.name))[1]) == pid:
+                found.append(int(path.name))
+    return found
+
+
+def _proportional_bytes(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _fields(pid: int) -> list[str]:
+    """Return what the kernel tells of a process, from its state on."""
+    # The name in field 2 may contain spaces and brackets; fields are counted from behind it.
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def resident_bytes(pid: int) -> int:

@@ -1,0 +1,1 @@
+"""The benchmark of clusters: three brokers of each kind side by side (`make bench-cluster`)."""

@@ -1,0 +1,56 @@
+"""`python -m tests.bench.cluster`: three Barnabas and three Apache Kafka 4.3.0 side by side."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.bench.cluster import report
+from tests.bench.cluster.rows import ROWS
+from tests.bench.cluster.run import FULL, QUICK, run
+from tests.bench.load import RequestFailed
+from tests.bench.machine import describe
+from tests.counterparts.broker_process import BrokerDied
+from tests.counterparts.errors import MissingCounterpart
+from tests.counterparts.postgresql_servers import PostgreSqlFailed
+
+PAGE = Path(__file__).parents[3] / "docs" / "benchmarks-cluster.md"
+
+
+def main() -> int:
+    """Measure, print the tables; a whole run of both also writes docs/benchmarks-cluster.md."""
+    arguments = _parser().parse_args()
+    rows = [row for row in ROWS if arguments.only in (None, row.key)]
+    names = ["barnabas", "kafka"] if arguments.clusters == "both" else [arguments.clusters]
+    # Before the run, which is load enough itself: who else was using the machine?
+    load = ("load average before", f"{os.getloadavg()[0]:.1f}")
+    try:
+        results = run(names, rows, QUICK if arguments.quick else FULL)
+    except (MissingCounterpart, BrokerDied, PostgreSqlFailed, RequestFailed, OSError) as error:
+        print(f"bench-cluster: {error}", file=sys.stderr)
+        return 1
+    facts = describe(
+        Path(tempfile.gettempdir()),
+        barnabas="three brokers, a PostgreSQL and its synchronous standby",
+        kafka="three nodes, three copies, min.insync.replicas 2, 512 MiB heap each",
+    )
+    page = report.page([*facts, load], results, rows, names)
+    print(page)
+    if len(names) == 2 and not arguments.quick and arguments.only is None:
+        PAGE.write_text(page)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.cluster", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one short round: a second per row")
+    parser.add_argument("--only", choices=[row.key for row in ROWS], help="one row")
+    parser.add_argument("--clusters", choices=["barnabas", "kafka", "both"], default="both")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

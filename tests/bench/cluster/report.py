@@ -1,0 +1,165 @@
+"""Tables: what was measured on the clusters, and how it compares with the targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.bench.cluster.rows import Row
+from tests.bench.cluster.run import Measured, Results
+from tests.bench.report import TITLES, table
+
+_METHOD = """\
+Written by `make bench-cluster`. Three brokers of each kind run on this machine, in the same run,
+and take turns with the same bytes from the same client. Barnabas' three keep everything in a
+PostgreSQL whose synchronous standby confirms each commit; Apache Kafka's three nodes are brokers
+and controllers, keep three copies of everything, and acknowledge (acks=all) what two have in their
+page cache. All of it, and the client, shares the cores: with a machine for each broker
+both would be quicker, and what each pays here for the CPU of its others is in every number.
+Numbers are medians of the rounds.
+
+A producer of transactions speaks KIP-890's protocol, one transaction after the other, one record in
+each partition. The records for several brokers leave at once; EndTxn follows their answers.
+"Inside one broker": the coordinator leads the partitions, too. "Again" is how often a transaction
+was told to come later; the client does so after 20 ms, as Java's does.
+
+Takeover: from `kill -9` of one broker until its partitions take records elsewhere. Both
+wait for silence first, as they come: Barnabas for a lease of 10 s, Apache Kafka for a
+session of 9 s.
+"""
+
+
+def page(
+    facts: Sequence[tuple[str, str]], results: Results, rows: Sequence[Row], names: Sequence[str]
+) -> str:
+    """Return the whole of docs/benchmarks-cluster.md."""
+    return "\n".join(
+        [
+            "# Benchmarks of a cluster",
+            "",
+            *_METHOD.split("\n"),
+            *table([("", ""), *facts]),
+            "",
+            "## Targets",
+            "",
+            *target_table(results, rows),
+            "",
+            "## Measured",
+            "",
+            *measured_table(results, rows, names),
+            "",
+            *process_table(results, names),
+            "",
+        ]
+    )
+
+
+def target_table(results: Results, rows: Sequence[Row]) -> list[str]:
+    """Return what was promised, and whether it is kept."""
+    lines: list[tuple[str, ...]] = [("row", "of", "Barnabas", "Kafka", "target", "")]
+    for row in rows:
+        ours = results.rows.get(("barnabas", row.key))
+        theirs = results.rows.get(("kafka", row.key))
+        if ours is not None and row.p50_s is not None:
+            lines.append(
+                (
+                    row.title,
+                    "p50 ms",
+                    _ms(ours.p50_s),
+                    _ms(theirs.p50_s) if theirs is not None else "",
+                    f"<= {row.p50_s * 1000:.0f}",
+                    _verdict(is_met=ours.p50_s <= row.p50_s),
+                )
+            )
+        if ours is not None and theirs is not None and row.rate is not None:
+            lines.append(
+                (
+                    row.title,
+                    "rate",
+                    f"{ours.rate:,.0f}",
+                    f"{theirs.rate:,.0f}",
+                    f">= {row.rate:.0f} times",
+                    f"{ours.rate / theirs.rate:.2f}, "
+                    + _verdict(is_met=ours.rate >= row.rate * theirs.rate),
+                )
+            )
+    return table(lines)
+
+
+def measured_table(results: Results, rows: Sequence[Row], names: Sequence[str]) -> list[str]:
+    """Return one line per row and cluster; CPU is that of one record."""
+    lines: list[tuple[str, ...]] = [
+        (
+            "row",
+            "cluster",
+            "per second",
+            "p50 ms",
+            "p99 ms",
+            "EndTxn p50 ms",
+            "EndTxn p99 ms",
+            "again",
+            "brokers' CPU us",
+            "PostgreSQL's CPU us",
+            "client CPU share",
+        ),
+    ]
+    lines += [
+        (row.title, TITLES[name], *_cells(measured, name))
+        for row in rows
+        for name in names
+        if (measured := results.rows.get((name, row.key))) is not None
+    ]
+    return table(lines)
+
+
+def process_table(results: Results, names: Sequence[str]) -> list[str]:
+    """Return start-up, takeover and memory of each cluster."""
+    head = (
+        "cluster",
+        "start-up s",
+        "takeover s, first partition",
+        "all of 16",
+        "idle brokers MB",
+        "idle PostgreSQL MB",
+        "brokers MB after the load",
+        "PostgreSQL MB",
+    )
+    lines = [
+        (
+            TITLES[name],
+            f"{results.start_up_s[name]:.1f}",
+            *(f"{each:.1f}" for each in results.takeover_s[name]),
+            *_megabytes(results.idle_bytes[name]),
+            *_megabytes(results.loaded_bytes[name]),
+        )
+        for name in names
+        if name in results.takeover_s
+    ]
+    return table([head, *lines])
+
+
+def _cells(measured: Measured, name: str) -> tuple[str, ...]:
+    has_end = bool(measured.end_p50_s)
+    return (
+        f"{measured.rate:,.0f}",
+        _ms(measured.p50_s),
+        _ms(measured.p99_s),
+        _ms(measured.end_p50_s) if has_end else "",
+        _ms(measured.end_p99_s) if has_end else "",
+        f"{measured.again:.2f}" if has_end else "",
+        f"{measured.brokers_cpu_s * 1e6:,.0f}",
+        f"{measured.store_cpu_s * 1e6:,.0f}" if name == "barnabas" else "",
+        f"{measured.client_share:.2f}",
+    )
+
+
+def _megabytes(brokers_and_store: tuple[int, int]) -> tuple[str, str]:
+    brokers, store = brokers_and_store
+    return f"{brokers / 1e6:,.0f}", f"{store / 1e6:,.0f}" if store else ""
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.2f}"
+
+
+def _verdict(*, is_met: bool) -> str:
+    return "met" if is_met else "missed"

@@ -1,0 +1,75 @@
+"""The rows of the benchmark of clusters as data, with the targets each one is held against."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """One kind of load."""
+
+    key: str
+    title: str
+    kind: str
+    """produce, end-to-end or transaction."""
+    producers: int = 1
+    brokers: int = 1
+    """Over how many brokers one transaction goes, or the connections of a produce."""
+    partitions: int = 1
+    """Of one transaction."""
+    records: int = 1
+    """Of one Produce; a transaction has one record in each partition."""
+    in_flight: int = 1
+    p50_s: float | None = None
+    """At most."""
+    rate: float | None = None
+    """At least so many times that of Apache Kafka."""
+
+    @property
+    def records_of_one(self) -> int:
+        """How many records go with what is counted."""
+        return self.partitions if self.kind == "transaction" else self.records
+
+
+def _transactions(
+    key: str, load: str, producers: int, brokers: int, partitions: int, p50_s: float | None = None
+) -> Row:
+    return Row(
+        f"transaction-{key}",
+        load,
+        "transaction",
+        producers,
+        brokers,
+        partitions,
+        p50_s=p50_s,
+        rate=2.0,
+    )
+
+
+ROWS = (
+    Row("ack", "produce 1x100 B, one request under way", "produce", p50_s=0.008),
+    Row(
+        "produce-1",
+        "produce 1x100 B, 15 connections over three brokers",
+        "produce",
+        producers=15,
+        brokers=3,
+        in_flight=5,
+    ),
+    Row(
+        "produce-160",
+        "produce 160x100 B, 6 connections over three brokers",
+        "produce",
+        producers=6,
+        brokers=3,
+        records=160,
+        in_flight=5,
+    ),
+    Row("end-to-end", "end to end, one record", "end-to-end"),
+    _transactions("1-inside", "1 producer, inside one broker, 1 partition", 1, 1, 1),
+    _transactions("1-two", "1 producer, over two brokers, 2 partitions", 1, 2, 2, 0.030),
+    _transactions("1-three", "1 producer, over three brokers, 3 partitions", 1, 3, 3),
+    _transactions("1-many", "1 producer, over three brokers, 16 partitions", 1, 3, 16),
+    _transactions("16-inside", "16 producers, inside one broker, 1 partition each", 16, 1, 1),
+    _transactions("16-three", "16 producers, over three brokers, 3 partitions each", 16, 3, 3),
+)
