@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import time
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from tests.torture.settings import LEFT, LIBRDKAFKA, PARTITIONS, RIGHT
 
 REST_S = 0.16
 FLUSH_S = 120
+DEBUG = os.environ.get("TORTURE_DEBUG", "")
+"""What librdkafka writes down of what it does, as "msg,topic,metadata,protocol"; into stderr."""
 
 
 def send(client: Client) -> None:
@@ -32,7 +35,7 @@ def send(client: Client) -> None:
             **LIBRDKAFKA,
             **librdkafka_settings(client.settings.login),
             "error_cb": lambda _error: None,
-            "log_level": 0,
+            **({"debug": DEBUG, "log_level": 7} if DEBUG else {"log_level": 0}),
         }
     )
     client.journal.new_session()
