@@ -37,28 +37,46 @@ def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:
     The segments are written with the operations of ``group``. The journal has nothing of it.
     Raises LedSince.
     """
-    offset = durable.base_offset
-    if offset:
-        log.next_offset = log.snapshot_offset = offset
-        log.active = log.open_segment(offset)
-        log.segments = [log.active]
-    snapshot = durable.snapshot
+    filling = Filling(log, durable.base_offset, durable.snapshot)
     for batch in durable.batches:
+        filling.add(batch, group)
+    filling.end(durable.log_start_offset)
+
+
+class Filling:
+    """Gives an empty log batch after batch of what is durable of it; see ``DurableLog``."""
+
+    def __init__(self, log: PartitionLog, base_offset: int, snapshot: LogSnapshot | None) -> None:
+        """Begin; the log has nothing yet."""
+        self._log = log
+        self._snapshot = snapshot
+        if base_offset:
+            log.next_offset = log.snapshot_offset = base_offset
+            log.active = log.open_segment(base_offset)
+            log.segments = [log.active]
+
+    def add(self, batch: memoryview, group: CommitGroup) -> None:
+        """Add the next batch, which is written with the operations of ``group``."""
+        log, snapshot = self._log, self._snapshot
         header = read_header(batch)
         if snapshot is not None and snapshot.next_offset <= header.base_offset:
             _go_on_from(log, snapshot)
-            snapshot = None
+            self._snapshot = None
         _note_gap(log, header)
         log.replay(group, batch, header)
-    if snapshot is not None:
-        _go_on_from(log, snapshot)
-    if log.leader_epochs and log.leader_epochs[-1][0] > log.leader_epoch:
-        raise LedSince(f"{log} was written to in epoch {log.leader_epochs[-1][0]}")
-    log.high_watermark = log.next_offset
-    log.log_start_offset = durable.log_start_offset
-    log.leader_epochs = epochs_from(log.leader_epochs, durable.log_start_offset)
-    log.drop_segments_below_start()
-    log.start_counting()
+
+    def end(self, log_start_offset: int) -> None:
+        """Show what was added. Raises LedSince."""
+        log = self._log
+        if self._snapshot is not None:
+            _go_on_from(log, self._snapshot)
+        if log.leader_epochs and log.leader_epochs[-1][0] > log.leader_epoch:
+            raise LedSince(f"{log} was written to in epoch {log.leader_epochs[-1][0]}")
+        log.high_watermark = log.next_offset
+        log.log_start_offset = log_start_offset
+        log.leader_epochs = epochs_from(log.leader_epochs, log_start_offset)
+        log.drop_segments_below_start()
+        log.start_counting()
 
 
 def _go_on_from(log: PartitionLog, snapshot: LogSnapshot) -> None:

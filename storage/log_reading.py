@@ -29,7 +29,7 @@ def read_log(index: LogIndex, partition_id: int) -> DurableLog:
     needless_offset = min(state.log_start_offset, snapshot.next_offset) if snapshot else 0
     batches: list[memoryview] = []
     base_offset = end_offset = state.log_end_offset
-    for extent in _extents(index, partition_id, needless_offset):
+    for extent in extents_from(index, partition_id, needless_offset):
         if not batches:
             base_offset = end_offset = extent.base_offset
         if extent.base_offset != end_offset:
@@ -62,7 +62,7 @@ def _damage(partition_id: int, extent: Extent, position: int, reason: str) -> Co
     return Corrupt(path, position, reason)
 
 
-def _extents(index: LogIndex, partition_id: int, from_offset: int) -> Iterator[Extent]:
+def extents_from(index: LogIndex, partition_id: int, from_offset: int) -> Iterator[Extent]:
     """All that reach beyond an offset, so many at a time as their sizes let expect to be little."""
     most = _FIRST_AT_ONCE
     while extents := index.extents(partition_id, from_offset, most=most):

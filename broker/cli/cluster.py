@@ -1,4 +1,4 @@
-"""``barnabas cluster``: describe, configs, alter, move, drain, import."""
+"""``barnabas cluster``: describe, configs, alter, move, drain; import, export, reopen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``barnabas cluster import``: the data directory of a broker that was alone, into a cluster.
+"""``barnabas cluster import``, ``export``, ``reopen``: data directories into clusters, and back.
 
 Rules of this file:
 
@@ -12,34 +12,54 @@ Rules of this file:
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import os
+import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from barnabas.broker.cli import configuration
+from barnabas.broker.cli.backup import UNFINISHED
+from barnabas.broker.cli.directory_copy import sync_name
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.opened_directory import opened, original, scratch_directory
 from barnabas.broker.cli.output import Progress, count_text
+from barnabas.broker.cli.repair import checkpoint
+from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.cluster import METADATA, without_password
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.opening.postgresql import base_of
-from barnabas.broker.topics.identity import mark_imported, refuse_backup, refuse_cache
+from barnabas.broker.opening.store import new_store
+from barnabas.broker.runtime.clock import SystemClock
+from barnabas.broker.runtime.engine import LoopEngine
+from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.identity import (
+    mark_imported,
+    refuse_backup,
+    refuse_cache,
+    settle_identity,
+)
 from barnabas.storage.adoption import is_foreign
 from barnabas.storage.errors import Corrupt, StorageError
 from barnabas.storage.file_system import AlreadyLocked
 from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.log_export import export_log, highest_epoch
 from barnabas.storage.log_import import ImportProgress, import_logs
 from barnabas.storage.log_index import IndexMisused
-from barnabas.storage.log_store import LOCK_NAME
+from barnabas.storage.log_store import LOCK_NAME, LogStore, StoreCallbacks
 from barnabas.storage.metastore.interface import MetaStoreError
-from barnabas.storage.metastore.sqlite import FILE_NAME
+from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
+from barnabas.storage.recovery import lock_directory, open_store
 
 if TYPE_CHECKING:
     from barnabas.broker.cli.opened_directory import OpenedDirectory
     from barnabas.broker.cluster.base import TransferBase
     from barnabas.broker.config.broker_config import BrokerConfig
+    from barnabas.storage.cluster_transfer import ClusterTransfer
+    from barnabas.storage.log_index import LogIndex
 
 PATIENCE_S: Final = 60.0
 """For one answer of the store: all metadata are written at once."""
@@ -68,8 +88,29 @@ def _add_address(parser: argparse.ArgumentParser, option: str) -> None:
     )
 
 
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "barnabas cluster export DIRECTORY [server.properties] [options]"
+    parser.epilog = (
+        "No broker may serve the cluster. DIRECTORY must not be there yet; 'barnabas serve' starts "
+        "from it. Afterwards no broker of the cluster starts, until 'barnabas cluster reopen'. "
+        "Without --from the address is barnabas.metadata of the configuration."
+    )
+    parser.add_argument("directory", metavar="DIRECTORY", help=argparse.SUPPRESS)
+    configuration.add_arguments(parser)
+    _add_address(parser, "--from")
+
+
+def _add_reopen(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "barnabas cluster reopen [server.properties] [options]"
+    parser.epilog = "What a broker has done since in the exported directory is not in the cluster."
+    configuration.add_arguments(parser)
+    _add_address(parser, "--at")
+
+
 VERBS: Final = {
     "import": ("Have a cluster go on with the data directory of a broker", _add_import),
+    "export": ("Have a broker that is alone go on with what a cluster has", _add_export),
+    "reopen": ("Let brokers serve a cluster again that was exported", _add_reopen),
 }
 
 
@@ -84,12 +125,24 @@ def run(arguments: argparse.Namespace) -> int:
         base = base_of(config, PATIENCE_S)
     except ConfigError as error:
         raise CommandError(str(error), USAGE) from None
+    name = without_password(config.metadata)
     with contextlib.closing(base):
-        progress = import_directory(arguments.directory, base, config)
+        if arguments.verb == "reopen":
+            was_closed = _reopen(base, config)
+            print(f"{name}: {'open again' if was_closed else 'was not exported'}")
+            return OK
+        act = import_directory if arguments.verb == "import" else export_directory
+        progress = act(arguments.directory, base, config)
     partitions = count_text(progress.partitions, "partition")
     size = count_text(progress.size_bytes, "byte")
-    print(f"{without_password(config.metadata)}: {partitions} with {size} imported")
+    done = f"{arguments.verb}ed"
+    print(f"{name}: {partitions} with {size} {done}")
     return OK
+
+
+def _reopen(base: TransferBase, config: BrokerConfig) -> bool:
+    with _translated("", scratch=""):
+        return base.transfer(config.node_id).reopen()
 
 
 def import_directory(directory: str, base: TransferBase, config: BrokerConfig) -> ImportProgress:
@@ -135,6 +188,81 @@ def _import(
         transfer.fill(token, contents)
         mark_imported(files, directory, contents.cluster_id)
         transfer.end_import(token)
+    return progress
+
+
+def export_directory(directory: str, base: TransferBase, config: BrokerConfig) -> ImportProgress:
+    """Write what a cluster has to a new data directory; raises CommandError.
+
+    ``config`` is that of the broker which is to go on with it.
+    """
+    directory = directory.rstrip("/")
+    if os.path.lexists(directory):
+        raise CommandError(f"{directory}: there already", USAGE)
+    unfinished = directory + UNFINISHED
+    shutil.rmtree(unfinished, ignore_errors=True)
+    with _translated(directory, scratch=""):
+        transfer = base.transfer(config.node_id)
+        transfer.begin_export(uuid4())
+        try:
+            os.mkdir(unfinished)
+            config = replace(config, log_dirs=(unfinished,))
+            progress = asyncio.run(_export(transfer, base, config))
+            os.rename(unfinished, directory)
+            sync_name(directory)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+    return progress
+
+
+async def _export(
+    transfer: ClusterTransfer, base: TransferBase, config: BrokerConfig
+) -> ImportProgress:
+    files, directory = LocalFileSystem(), config.data_directory
+    loop = asyncio.get_running_loop()
+    failed: asyncio.Future[None] = loop.create_future()
+    engine = LoopEngine(loop, lambda: None)
+    clock = SystemClock()
+    callbacks = StoreCallbacks(on_fatal=failed.set_exception)
+    store = new_store(config, files, engine, clock, callbacks)
+    lock_directory(store)
+    contents, index = transfer.contents(), base.log_index()
+    ids = [row.partition_id for topic in contents.image.topics for row in topic.partitions]
+    boot_epoch = max(contents.boot_epoch, highest_epoch(index, ids))
+    metastore = SqliteMetaStore.open(
+        files.join(directory, FILE_NAME),
+        node_id=config.node_id,
+        new_cluster_id=contents.cluster_id,
+    )
+    try:
+        metastore.fill(replace(contents, boot_epoch=boot_epoch))
+        settle_identity(files, config, metastore, None)
+        view = OneBroker(metastore.identity.node_id, None, lambda: store.leader_epoch)
+        specs = Catalogue(metastore, store, view, config).load(metastore.load())
+        open_store(store, specs, leader_epoch=metastore.begin_boot())
+        progress = _export_logs(store, index)
+        for clean in (False, True):
+            await checkpoint(store, failed, clean=clean)
+        store.close()
+    finally:
+        store.abandon()
+        metastore.close()
+        engine.close()
+    return progress
+
+
+def _export_logs(store: LogStore, index: LogIndex) -> ImportProgress:
+    progress = ImportProgress(len(store.logs))
+    with Progress(output_waits=True) as shown:
+
+        def read(size_bytes: int) -> None:
+            progress.size_bytes += size_bytes
+            shown.show(_described(progress))
+
+        for log in store.logs.values():
+            export_log(log, index, read)
+            progress.done += 1
     return progress
 
 

@@ -221,18 +221,17 @@ async def _cut(
         if any(each.segment == log.active.base_offset for each in ranges):
             log.roll(store.journal.group_for(0))
         damaged[log] = ranges
-    await _checkpoint(store, failed)
+    await checkpoint(store, failed)
     kept = [path for log, ranges in damaged.items() for path in cut_out(log, ranges)]
     # The first checkpoint puts the new segments in place, the last says that the stop was orderly.
-    await _checkpoint(store, failed)
-    await _checkpoint(store, failed, clean=True)
+    await checkpoint(store, failed)
+    await checkpoint(store, failed, clean=True)
     store.close()
     return kept
 
 
-async def _checkpoint(
-    store: LogStore, failed: asyncio.Future[None], *, clean: bool = False
-) -> None:
+async def checkpoint(store: LogStore, failed: asyncio.Future[None], *, clean: bool = False) -> None:
+    """Have a checkpoint made; raises what ``failed`` does, that of the store's failure."""
     done = asyncio.get_running_loop().create_future()
     store.checkpoint(lambda: done.set_result(None), clean=clean)
     await asyncio.wait({done, failed}, return_when=asyncio.FIRST_COMPLETED)

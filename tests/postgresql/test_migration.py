@@ -74,3 +74,18 @@ def test_a_directory_goes_into_a_cluster(tmp_path):
                 with pytest.raises(TransferRefused) as refused:
                     base.transfer(7).begin_import(uuid4(), 7)
                 assert str(refused.value) == IN_USE
+            carried.note(broker)
+        exported = tmp_path / "exported"
+        done = barnabas("cluster", "export", exported, "--from", server.url, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        done = barnabas("check", "-d", exported, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout
+        with Broker(storage=exported, config=SETTINGS) as broker:
+            carried.check_records(broker)
+        with contextlib.closing(store.base()) as base:
+            index = base.cluster_index()
+            with pytest.raises(StoreUnusable, match="'barnabas cluster reopen'"):
+                index.register(uuid4(), 2, "", 1000)
+            done = barnabas("cluster", "reopen", "--at", server.url, cwd=tmp_path)
+            assert done.stdout.endswith(": open again\n")
+            assert index.register(uuid4(), 2, "", 1000)

@@ -13,6 +13,7 @@ WITH_HELP = [
     *(("topics", verb) for verb in ("list", "describe", "create", "delete", "alter")),
     *(("groups", verb) for verb in ("list", "describe", "seek", "delete", "delete-offsets")),
     *(("cluster", verb) for verb in ("describe", "configs", "alter", "move", "drain")),
+    *(("cluster", verb) for verb in ("import", "export", "reopen")),
     ("records", "delete"),
     *(("bench", verb) for verb in ("produce", "consume")),
     *(("transactions", verb) for verb in ("list", "describe", "holders", "abort")),

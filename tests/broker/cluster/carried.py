@@ -20,7 +20,8 @@ from tests.broker.raw_producer import RawProducer
 CLUSTER_ID = "b3V0c2lkZS1hLWNsdXN0ZQ"
 SETTINGS = {"offsets.topic.num.partitions": "4", "transaction.state.log.num.partitions": "4"}
 ORDERS, CUT, COMPACTED, DELETED = "orders", "cut", "compacted", "deleted"
-PARTITIONS = {ORDERS: 2, CUT: 1, COMPACTED: 1}
+EMPTIED = "emptied"
+PARTITIONS = {ORDERS: 2, CUT: 1, COMPACTED: 1, EMPTIED: 1}
 """Of each topic that is there in the end."""
 GROUP = "readers"
 CUT_OFFSET = 7
@@ -71,7 +72,12 @@ class Carried:
         with contextlib.closing(KafkaAdminClient(bootstrap_servers=servers)) as admin:
             admin.delete_topics([DELETED])
             self._write(servers)
-            admin.delete_records({TopicPartition(CUT, 0): CUT_OFFSET})
+            with Wire(broker.address) as wire:
+                self.emptied = RawProducer(wire, "emptied")
+                self.emptied.begin(Named(EMPTIED), b"gone")
+                self.emptied.end()
+            ends = {TopicPartition(CUT, 0): CUT_OFFSET, TopicPartition(EMPTIED, 0): 2}
+            admin.delete_records(ends)
         with contextlib.closing(
             KafkaConsumer(bootstrap_servers=servers, group_id=GROUP, enable_auto_commit=False)
         ) as consumer:
@@ -90,6 +96,10 @@ class Carried:
             self.classic.begin(self.orders, b"classic-0", b"classic-1")
             self.open = RawProducer(wire, "open")
             self.open_offset = self.open.begin(self.orders, b"open-0", partition=1)
+        self.note(broker)
+
+    def note(self, broker: Broker) -> None:
+        """Take note of the records that are there."""
         self.records = self._read(broker)
         self.committed = self._read(broker, "read_committed")
 
@@ -107,14 +117,16 @@ class Carried:
 
     def check(self, broker: Broker) -> None:
         """Find everything at a broker that leads it all, and leave it as it was."""
-        assert self._read(broker) == self.records
-        assert self._read(broker, "read_committed") == self.committed
+        self.check_records(broker)
         with contextlib.closing(
             KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, group_id=GROUP)
         ) as consumer:
             cut = TopicPartition(CUT, 0)
             assert consumer.beginning_offsets([cut]) == {cut: CUT_OFFSET}
             assert consumer.end_offsets([cut]) == {cut: 20}
+            emptied = TopicPartition(EMPTIED, 0)
+            for offsets in (consumer.beginning_offsets, consumer.end_offsets):
+                assert offsets([emptied]) == {emptied: 2}
             found = consumer.committed(TopicPartition(ORDERS, 1), metadata=True)
             assert (found.offset, found.metadata) == (3, "noted")
         with Wire(broker.address) as wire:
@@ -123,6 +135,11 @@ class Carried:
             assert (again.error_code, again.base_offset) == (0, self.open_offset)
             gap = self.open.send(self.orders, b"far", partition=1, sequence=90)
             assert gap.error_code == 45, "the sequence is not known any more"
+
+    def check_records(self, broker: Broker) -> None:
+        """Find those that were noted."""
+        assert self._read(broker) == self.records
+        assert self._read(broker, "read_committed") == self.committed
 
     def go_on(self, broker: Broker) -> None:
         """End what is open, and begin the next transactions."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from kafka import KafkaProducer
 
-from barnabas.broker.cli.cluster_transfer import import_directory
+from barnabas.broker.cli.check import problems_of
+from barnabas.broker.cli.cluster_transfer import export_directory, import_directory
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.config.loader import load_config
 from barnabas.broker.topics.identity import BACKUP_MANIFEST, IMPORTED_MARK
-from barnabas.storage.cluster_transfer import IN_USE, NOT_EMPTY
+from barnabas.storage.cluster_transfer import IN_USE, NOT_EMPTY, NOT_WHOLE
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.metastore.interface import IdentityMismatch
@@ -82,6 +84,55 @@ def test_all_of_a_directory_is_served_by_the_cluster(source, store):
             pass
 
 
+def test_all_of_a_cluster_is_served_from_a_directory(source, store, tmp_path):
+    imported, carried = source
+    import_directory(str(imported), store.base(), CONFIG)
+    directory = tmp_path / "exported"
+    export_directory(f"{directory}/", store.base(), CONFIG)
+    same_metadata(
+        replace(contents_of(directory), boot_epoch=0), replace(contents_of(imported), boot_epoch=0)
+    )
+    assert problems_of(str(directory), CONFIG) == []
+    with pytest.raises(StoreUnusable, match="cluster reopen"):
+        store.base().cluster_index().register(uuid4(), 5, "", 1000)
+    with broker_of(directory) as broker:
+        carried.check(broker)
+        carried.go_on(broker)
+        carried.note(broker)
+        broker.crash()
+        broker.restart()
+        carried.check_records(broker)
+
+
+@pytest.mark.parametrize("call", ["contents", "extents"])
+def test_an_export_that_was_cut_short_is_done_again_or_taken_back(call, directory, store, tmp_path):
+    import_directory(directory, store.base(), CONFIG)
+    exported = str(tmp_path / "exported")
+    with pytest.raises(CutShort):
+        export_directory(exported, ShortBase(store.base(), call), CONFIG)
+    register = store.base().cluster_index().register
+    with pytest.raises(StoreUnusable, match="cluster reopen"):
+        register(uuid4(), 5, "", 1000)
+    assert store.base().transfer(1).reopen()
+    assert not store.base().transfer(1).reopen()
+    session = register(uuid4(), 5, "", 60_000)
+    with pytest.raises(CommandError, match=IN_USE[:20]):
+        export_directory(exported, store.base(), CONFIG)
+    store.base().cluster_index().fence(session)
+    export_directory(exported, store.base(), CONFIG)
+    with pytest.raises(CommandError, match="there already"):
+        export_directory(exported, store.base(), CONFIG)
+    with broker_of(exported) as broker:
+        assert [each.value for each in broker.records("t").result] == [b"v"]
+
+
+def test_what_is_not_whole_is_not_exported(directory, store, tmp_path):
+    with pytest.raises(CutShort):
+        import_directory(directory, ShortBase(store.base(), "end_import"), CONFIG)
+    with pytest.raises(CommandError, match=NOT_WHOLE):
+        export_directory(str(tmp_path / "exported"), store.base(), CONFIG)
+
+
 @pytest.fixture
 def directory(tmp_path):
     """One with a topic of one record's."""
@@ -115,7 +166,7 @@ class ShortBase:
             setattr(way, self.call, self._end)
         return way
 
-    def _end(self, *_arguments):
+    def _end(self, *_arguments, **_named):
         raise CutShort
 
 

@@ -1,0 +1,62 @@
+"""Logs of a cluster, written out to the data directory of a broker that is alone.
+
+As at a recovery, what is read is written to the segments at once, an extent after the other: the
+journal has nothing of it. The checkpoint that follows is what makes it count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.protocol.records import iterate_batches
+from barnabas.storage.checkpoint import encode_leader_epochs
+from barnabas.storage.committer import apply_operations
+from barnabas.storage.journal import CommitGroup
+from barnabas.storage.loading import Filling
+from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT
+from barnabas.storage.log_reading import extents_from
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from barnabas.storage.log_index import LogIndex
+    from barnabas.storage.partition_log import PartitionLog
+
+
+def highest_epoch(index: LogIndex, partition_ids: Sequence[int]) -> int:
+    """Return the latest epoch in which any of these partitions was led; -1 without any."""
+    states = map(index.partition, partition_ids)
+    return max((state.leader_epoch for state in states if state is not None), default=-1)
+
+
+def export_log(log: PartitionLog, index: LogIndex, on_read: Callable[[int], None]) -> None:
+    """Give an empty log all that a cluster has of it, while no broker serves that.
+
+    ``on_read`` is called with the bytes of each extent. Waits for the disk and the store.
+    """
+    state = index.partition(log.partition_id)
+    if state is None:  # Its topic was being made.
+        return
+    snapshot = index.snapshot(log.partition_id)
+    needless_offset = min(state.log_start_offset, snapshot.next_offset) if snapshot else 0
+    filling: Filling | None = None
+    for extent in extents_from(index, log.partition_id, needless_offset):
+        if filling is None:
+            filling = Filling(log, extent.base_offset, snapshot)
+        group = CommitGroup()
+        data = memoryview(extent.data)
+        for at, header in iterate_batches(data):
+            filling.add(data[at : at + header.size], group)
+        apply_operations(group.operations)
+        for member, end in group.ends.items():
+            member.written_up_to(end)
+        on_read(len(extent.data))
+    if filling is None:
+        filling = Filling(log, state.log_end_offset, snapshot)
+    filling.end(state.log_start_offset)
+    if log.next_offset:
+        log.batches_since_snapshot += (
+            1  # What the cluster's snapshot knows is in no batch, perhaps.
+        )
+        epochs = encode_leader_epochs(log.leader_epochs)
+        log.directory.write_file(LEADER_EPOCH_CHECKPOINT, epochs)
