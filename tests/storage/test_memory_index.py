@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from barnabas.storage.cluster_index import Assignment, Led
+from barnabas.storage.errors import LedSince
 from barnabas.storage.log_index import (
     Flush,
     FlushAnswer,
@@ -142,7 +143,7 @@ def test_a_log_is_read_in_parts(index):
     del index.rows[1].extents[:597]
     durable = read_log(index, 1)
     assert (durable.base_offset, len(durable.batches)) == (597, 3)
-    with pytest.raises(KeyError):
+    with pytest.raises(LedSince):
         read_log(index, 2)
 
 

@@ -247,6 +247,7 @@ def crowd():
             full=False,
             free_bytes=5,
             files=None,
+            journal_bytes=0,
             journal=SimpleNamespace(backlog_bytes=0),
             flush_times=Histogram(),
             flush_batches=Histogram(shift=0),
