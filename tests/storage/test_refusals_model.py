@@ -24,6 +24,7 @@ from barnabas.storage.check import verify
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import LogClosed
 from barnabas.storage.journal import CommitGroup
+from barnabas.storage.leader_epochs import epochs_from
 from barnabas.storage.loading import DurableLog
 from barnabas.storage.log_reading import read_log
 from barnabas.storage.log_store import LogStore, PartitionSpec, StoreCallbacks
@@ -165,7 +166,10 @@ class Known:
 
 
 def derived(log):
-    """All that is worked out from the batches, append times apart."""
+    """All that is worked out from the batches, append times apart.
+
+    Epochs of records that were deleted are forgotten when a log is loaded, not before.
+    """
     return (
         {
             entry.producer_id: (
@@ -179,7 +183,7 @@ def derived(log):
         [entry.producer_id for entry in log.producers.open_transactions()],
         log.next_offset,
         log.log_start_offset,
-        log.leader_epochs,
+        epochs_from(log.leader_epochs, log.log_start_offset),
         log.aborted_transactions(log.segments[0].base_offset, log.next_offset),
         [(segment.base_offset, segment.size_bytes) for segment in log.segments],
     )
