@@ -48,6 +48,15 @@ def decode_place(text: str) -> Place:
     raise UnreadableEndpoints("no rack and endpoints")
 
 
+def is_readable(text: str) -> bool:
+    """Return whether a text tells of a place."""
+    try:
+        decode_place(text)
+    except UnreadableEndpoints:
+        return False
+    return True
+
+
 def _endpoint(name: str, found: object) -> tuple[str, int]:
     match found:
         case [str(host), int(port)] if _is_name(name) and _is_name(host) and _is_port(port):

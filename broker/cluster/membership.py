@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from barnabas.broker.cluster.assigner import Rules, plan
-from barnabas.broker.cluster.endpoints import Place, encode_place
+from barnabas.broker.cluster.endpoints import Place, encode_place, is_readable
 from barnabas.broker.cluster.pictured_view import PicturedView, Unseen
-from barnabas.storage.cluster_index import Led, Picture
+from barnabas.storage.cluster_index import Led, Member, Picture
 from barnabas.storage.log_index import IndexClosed
 
 if TYPE_CHECKING:
@@ -294,7 +294,8 @@ class Membership:
         is_planned = (self._planned_version, self._planned_rules) == (picture.version, rules)
         if is_planned or not self._looking.control(session):
             return
-        planned = plan(picture.members, self._known.values(), rules=rules)
+        members = [_as_taker(each) for each in picture.members]
+        planned = plan(members, self._known.values(), rules=rules)
         refused = {each.partition_id for each in planned.assignments}
         if planned.assignments:
             refused -= self._looking.assign(planned.assignments)
@@ -354,3 +355,8 @@ class Membership:
             if not self._loop.is_closed():
                 raise
             raise IndexClosed from None
+
+
+def _as_taker(member: Member) -> Member:
+    """Have a broker that this release cannot read give up what it leads: nobody is sent to it."""
+    return member if is_readable(member.endpoints) else member._replace(is_draining=True)

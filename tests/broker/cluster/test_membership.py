@@ -248,6 +248,17 @@ async def test_who_joins_is_given_a_part_by_those_who_lead(cluster):
     assert one.membership.wanted_elsewhere() == two.membership.wanted_elsewhere() == []
 
 
+async def test_a_broker_that_nobody_could_be_sent_to_is_given_nothing(cluster):
+    one = cluster.broker(1)
+    unread = cluster.index.register(uuid4(), 2, "later release", LEASE_MS)
+    _, (led, *_) = cluster.topic(8)
+    cluster.index.assign([Assignment(led, unread, -1)])
+    await cluster.settle()
+    assert cluster.loads() == {one.session: 7, unread: 1}
+    (wished,) = [each for each in cluster.index.picture(0).led if each.partition_id == led]
+    assert wished.wanted_node == 1, "its leader is asked to let go of it"
+
+
 async def test_who_drains_leads_nothing_in_the_end(cluster):
     one, two = cluster.broker(1), cluster.broker(2)
     cluster.topic(8)
