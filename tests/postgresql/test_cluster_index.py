@@ -125,6 +125,7 @@ def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base
 
 async def test_brokers_follow_each_other_on_a_server(server, base):
     world = World(base)
+    leave_nothing_of_other_tests(world)
     nodes = [world.index.new_node_id() for _ in range(2)]
     with contextlib.ExitStack() as stack:
         brokers = [stack.enter_context(member(server, each)) for each in nodes]
@@ -137,6 +138,14 @@ async def test_brokers_follow_each_other_on_a_server(server, base):
         world.index.fence(first.session)
         await until(lambda: leaders(second, ids) == {nodes[1]})
         await until(lambda: not first.may_serve())
+
+
+def leave_nothing_of_other_tests(world):
+    """A session of theirs may be who is to plan, and who comes first is given all they led."""
+    for member in world.index.picture(0).members:
+        world.index.fence(member.session)
+    for topic in world.metastore.load().topics:
+        world.metastore.delete_topic(topic.topic_id)
 
 
 def leaders(broker, ids):
