@@ -39,6 +39,8 @@ from tests.seeds import SEED
 from tests.waiting import wait_until
 
 TOPIC, GROUP, PARTITIONS = "interrupted", "readers", 3
+NOT_EVEN_BEGUN = b"Could not import runpy module"
+"""What Python says where it was interrupted before it had come to any code of ours."""
 ROUNDS = 50
 FIRST_RECORDS, BATCH_RECORDS = 3000, 20
 START_SECONDS_MAX = 5.0
@@ -159,6 +161,8 @@ def test_ctrl_c_at_random_moments(broker):
             else:
                 time.sleep(0.15 + random.random() * 0.4)
             errors = terminal.ctrl_c()
+            if terminal.process.returncode == 1 and errors.startswith(NOT_EVEN_BEGUN):
+                continue
             assert (terminal.process.returncode, errors) in ((130, b""), (-2, b"")), errors
             rest = LINE.sub(b"", terminal.printed)
             assert rest == b"", f"round {number}: {rest!r}"
