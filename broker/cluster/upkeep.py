@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.log_snapshot import take_snapshot
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from barnabas.storage.log_index import LogIndex
     from barnabas.storage.log_store import LogStore
     from barnabas.storage.partition_log import PartitionLog
-    from barnabas.storage.refusal import Refusal
 
 logger = logging.getLogger(__name__)
 
@@ -186,7 +186,7 @@ class Upkeep:
         group = self._logs.journal.newest_group()
         if group is not None and log.high_watermark < log.next_offset:
             settled = asyncio.Event()
-            group.add_waiter(_Settled(settled))
+            group.add_waiter(Settled(settled.set))
             await settled.wait()
 
     async def _compact(self, log: PartitionLog, kept: _Kept) -> None:
@@ -221,20 +221,3 @@ class Upkeep:
         if self._is_stopped:
             raise IndexClosed
         return self._host.loop.run_in_executor(self._thread, work)
-
-
-class _Settled:
-    """Waits until a group of the journal is durable or refused."""
-
-    __slots__ = ("_event",)
-
-    def __init__(self, event: asyncio.Event) -> None:
-        self._event = event
-
-    def durable(self) -> None:
-        """See ``Waiter``."""
-        self._event.set()
-
-    def refused(self, _refusal: Refusal) -> None:
-        """See ``Waiter``."""
-        self._event.set()

@@ -27,6 +27,7 @@ from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.counts import Histogram
 from barnabas.storage.errors import Corrupt, LedSince
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from barnabas.storage.loading import DurableLog
     from barnabas.storage.log_store import LogStore
     from barnabas.storage.partition_log import PartitionLog
-    from barnabas.storage.refusal import Refusal
 
 logger = logging.getLogger(__name__)
 
@@ -396,7 +396,7 @@ class Leadership:
         if group is None:
             drained()
         else:
-            group.add_waiter(_Settled(drained))
+            group.add_waiter(Settled(drained))
 
     def _let_go(self, place: _Place, log: PartitionLog) -> None:
         """Serve a partition no more: from here on it is led elsewhere, or loaded again."""
@@ -416,7 +416,7 @@ class Leadership:
         if group is None or (log.next_offset == log.high_watermark and not log.awaits_log_start):
             return None
         over = asyncio.Event()
-        group.add_waiter(_Settled(over.set))
+        group.add_waiter(Settled(over.set))
         return over
 
 
@@ -463,20 +463,3 @@ class _Place:
         waiting, self.on_released = self.on_released, []
         for on_released in waiting:
             on_released()
-
-
-class _Settled:
-    """Waits until a group of the journal is durable or refused: either way it is no more open."""
-
-    __slots__ = ("_then",)
-
-    def __init__(self, then: Callable[[], None]) -> None:
-        self._then = then
-
-    def durable(self) -> None:
-        """See ``Waiter``."""
-        self._then()
-
-    def refused(self, _refusal: Refusal) -> None:
-        """See ``Waiter``."""
-        self._then()
