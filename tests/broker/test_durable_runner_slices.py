@@ -137,7 +137,7 @@ async def test_a_topic_that_goes_takes_what_waits_for_a_marker_along(turns, monk
     opened.submit(get("k"))
     opened.submit(put("other", 1), "other")
     ending = await runs(opened, turns)
-    await asyncio.to_thread(opened.delete_topic)
+    opened.delete_topic()
     assert not opened.log.is_coordinator()
     while not (looking.done() and ending.done()):
         await asyncio.sleep(0)
@@ -261,7 +261,7 @@ async def test_a_long_decision_whose_topic_goes_comes_to_nothing(turns, monkeypa
         await asyncio.sleep(0)
         opened.sync()
     assert not task.done()
-    await asyncio.to_thread(opened.delete_topic)
+    opened.delete_topic()
     assert not opened.log.is_coordinator()
     while not task.done():
         await asyncio.sleep(0)

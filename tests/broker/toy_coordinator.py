@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final
@@ -197,8 +198,11 @@ class Coordinator:
         )
 
     def delete_topic(self) -> None:
+        """Delete the topic in one turn of the caller's loop, which does nothing else meanwhile."""
         catalogue = self.administration.catalogue
-        asyncio.run(catalogue.delete_topic(catalogue.topic(GROUP_OFFSETS).topic_id))
+        deletion = catalogue.delete_topic(catalogue.topic(GROUP_OFFSETS).topic_id)
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            thread.submit(asyncio.run, deletion).result()
 
     @property
     def toy(self) -> Any:
