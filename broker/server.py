@@ -60,6 +60,7 @@ from barnabas.broker.opening.cluster_home import ClusterHome
 from barnabas.broker.opening.endings import words_of_end
 from barnabas.broker.opening.home import GivenUp, Home, Opened, OwnDirectory, Progress
 from barnabas.broker.opening.member import ClusterMember
+from barnabas.broker.opening.newcomer import Newcomer
 from barnabas.broker.opening.postgresql import base_of
 from barnabas.broker.opening.store import Checkpoints, new_store
 from barnabas.broker.peers.connection import Transport
@@ -110,7 +111,7 @@ class BrokerServer:
     ``durable_logs``: where logs are read that come from other brokers; None: none ever come.
     ``base``: the store of the cluster that this broker is to join, in place of the one that
     ``barnabas.metadata`` names; the server closes it. ``over`` and ``lease_clock``: see
-    ``ClusterMember``.
+    ``Newcomer``.
     """
 
     leadership: Leadership | None = None
@@ -123,8 +124,10 @@ class BrokerServer:
     """Whether a partition is led here still."""
     moves: Moves | None = None
     """Who is to lead partitions of the cluster."""
+    _newcomer: Newcomer | None = None
+    """This broker where it is to join a cluster."""
     _member: ClusterMember | None = None
-    """This broker as one of the cluster."""
+    """This broker as one of the cluster, once it has joined."""
     metastore_calls: MetaStoreCalls | None = None
     """How the MetaStore is called once the broker has started; None: on the loop. Set it before."""
     asks_for_login = False
@@ -220,12 +223,12 @@ class BrokerServer:
             self.peers = self._new_peers(self)
         self._make_store()
         try:
-            self._make_member()
+            self._make_newcomer()
             self._audit_output = self._opened_audit()
             self.sockets.bind()
             await self._open_http()
-            if self._member is not None:
-                await self._join(self._member)
+            if self._newcomer is not None:
+                await self._join(self._newcomer)
             opened = await self._on_thread(self._open_storage)
             self._register_metrics()
             await self._first_checkpoint()
@@ -330,7 +333,7 @@ class BrokerServer:
         self._close_coordinators()
         if hasattr(self, "catalogue"):
             self.catalogue.changes.abandon()
-        if self._member is not None:
+        if self._newcomer is not None:
             self._home.close()  # Nothing waits for it any more: what is on its way is given up.
         if hasattr(self, "logs"):
             self.logs.abandon()
@@ -573,25 +576,26 @@ class BrokerServer:
         if self._durable_logs is not None:
             self._let_logs_move(self._durable_logs)
 
-    def _make_member(self) -> None:
+    def _make_newcomer(self) -> None:
         """Make what joins a cluster, if there is one; raises ConfigError."""
         base = self._base
         if base is None and self.config.is_of_cluster:
             base = base_of(self.config)
         if base is not None:
             home = self._home = ClusterHome(self.config, self.file_system, base)
-            self._member = ClusterMember(
+            self._newcomer = Newcomer(
                 self, home, base, self.logs, self._over, self._lease_clock, self.events.add
             )
             self.metastore_calls = CallsAside(home.close_metadata)
 
-    async def _join(self, member: ClusterMember) -> None:
+    async def _join(self, newcomer: Newcomer) -> None:
         """Become one of the brokers of a cluster; nothing is led here yet."""
-        member.start()
-        self.node_id = await self._on_thread(partial(member.join, self.listeners))
+        newcomer.start()
+        member = self._member = await self._on_thread(partial(newcomer.join, self.listeners))
+        self.node_id = member.node_id
         self.config = replace(self.config, node_id=self.node_id)
         self.view = member.view
-        self.peers = member.new_peers(self.node_id)
+        self.peers = member.new_peers()
         self._let_logs_move(member.durable_logs)
         self.logs.callbacks.on_forgotten = member.forgotten
         self.moves, self.leadership_check = member.moves, member.leadership_check
@@ -685,7 +689,8 @@ class BrokerServer:
         if self.leadership is not None:
             self.leadership.open(MovingShards(self.groups, self.transactions))
             if self._member is not None:
-                self._member.serve(self.leadership, self.catalogue.changes)
+                assert self.peers is not None
+                self._member.serve(self.peers, self.leadership, self.catalogue.changes)
 
     def _close_coordinators(self) -> None:
         if self.leadership_check is not None:
@@ -707,6 +712,8 @@ class BrokerServer:
             self._audit_output.close()
             self._audit_output = None
         self._engine.close()
+        if self._newcomer is not None:
+            self._newcomer.close()
         if self._member is not None:
             self._member.abandon()
         self.readers.close()

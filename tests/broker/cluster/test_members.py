@@ -166,7 +166,8 @@ def test_what_comes_back_while_it_is_handed_over_goes_again():
         giver, taker = sorted(brokers, key=lambda each: not each.leads(TOPIC))
         (partition,) = giver.server.catalogue.topic(TOPIC).partitions
         partition_id = partition.partition_id
-        ways, asked, answered = giver.server._member._index, threading.Event(), threading.Event()
+        ways = giver.server._member._errands._index
+        asked, answered = threading.Event(), threading.Event()
         hand_over = ways.hand_over
 
         def hand_over_late(*arguments):
@@ -206,7 +207,7 @@ def test_a_version_of_the_metadata_that_a_failover_took_back_is_followed_when_it
         store.index.metadata_changed(version + 1)
         wait_until(lambda: loads)
         assert loads[0] == version, "it is not what was seen"
-        wait_until(lambda: len(loads) > 1 or not follower.server._member._is_following)
+        wait_until(lambda: len(loads) > 1 or not follower.server._member._is_following())
         store.index._metadata_version = version
         maker.create_topic(TOPIC, 1)
         assert store.index.picture(0).metadata_version == version + 1
