@@ -3,7 +3,8 @@
 Rules of this file:
 
 * What waits for the store is on threads, each with a way there of its own: one keeps the session
-  alive, one looks and, where the store says so, plans. What they find out is told on the loop.
+  alive, one looks and, where the store says so, plans. What they find out is told on the loop. Who
+  has a session begun brings a way there.
 * A broker may show what it has read only while nobody else can have taken over: until two thirds of
   its lease have passed since *before* its last good heartbeat was sent. The clock for that goes on
   while the machine sleeps. Who writes is decided by the store alone.
@@ -116,20 +117,18 @@ class Membership:
         self._is_asked = threading.Event()
         self._beating: ClusterIndex
         self._looking: ClusterIndex
-        self._registering: ClusterIndex
         self._threads: list[threading.Thread] = []
 
     # ------------------------------------------------------------------------------------- the life
 
-    def open(self) -> int:
+    def open(self, index: ClusterIndex) -> int:
         """Register, and return the session; what this node was before is fenced by that.
 
         Called on a thread, waits for a store that is away. Raises what ``ClusterBase`` raises.
         """
-        self._registering = self._base.cluster_index()
         self._beating = self._base.cluster_index()
         self._looking = self._base.cluster_index()
-        return self._register()
+        return self._register(index)
 
     def start(self) -> None:
         """Keep the session alive from now on, and look at what the others do."""
@@ -140,24 +139,24 @@ class Membership:
             self._threads.append(thread)
             thread.start()
 
-    def new_session(self) -> int:
+    def new_session(self, index: ClusterIndex) -> int:
         """Register anew after the session has ended and all of it is forgotten; return the session.
 
         Called on a thread. Raises NodeIdTaken when another broker has registered as this node.
         """
-        for member in self._registering.picture(0).members:
+        for member in index.picture(0).members:
             if member.node_id == self._node_id and member.session != self._session:
                 raise NodeIdTaken(
                     f"another broker has joined the cluster with node.id={self._node_id}"
                     f" ({member.endpoints}): each needs one of its own"
                 )
-        return self._register()
+        return self._register(index)
 
     def close(self) -> None:
         """Hear of nothing any more, and let the threads end. The session is left as it is."""
         self._is_closed.set()
         self._is_asked.set()
-        for name in ("_beating", "_looking", "_registering"):
+        for name in ("_beating", "_looking"):
             index: ClusterIndex | None = getattr(self, name, None)
             if index is not None:
                 index.close()
@@ -220,9 +219,9 @@ class Membership:
             for fenced in sorted(self._beating.fence_expired()):
                 logger.warning("fenced a broker whose lease is over session=%d", fenced)
 
-    def _register(self) -> int:
+    def _register(self, index: ClusterIndex) -> int:
         sent_s = self._clock()
-        session = self._registering.register(uuid4(), self._node_id, self._place, self._lease_ms)
+        session = index.register(uuid4(), self._node_id, self._place, self._lease_ms)
         with self._lock:
             self._session = session
             self._served_until_s = sent_s + self._lease_s * SERVED_SHARE

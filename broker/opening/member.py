@@ -4,16 +4,18 @@ Rules of this file:
 
 * A member is made by registering (``Newcomer.join``), has heard of the others from ``new_peers``
   on, and leads, and shows, what the store says from ``serve`` on (``service.py``, ``sessions.py``).
-* All of it is on the loop, but for what its threads are asked, which may wait for ever: each has
-  ways to the store of its own.
+* All of it is on the loop, but for what its threads are asked, which may wait for ever: each has a
+  way to the store of its own.
+* Ways are connections of a server that has so many only. What must not wait for anything else has
+  one alone: heartbeats, looks, flushes, changes of the metadata, the rows of leadership checks. So
+  has upkeep, for which nothing may wait. All the rest are errands.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.cluster.assigner import Rules
@@ -48,7 +50,6 @@ if TYPE_CHECKING:
     from barnabas.broker.topics.changes import Changes
     from barnabas.broker.topics.leadership import Leadership
     from barnabas.storage.log_store import LogStore
-    from barnabas.storage.metastore.interface import MetadataImage
     from barnabas.storage.partition_log import PartitionLog
 
 logger = logging.getLogger("barnabas.broker.cluster")
@@ -84,9 +85,8 @@ class ClusterMember:
         """
         host, base = around.host, around.base
         self._around = around
-        self._images = base.metastore(node_id)
-        self._images_thread = ThreadPoolExecutor(1, "barnabas-images")
-        self._errands = Errands(base.cluster_index())
+        registering = base.cluster_index()
+        self._errands = Errands(registering)
         self._membership = Membership(
             base,
             node_id=node_id,
@@ -100,22 +100,20 @@ class ClusterMember:
             on_looked=self._looked,
             clock=around.lease_clock,
         )
-        around.home.session = self._membership.open()
+        around.home.session = self._membership.open(registering)
         self.durable_logs = StoredLogs(base)
         self._sessions = Sessions(
             host,
             around.home,
             around.logs,
             self.durable_logs,
-            lambda: self._errands.run(lambda _: self._membership.new_session()),
+            lambda: self._errands.run(self._membership.new_session),
             self._changed,
             around.on_event,
         )
         self.misses = Misses(self._membership, self._is_following, lambda: bool(base.trouble))
         """Who asks for what is not known here."""
-        self.moves = StoredMoves(
-            base.cluster_index(), self._membership.view, self._membership.refresh
-        )
+        self.moves = StoredMoves(self._errands, self._membership.view, self._membership.refresh)
         """Who is to lead what."""
         self.leadership_check = LeadershipCheck(
             host, base.log_index(), around.logs, self._sessions.leading, self.may_serve
@@ -172,7 +170,7 @@ class ClusterMember:
         on_event("cluster_joined", f"node {self.node_id}, session {self._sessions.newest}")
         membership, sessions = self._membership, self._sessions
         hand_over = HandOver(host, membership, sessions, self._errands, leadership)
-        follower = MetadataFollower(host, membership, self._load, changes, self.misses.wake)
+        follower = MetadataFollower(host, membership, changes, self.misses.wake)
         self._service = Service(self.view, peers, leadership, hand_over, follower, on_event)
         sessions.lead()
         self._upkeep.start()
@@ -223,9 +221,6 @@ class ClusterMember:
 
     def _is_following(self) -> bool:
         return self._service is not None and self._service.follower.is_under_way
-
-    def _load(self) -> Awaitable[MetadataImage]:
-        return self._around.host.loop.run_in_executor(self._images_thread, self._images.load)
 
     # ------------------------------------------------------------------------------------- the end
 
@@ -279,11 +274,9 @@ class ClusterMember:
         self._around.watch.stop()
         self._sessions.close()
         self._upkeep.stop()
-        self.moves.close()
 
     def abandon(self) -> None:
         """Let go of the threads, whose ways to the store are closed."""
         self.close()
         self._membership.close()
         self._errands.close()
-        self._images_thread.shutdown(wait=False, cancel_futures=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.broker.cluster.membership import REFRESH_EVERY_S
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from barnabas.broker.cluster.membership import Membership
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.changes import Changes
-    from barnabas.storage.metastore.interface import MetadataImage
 
 
 class MetadataFollower:
@@ -22,17 +21,12 @@ class MetadataFollower:
         self,
         host: Host,
         membership: Membership,
-        load: Callable[[], Awaitable[MetadataImage]],
         changes: Changes,
         on_shown: Callable[[], None],
     ) -> None:
-        """``load`` returns what is committed now, however long the store is away.
-
-        ``on_shown`` is called whenever everything is shown that was seen.
-        """
+        """``on_shown`` is called whenever everything is shown that was seen."""
         self._host = host
         self._membership = membership
-        self._load = load
         self._changes = changes
         self._on_shown = on_shown
         self._followed_version = 0
@@ -49,7 +43,7 @@ class MetadataFollower:
     async def _follow(self) -> None:
         while self._seen_version < self._membership.metadata_version:
             asked = self._membership.metadata_version
-            image = await self._load()
+            image = await self._changes.image()
             await self._changes.follow(image)
             self._followed_version = image.version
             if image.version < asked:

@@ -167,7 +167,7 @@ def member(server, node_id):
             on_ended=lambda _session: None,
             on_fatal=lambda _error: None,
         )
-        made.open()
+        made.open(base.cluster_index())
         made.start()
         with closing(made):
             yield made

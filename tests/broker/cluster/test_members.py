@@ -195,7 +195,7 @@ def test_what_comes_back_while_it_is_handed_over_goes_again():
 def test_a_version_of_the_metadata_that_a_failover_took_back_is_followed_when_it_comes_again():
     with members(2) as (store, (maker, follower)):
         version = store.index.picture(0).metadata_version
-        images, loads = follower.server._member._images, []
+        images, loads = follower.server.metastore, []
         load = images.load
 
         def counted():

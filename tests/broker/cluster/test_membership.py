@@ -90,6 +90,7 @@ class Broker:
         self.changes = 0
         self.ended = []
         self.fatal = []
+        self.way = self.base.cluster_index()
         self.membership = Membership(
             self.base,
             node_id=node_id,
@@ -102,7 +103,7 @@ class Broker:
             on_fatal=self.fatal.append,
             clock=clock or cluster.time,
         )
-        self.session = self.membership.open()
+        self.session = self.membership.open(self.way)
 
     def _changed(self):
         self.changes += 1
@@ -349,7 +350,7 @@ async def test_a_session_that_was_fenced_is_told_once_and_another_one_begins(clu
         await asyncio.sleep(0)
     assert one.ended == [one.session]
     assert not one.membership.may_serve()
-    new = one.membership.new_session()
+    new = one.membership.new_session(one.way)
     assert new != one.session
     assert one.membership.session == new
     assert one.membership.may_serve()
@@ -368,7 +369,7 @@ async def test_the_answer_to_an_old_heartbeat_means_nothing_to_a_new_session(clu
 
     def meanwhile(session, lease_ms):
         answer = beat(session, lease_ms)
-        one.membership.new_session()
+        one.membership.new_session(one.way)
         return answer
 
     index.heartbeat = meanwhile
@@ -387,7 +388,7 @@ async def test_the_lease_of_an_old_session_is_not_that_of_a_new_one(cluster):
         answer = beat(session, lease_ms)
         cluster.time.now_s += 5.0
         cluster.index.fence(session)
-        one.membership.new_session()
+        one.membership.new_session(one.way)
         return answer
 
     index.heartbeat = meanwhile
@@ -403,7 +404,7 @@ async def test_two_brokers_with_one_node_id_do_not_fight(cluster):
     await asyncio.sleep(0)
     assert one.ended == [one.session]
     with pytest.raises(NodeIdTaken, match=r"another broker .* node\.id=7"):
-        one.membership.new_session()
+        one.membership.new_session(one.way)
     other.membership.beat_once()
     await asyncio.sleep(0)
     assert other.ended == []
@@ -419,7 +420,7 @@ async def test_it_ends_others_once_its_own_heartbeats_have_come_through_for_a_le
     two.membership.beat_once()
     await asyncio.sleep(0)
     assert two.ended == [two.session]
-    second = two.membership.new_session()
+    second = two.membership.new_session(two.way)
     for each in (one, two):
         each.membership.beat_once()
     cluster.time.now_s += 60
