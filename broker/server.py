@@ -367,6 +367,10 @@ class BrokerServer:
         """Return how far opening storage has come, once there is something to say."""
         return self._home.progress
 
+    def cluster_warnings(self) -> dict[str, str]:
+        """Return what is not as it should be between this broker and its cluster, by what it is."""
+        return {} if self._member is None else self._member.warnings()
+
     @property
     def listeners(self) -> list[Listener]:
         """Return the listeners; ``bound`` of each is its address once the broker has started."""

@@ -56,6 +56,8 @@ logger = logging.getLogger("barnabas.broker.cluster")
 
 CORDONED: Final = "cordoned.log.dirs"
 """The setting of a broker that is to lead nothing."""
+NAMED_MOST: Final = 10
+"""So many damaged partitions are named."""
 LEAVE_TIMEOUT_S: Final = 3.0
 """How long a broker that ends tries to tell the others; else they find out by its lease."""
 
@@ -187,7 +189,22 @@ class ClusterMember:
         lease_ms = self._around.host.config.lease_ms
         standing = Standing(lease_ms, membership.lease_age_s, membership.may_serve)
         register_cluster(metrics, standing, leadership)
-        register_cluster_store(metrics, committer.counts, lambda: base.trouble)
+        register_cluster_store(metrics, committer.counts, self._upkeep.counts, lambda: base.trouble)
+
+    def warnings(self) -> dict[str, str]:
+        """Return what an operator must look after, in words that everybody may read."""
+        away_s, found = self._around.watch.away_s, {}
+        if away_s is not None:
+            found["store"] = f"away for {away_s:.0f} s: nothing is acknowledged, nothing changes"
+        if not self.may_serve():
+            found["lease"] = "not renewed in time: what is led here is not read either"
+        damaged = [] if self._service is None else self._service.leadership.damaged()
+        if damaged:
+            more = f" and {len(damaged) - NAMED_MOST} more" if len(damaged) > NAMED_MOST else ""
+            found["partitions"] = (
+                f"damaged in the store, not served: {', '.join(damaged[:NAMED_MOST])}{more}"
+            )
+        return found
 
     def plan_by(self, config: BrokerConfig, overrides: Mapping[str, Mapping[str, str]]) -> None:
         """Take note of settings; ``overrides``: those of all brokers, by node id in decimal."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import threading
 import time
@@ -13,6 +14,7 @@ import pytest
 
 from barnabas.broker.cluster.membership import NodeIdTaken
 from barnabas.broker.config.types import ConfigError
+from barnabas.broker.http.pages import pages
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
 from barnabas.protocol.errors import ErrorCode
@@ -54,6 +56,7 @@ from tests.broker.cluster.members import (
 )
 from tests.broker.data_plane import Wire
 from tests.broker.http.test_server import get_json
+from tests.broker.metrics.scrape import scrape
 from tests.waiting import until, wait_until
 
 TOPIC = "orders"
@@ -409,10 +412,45 @@ def test_one_damaged_log_ends_no_broker(monkeypatch, caplog, damage):
             store.index.fence(broker.session)
         wait_until(lambda: caplog.text.count(f"nor can be by others partition={TOPIC}-0") > 1)
         wait_until(lambda: [index for each in brokers for index in each.leads(TOPIC)] == [1])
+        wait_until(lambda: sorted(map(damaged, brokers)) == [0, 1])
+        told = [readiness(each) for each in brokers if damaged(each)]
+        words = f"damaged in the store, not served: {TOPIC}-0"
+        assert told == [(200, "degraded", {"partitions": words})]
         send(brokers[0], TOPIC, range(7, 8), 2)
         extents[-1] = whole
         all_served(brokers, TOPIC, 2)
+        assert [damaged(each) for each in brokers] == [0, 0]
+        assert [readiness(each) for each in brokers] == [(200, "ok", {})] * 2
         assert sorted(values_in(brokers[1], TOPIC, 2)) == [0, 1, 2, 3, 4, 5, 7]
+
+
+def damaged(broker):
+    return scrape(broker)("barnabas_cluster_partitions_damaged")
+
+
+def readiness(broker, path="/readyz"):
+    """Return what a probe is told: the status, the word for it, and what to look after."""
+    answer = broker.call(pages(broker.server)[path])
+    body = json.loads("".join(answer.body))
+    return answer.status, body["status"], body.get("warnings", {})
+
+
+def test_probes_while_the_store_is_away():
+    """No broker is started again for it, nor hidden from clients, which could only give up."""
+    with members(2, **{"barnabas.lease.ms": "2000"}) as (_, brokers):
+        brokers[0].create_topic(TOPIC, 1)
+        all_served(brokers, TOPIC, 1)
+        for broker in brokers:
+            broker.base.cut()
+        for broker in brokers:
+            wait_until(lambda broker=broker: {"store", "lease"} <= {*readiness(broker)[2]})
+            status, word, warnings = readiness(broker)
+            assert (status, word) == (200, "degraded")
+            assert warnings["store"].startswith("away for ")
+            assert readiness(broker, "/livez") == (200, "ok", {})
+        for broker in brokers:
+            broker.base.mend()
+        wait_until(lambda: [readiness(each) for each in brokers] == [(200, "ok", {})] * 2)
 
 
 def test_what_is_known_of_groups_and_producers_is_not_told_without_a_lease():
