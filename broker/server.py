@@ -38,6 +38,7 @@ from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.moving_shards import MovingShards
 from barnabas.broker.coordination.remote_coordinators import RemoteCoordinators
 from barnabas.broker.coordination.transactions import Transactions
+from barnabas.broker.handlers.placement import Placement
 from barnabas.broker.handlers.producers import limit_init_producer_id
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.http.entry import HttpEntry
@@ -57,6 +58,7 @@ from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
 from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer
 from barnabas.broker.opening.cluster_home import ClusterHome
+from barnabas.broker.opening.configured_topics import create_configured_topics
 from barnabas.broker.opening.endings import words_of_end
 from barnabas.broker.opening.home import GivenUp, Home, Opened, OwnDirectory, Progress
 from barnabas.broker.opening.member import ClusterMember
@@ -80,7 +82,6 @@ from barnabas.broker.security.logins import Logins
 from barnabas.broker.security.setup import authorizer_of, quotas_of
 from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.changes import FOREVER
 from barnabas.broker.topics.cleaning import LogCleaner
 from barnabas.broker.topics.leadership import DurableLogs, Leadership
 from barnabas.broker.topics.metastore_calls import CallsAside, MetaStoreCalls
@@ -233,7 +234,8 @@ class BrokerServer:
             self._register_metrics()
             await self._first_checkpoint()
             self.stage = Stage.RECOVERED
-            await self._create_configured_topics()
+            placement = Placement(self._brokers(), self.moves)
+            await create_configured_topics(self.catalogue, placement)
             self._open_coordinators()
             self.logs.check_space()  # A full disk refuses the first request already.
             self.cleaner = LogCleaner(self, self.logs, self.file_system)
@@ -503,11 +505,14 @@ class BrokerServer:
             assert self.leadership is not None
             self._member.register_metrics(metrics, self.leadership)
 
+    def _brokers(self) -> Brokers:
+        return Brokers(self.view, None if self._member is None else self._member.misses)
+
     def _services(self) -> dict[str, object]:
         """Return what handlers may ask for, by the names that they ask with."""
         return {
             "access_rules": self.access_rules,
-            "brokers": Brokers(self.view, None if self._member is None else self._member.misses),
+            "brokers": self._brokers(),
             "catalogue": self.catalogue,
             "configs": self.catalogue.configs,
             "remote_coordinators": self.remote_coordinators,
@@ -676,15 +681,6 @@ class BrokerServer:
 
     async def _last_checkpoint(self) -> bool:
         return await self._checkpoints.last(self.config.shutdown_checkpoint_timeout_ms)
-
-    async def _create_configured_topics(self) -> None:
-        """Make the topics of ``barnabas.create.topics``: "ready" means that they exist."""
-        for item in self.config.create_topics:
-            name, partitions, replication, *policy = item.split(":")
-            if replication not in {"1", "-1"}:
-                logger.warning("one broker has one replica topic=%s asked=%s", name, replication)
-            configs = {"cleanup.policy": policy[0]} if policy else {}
-            await self.catalogue.ensure_topic(name, int(partitions), configs, FOREVER)
 
     def _open_coordinators(self) -> None:
         """Coordinate, and in a cluster lead, what the view says."""

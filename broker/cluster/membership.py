@@ -20,12 +20,17 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from barnabas.broker.cluster.assigner import Rules, plan
-from barnabas.broker.cluster.endpoints import Place, encode_place, is_readable
+from barnabas.broker.cluster.endpoints import (
+    Place,
+    UnreadableEndpoints,
+    decode_place,
+    encode_place,
+)
 from barnabas.broker.cluster.pictured_view import PicturedView, Unseen
 from barnabas.storage.cluster_index import Led, Member, Picture
 from barnabas.storage.log_index import IndexClosed
@@ -66,8 +71,7 @@ class Membership:
         base: ClusterBase,
         *,
         node_id: int,
-        rack: str | None,
-        endpoints: Mapping[str, tuple[str, int]],
+        place: Place,
         lease_ms: int,
         loop: asyncio.AbstractEventLoop,
         on_changed: Callable[[], object],
@@ -78,15 +82,15 @@ class Membership:
     ) -> None:
         """Begin nothing yet.
 
-        ``endpoints``: host and port by the name of the listener. On ``loop`` are called:
-        ``on_changed`` when the view or the version of the metadata is another one, ``on_ended``
-        with each session of this broker that the store has ended, once, and ``on_fatal`` with what
-        this broker cannot go on with; ``on_looked`` after every look. ``clock``: see
-        ``boot_time_s``. Raises ValueError for endpoints that no broker could read.
+        ``place`` is what the others are told of this broker. On ``loop`` are called: ``on_changed``
+        when the view or the version of the metadata is another one, ``on_ended`` with each session
+        of this broker that the store has ended, once, and ``on_fatal`` with what this broker cannot
+        go on with; ``on_looked`` after every look. ``clock``: see ``boot_time_s``. Raises
+        ValueError for a place that no broker could read.
         """
         self._base = base
         self._node_id = node_id
-        self._place = encode_place(Place(rack, endpoints))
+        self._place = encode_place(place)
         self._lease_ms = lease_ms
         self._loop = loop
         self._on_changed = on_changed
@@ -293,8 +297,9 @@ class Membership:
         is_planned = (self._planned_version, self._planned_rules) == (picture.version, rules)
         if is_planned or not self._looking.control(session):
             return
-        members = [_as_taker(each) for each in picture.members]
-        planned = plan(members, self._known.values(), rules=rules)
+        members, cordoned = _as_takers(picture.members)
+        cordoned = (cordoned - rules.settled) | rules.cordoned
+        planned = plan(members, self._known.values(), rules=rules._replace(cordoned=cordoned))
         refused = {each.partition_id for each in planned.assignments}
         if planned.assignments:
             refused -= self._looking.assign(planned.assignments)
@@ -356,6 +361,17 @@ class Membership:
             raise IndexClosed from None
 
 
-def _as_taker(member: Member) -> Member:
-    """Have a broker that this release cannot read give up what it leads: nobody is sent to it."""
-    return member if is_readable(member.endpoints) else member._replace(is_draining=True)
+def _as_takers(members: Sequence[Member]) -> tuple[list[Member], frozenset[int]]:
+    """Return brokers as plans see them, and the nodes that are cordoned where they are configured.
+
+    One that this release cannot read gives up what it leads: nobody is sent to it.
+    """
+    takers, cordoned = [], set()
+    for member in members:
+        try:
+            if decode_place(member.endpoints).is_cordoned:
+                cordoned.add(member.node_id)
+            takers.append(member)
+        except UnreadableEndpoints:
+            takers.append(member._replace(is_draining=True))
+    return takers, frozenset(cordoned)

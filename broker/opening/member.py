@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.drain import Drain
 from barnabas.broker.cluster.durable_logs import StoredLogs
+from barnabas.broker.cluster.endpoints import Place
 from barnabas.broker.cluster.errands import Errands
 from barnabas.broker.cluster.membership import Membership
 from barnabas.broker.cluster.misses import Misses
@@ -83,7 +84,8 @@ class ClusterMember:
     ) -> None:
         """On a thread: register, and open all ways to the store.
 
-        ``endpoints``: see ``Membership``. Raises what ``ClusterBase`` raises.
+        ``endpoints``: host and port by the name of the listener. Raises what ``ClusterBase``
+        raises.
         """
         host, base = around.host, around.base
         self._around = around
@@ -92,8 +94,7 @@ class ClusterMember:
         self._membership = Membership(
             base,
             node_id=node_id,
-            rack=host.config.broker_rack,
-            endpoints=endpoints,
+            place=Place(host.config.broker_rack, endpoints, bool(host.config.cordoned_log_dirs)),
             lease_ms=host.config.lease_ms,
             loop=host.loop,
             on_changed=self._changed,
@@ -208,13 +209,14 @@ class ClusterMember:
 
     def plan_by(self, config: BrokerConfig, overrides: Mapping[str, Mapping[str, str]]) -> None:
         """Take note of settings; ``overrides``: those of all brokers, by node id in decimal."""
-        cordoned = {
-            int(entity)
+        said = {
+            int(entity): bool(settings[CORDONED].strip())
             for entity, settings in overrides.items()
-            if entity and settings.get(CORDONED, "").strip()
+            if entity and CORDONED in settings
         }
+        cordoned = frozenset(node_id for node_id, is_cordoned in said.items() if is_cordoned)
         levels = config.auto_leader_rebalance_enable
-        self._membership.plan_by(Rules(levels, frozenset(cordoned)))
+        self._membership.plan_by(Rules(levels, cordoned, frozenset(said)))
 
     def forgotten(self, logs: Sequence[PartitionLog], moved: frozenset[int]) -> None:
         """See ``StoreCallbacks.on_forgotten``; begin anew where the session is lost."""

@@ -17,6 +17,7 @@ from barnabas.broker.config.types import ConfigError
 from barnabas.broker.http.pages import pages
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
+from barnabas.broker.topics.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
@@ -40,6 +41,12 @@ from barnabas.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
 )
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from barnabas.protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteRequest
 from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.memory_base import MemoryStore
@@ -219,9 +226,35 @@ def test_a_version_of_the_metadata_that_a_failover_took_back_is_followed_when_it
         )
 
 
-def test_topics_of_the_configuration_are_made_once():
-    with members(2, **{"barnabas.create.topics": f"{TOPIC}:2:1"}) as (_, brokers):
+def test_topics_of_the_configuration_are_made_once(caplog):
+    topics = f"{TOPIC}:2:3:compact,others:1:-1"
+    with members(2, **{"barnabas.create.topics": topics}) as (_, brokers):
         all_served(brokers, TOPIC, 2)
+        for broker in brokers:
+            catalogue = broker.server.catalogue
+            own = {"cleanup.policy": "compact", "barnabas.replication.factor": "3"}
+            assert dict(catalogue.topic(TOPIC).configs) == own
+            assert not dict(catalogue.topic("others").configs)
+    assert "one replica" not in caplog.text
+
+
+def test_a_broker_that_is_cordoned_by_its_configuration_leads_nothing_until_that_is_undone():
+    cordoned = {"cordoned.log.dirs": "*"}
+    store = MemoryStore(CLUSTER_ID)
+    with (
+        contextlib.closing(store),
+        MemberBroker(store) as one,
+        MemberBroker(store, **cordoned) as two,
+    ):
+        one.create_topic(TOPIC, 2)
+        all_served([one], TOPIC, 2)
+        setting = AlterableConfig("cordoned.log.dirs", 0, "")
+        resource = AlterConfigsResource(ResourceType.BROKER, str(two.node_id), [setting])
+        with Wire(two.address) as wire:
+            asked = IncrementalAlterConfigsRequest([resource])
+            (answer,) = wire.ask(INCREMENTAL_ALTER_CONFIGS, asked, 1).responses
+        assert answer.error_code == ErrorCode.NONE
+        wait_until(lambda: [len(each.leads(TOPIC)) for each in (one, two)] == [1, 1])
 
 
 def test_two_brokers_with_one_node_id_do_not_take_turns(caplog):

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.endpoints import Place, encode_place
 from barnabas.broker.cluster.membership import LOOK_EVERY_S, Membership, NodeIdTaken, boot_time_s
 from barnabas.broker.cluster.view import NO_NODE, Leader, Node
@@ -83,7 +84,7 @@ class Cluster:
 class Broker:
     """One of them, and what it was told."""
 
-    def __init__(self, cluster, node_id, *, lease_ms=LEASE_MS, clock=None):
+    def __init__(self, cluster, node_id, *, lease_ms=LEASE_MS, clock=None, is_cordoned=False):
         self.cluster = cluster
         self.node_id = node_id
         self.base = cluster.store.base()
@@ -94,8 +95,7 @@ class Broker:
         self.membership = Membership(
             self.base,
             node_id=node_id,
-            rack="r",
-            endpoints={"PLAINTEXT": ("broker", 9000 + node_id)},
+            place=Place("r", {"PLAINTEXT": ("broker", 9000 + node_id)}, is_cordoned),
             lease_ms=lease_ms,
             loop=asyncio.get_running_loop(),
             on_changed=self._changed,
@@ -171,6 +171,22 @@ async def test_it_is_told_of_each_change_once(cluster):
     assert one.view.version == version + 1
     assert [one.view.leader_of(each).node_id for each in ids] == [1, 1]
     assert one.view.wanted(gone) is None
+
+
+async def test_a_broker_that_is_cordoned_where_it_is_configured_leads_nothing_unless_told(cluster):
+    one, two = cluster.broker(1), cluster.broker(2, is_cordoned=True)
+    assert one.membership.session
+    _, ids = cluster.topic(2)
+    await cluster.settle()
+    assert [one.view.leader_of(each).node_id for each in ids] == [1, 1]
+    for broker in (one, two):
+        broker.membership.plan_by(Rules(settled=frozenset({2})))
+    await cluster.settle()
+    assert sorted(one.view.leader_of(each).node_id for each in ids) == [1, 2]
+    for broker in (one, two):
+        broker.membership.plan_by(Rules())
+    await cluster.settle()
+    assert [one.view.leader_of(each).node_id for each in ids] == [1, 1]
 
 
 async def test_a_partition_that_is_deleted_is_not_known(cluster):
