@@ -38,7 +38,9 @@ from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.moving_shards import MovingShards
 from barnabas.broker.coordination.remote_coordinators import RemoteCoordinators
 from barnabas.broker.coordination.transactions import Transactions
+from barnabas.broker.handlers.placement import Placement
 from barnabas.broker.handlers.producers import limit_init_producer_id
+from barnabas.broker.handlers.second_look import look_before_refusing
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.http.entry import HttpEntry
 from barnabas.broker.http.login import HttpLogin
@@ -57,9 +59,11 @@ from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
 from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer
 from barnabas.broker.opening.cluster_home import ClusterHome
+from barnabas.broker.opening.configured_topics import create_configured_topics
 from barnabas.broker.opening.endings import words_of_end
 from barnabas.broker.opening.home import GivenUp, Home, Opened, OwnDirectory, Progress
 from barnabas.broker.opening.member import ClusterMember
+from barnabas.broker.opening.newcomer import Newcomer
 from barnabas.broker.opening.postgresql import base_of
 from barnabas.broker.opening.store import Checkpoints, new_store
 from barnabas.broker.peers.connection import Transport
@@ -79,7 +83,6 @@ from barnabas.broker.security.logins import Logins
 from barnabas.broker.security.setup import authorizer_of, quotas_of
 from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.changes import FOREVER
 from barnabas.broker.topics.cleaning import LogCleaner
 from barnabas.broker.topics.leadership import DurableLogs, Leadership
 from barnabas.broker.topics.metastore_calls import CallsAside, MetaStoreCalls
@@ -110,7 +113,7 @@ class BrokerServer:
     ``durable_logs``: where logs are read that come from other brokers; None: none ever come.
     ``base``: the store of the cluster that this broker is to join, in place of the one that
     ``barnabas.metadata`` names; the server closes it. ``over`` and ``lease_clock``: see
-    ``ClusterMember``.
+    ``Newcomer``.
     """
 
     leadership: Leadership | None = None
@@ -123,8 +126,10 @@ class BrokerServer:
     """Whether a partition is led here still."""
     moves: Moves | None = None
     """Who is to lead partitions of the cluster."""
+    _newcomer: Newcomer | None = None
+    """This broker where it is to join a cluster."""
     _member: ClusterMember | None = None
-    """This broker as one of the cluster."""
+    """This broker as one of the cluster, once it has joined."""
     metastore_calls: MetaStoreCalls | None = None
     """How the MetaStore is called once the broker has started; None: on the loop. Set it before."""
     asks_for_login = False
@@ -220,23 +225,25 @@ class BrokerServer:
             self.peers = self._new_peers(self)
         self._make_store()
         try:
-            self._make_member()
+            self._make_newcomer()
             self._audit_output = self._opened_audit()
             self.sockets.bind()
             await self._open_http()
-            if self._member is not None:
-                await self._join(self._member)
+            if self._newcomer is not None:
+                await self._join(self._newcomer)
             opened = await self._on_thread(self._open_storage)
             self._register_metrics()
             await self._first_checkpoint()
             self.stage = Stage.RECOVERED
-            await self._create_configured_topics()
+            placement = Placement(self._brokers(), self.moves)
+            await create_configured_topics(self.catalogue, placement)
             self._open_coordinators()
             self.logs.check_space()  # A full disk refuses the first request already.
             self.cleaner = LogCleaner(self, self.logs, self.file_system)
             is_controlled = self.authorizer is not None
             self.routes.bind(self._services(), is_controlled=is_controlled)
             if self._member is not None:
+                look_before_refusing(self.routes, self.catalogue, self._member.misses)
                 gate(self.routes, self._member.may_serve)
             self.stage = Stage.PREPARED
             await self.logins.open()
@@ -330,7 +337,7 @@ class BrokerServer:
         self._close_coordinators()
         if hasattr(self, "catalogue"):
             self.catalogue.changes.abandon()
-        if self._member is not None:
+        if self._newcomer is not None:
             self._home.close()  # Nothing waits for it any more: what is on its way is given up.
         if hasattr(self, "logs"):
             self.logs.abandon()
@@ -363,6 +370,10 @@ class BrokerServer:
     def recovery(self) -> Progress | None:
         """Return how far opening storage has come, once there is something to say."""
         return self._home.progress
+
+    def cluster_warnings(self) -> dict[str, str]:
+        """Return what is not as it should be between this broker and its cluster, by what it is."""
+        return {} if self._member is None else self._member.warnings()
 
     @property
     def listeners(self) -> list[Listener]:
@@ -496,11 +507,14 @@ class BrokerServer:
             assert self.leadership is not None
             self._member.register_metrics(metrics, self.leadership)
 
+    def _brokers(self) -> Brokers:
+        return Brokers(self.view, None if self._member is None else self._member.misses)
+
     def _services(self) -> dict[str, object]:
         """Return what handlers may ask for, by the names that they ask with."""
         return {
             "access_rules": self.access_rules,
-            "brokers": Brokers(self.view, None if self._member is None else self._member.misses),
+            "brokers": self._brokers(),
             "catalogue": self.catalogue,
             "configs": self.catalogue.configs,
             "remote_coordinators": self.remote_coordinators,
@@ -573,25 +587,26 @@ class BrokerServer:
         if self._durable_logs is not None:
             self._let_logs_move(self._durable_logs)
 
-    def _make_member(self) -> None:
+    def _make_newcomer(self) -> None:
         """Make what joins a cluster, if there is one; raises ConfigError."""
         base = self._base
         if base is None and self.config.is_of_cluster:
             base = base_of(self.config)
         if base is not None:
             home = self._home = ClusterHome(self.config, self.file_system, base)
-            self._member = ClusterMember(
+            self._newcomer = Newcomer(
                 self, home, base, self.logs, self._over, self._lease_clock, self.events.add
             )
             self.metastore_calls = CallsAside(home.close_metadata)
 
-    async def _join(self, member: ClusterMember) -> None:
+    async def _join(self, newcomer: Newcomer) -> None:
         """Become one of the brokers of a cluster; nothing is led here yet."""
-        member.start()
-        self.node_id = await self._on_thread(partial(member.join, self.listeners))
+        newcomer.start()
+        member = self._member = await self._on_thread(partial(newcomer.join, self.listeners))
+        self.node_id = member.node_id
         self.config = replace(self.config, node_id=self.node_id)
         self.view = member.view
-        self.peers = member.new_peers(self.node_id)
+        self.peers = member.new_peers()
         self._let_logs_move(member.durable_logs)
         self.logs.callbacks.on_forgotten = member.forgotten
         self.moves, self.leadership_check = member.moves, member.leadership_check
@@ -669,15 +684,6 @@ class BrokerServer:
     async def _last_checkpoint(self) -> bool:
         return await self._checkpoints.last(self.config.shutdown_checkpoint_timeout_ms)
 
-    async def _create_configured_topics(self) -> None:
-        """Make the topics of ``barnabas.create.topics``: "ready" means that they exist."""
-        for item in self.config.create_topics:
-            name, partitions, replication, *policy = item.split(":")
-            if replication not in {"1", "-1"}:
-                logger.warning("one broker has one replica topic=%s asked=%s", name, replication)
-            configs = {"cleanup.policy": policy[0]} if policy else {}
-            await self.catalogue.ensure_topic(name, int(partitions), configs, FOREVER)
-
     def _open_coordinators(self) -> None:
         """Coordinate, and in a cluster lead, what the view says."""
         self.groups.log.open()
@@ -685,7 +691,8 @@ class BrokerServer:
         if self.leadership is not None:
             self.leadership.open(MovingShards(self.groups, self.transactions))
             if self._member is not None:
-                self._member.serve(self.leadership, self.catalogue.changes)
+                assert self.peers is not None
+                self._member.serve(self.peers, self.leadership, self.catalogue.changes)
 
     def _close_coordinators(self) -> None:
         if self.leadership_check is not None:
@@ -707,6 +714,8 @@ class BrokerServer:
             self._audit_output.close()
             self._audit_output = None
         self._engine.close()
+        if self._newcomer is not None:
+            self._newcomer.close()
         if self._member is not None:
             self._member.abandon()
         self.readers.close()

@@ -4,6 +4,9 @@ Once the lease is over another broker may lead, and what this one still believes
 would append the store refuses; but a refusal that it gives by what it knows, or what it shows,
 nobody else looks at: a sequence out of order, a producer's epoch that is too low, a transaction
 without this partition. So such a request is answered as by a broker that does not lead.
+
+Reads are not here: Fetch, ListOffsets and OffsetForLeaderEpoch are refused partition by partition,
+a Fetch when it is answered, however long it has waited (``LeasedPartition``).
 """
 
 from __future__ import annotations
@@ -21,8 +24,6 @@ OF_LEADERS: Final = frozenset(
     {
         "DeleteRecords",
         "DescribeProducers",
-        "ListOffsets",
-        "OffsetForLeaderEpoch",
         "Produce",
         "WriteTxnMarkers",
     }

@@ -46,6 +46,8 @@ class Rules(NamedTuple):
     """Whether partitions are moved to level the load: else they stay where they are led."""
     cordoned: frozenset[int] = frozenset()
     """Nodes that are to lead nothing, as if they drained, while any other takes partitions."""
+    settled: frozenset[int] = frozenset()
+    """Nodes of which is settled whether they are cordoned, whatever they say of themselves."""
 
 
 def plan(

@@ -1,4 +1,7 @@
-"""What a broker tells the others of itself when it registers: where it is, as JSON."""
+"""What a broker tells the others of itself when it registers: where it is, as JSON.
+
+Brokers of several releases read it: what one of them does not know it leaves aside.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,16 @@ class Place(NamedTuple):
     rack: str | None
     endpoints: Mapping[str, tuple[str, int]]
     """Host and port by the name of the listener."""
+    is_cordoned: bool = False
+    """Whether its own configuration says that it is to lead nothing."""
 
 
 def encode_place(place: Place) -> str:
     """Return a place as text; raises ValueError for what no broker could read."""
-    text = json.dumps({"rack": place.rack, "endpoints": place.endpoints}, ensure_ascii=False)
+    told: dict[str, object] = {"rack": place.rack, "endpoints": place.endpoints}
+    if place.is_cordoned:
+        told["cordoned"] = True
+    text = json.dumps(told, ensure_ascii=False)
     decode_place(text)
     return text
 
@@ -44,17 +52,9 @@ def decode_place(text: str) -> Place:
         case {"rack": str() | None as rack, "endpoints": dict(endpoints)} if len(
             endpoints
         ) <= ENDPOINTS_MAX and (rack is None or _is_name(rack)):
-            return Place(rack, {name: _endpoint(name, each) for name, each in endpoints.items()})
+            by_name = {name: _endpoint(name, each) for name, each in endpoints.items()}
+            return Place(rack, by_name, found.get("cordoned") is True)
     raise UnreadableEndpoints("no rack and endpoints")
-
-
-def is_readable(text: str) -> bool:
-    """Return whether a text tells of a place."""
-    try:
-        decode_place(text)
-    except UnreadableEndpoints:
-        return False
-    return True
 
 
 def _endpoint(name: str, found: object) -> tuple[str, int]:

@@ -3,7 +3,8 @@
 Rules of this file:
 
 * What waits for the store is on threads, each with a way there of its own: one keeps the session
-  alive, one looks and, where the store says so, plans. What they find out is told on the loop.
+  alive, one looks and, where the store says so, plans. What they find out is told on the loop. Who
+  has a session begun brings a way there.
 * A broker may show what it has read only while nobody else can have taken over: until two thirds of
   its lease have passed since *before* its last good heartbeat was sent. The clock for that goes on
   while the machine sleeps. Who writes is decided by the store alone.
@@ -19,12 +20,17 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from barnabas.broker.cluster.assigner import Rules, plan
-from barnabas.broker.cluster.endpoints import Place, encode_place, is_readable
+from barnabas.broker.cluster.endpoints import (
+    Place,
+    UnreadableEndpoints,
+    decode_place,
+    encode_place,
+)
 from barnabas.broker.cluster.pictured_view import PicturedView, Unseen
 from barnabas.storage.cluster_index import Led, Member, Picture
 from barnabas.storage.log_index import IndexClosed
@@ -65,8 +71,7 @@ class Membership:
         base: ClusterBase,
         *,
         node_id: int,
-        rack: str | None,
-        endpoints: Mapping[str, tuple[str, int]],
+        place: Place,
         lease_ms: int,
         loop: asyncio.AbstractEventLoop,
         on_changed: Callable[[], object],
@@ -77,15 +82,15 @@ class Membership:
     ) -> None:
         """Begin nothing yet.
 
-        ``endpoints``: host and port by the name of the listener. On ``loop`` are called:
-        ``on_changed`` when the view or the version of the metadata is another one, ``on_ended``
-        with each session of this broker that the store has ended, once, and ``on_fatal`` with what
-        this broker cannot go on with; ``on_looked`` after every look. ``clock``: see
-        ``boot_time_s``. Raises ValueError for endpoints that no broker could read.
+        ``place`` is what the others are told of this broker. On ``loop`` are called: ``on_changed``
+        when the view or the version of the metadata is another one, ``on_ended`` with each session
+        of this broker that the store has ended, once, and ``on_fatal`` with what this broker cannot
+        go on with; ``on_looked`` after every look. ``clock``: see ``boot_time_s``. Raises
+        ValueError for a place that no broker could read.
         """
         self._base = base
         self._node_id = node_id
-        self._place = encode_place(Place(rack, endpoints))
+        self._place = encode_place(place)
         self._lease_ms = lease_ms
         self._loop = loop
         self._on_changed = on_changed
@@ -116,20 +121,18 @@ class Membership:
         self._is_asked = threading.Event()
         self._beating: ClusterIndex
         self._looking: ClusterIndex
-        self._registering: ClusterIndex
         self._threads: list[threading.Thread] = []
 
     # ------------------------------------------------------------------------------------- the life
 
-    def open(self) -> int:
+    def open(self, index: ClusterIndex) -> int:
         """Register, and return the session; what this node was before is fenced by that.
 
         Called on a thread, waits for a store that is away. Raises what ``ClusterBase`` raises.
         """
-        self._registering = self._base.cluster_index()
         self._beating = self._base.cluster_index()
         self._looking = self._base.cluster_index()
-        return self._register()
+        return self._register(index)
 
     def start(self) -> None:
         """Keep the session alive from now on, and look at what the others do."""
@@ -140,24 +143,24 @@ class Membership:
             self._threads.append(thread)
             thread.start()
 
-    def new_session(self) -> int:
+    def new_session(self, index: ClusterIndex) -> int:
         """Register anew after the session has ended and all of it is forgotten; return the session.
 
         Called on a thread. Raises NodeIdTaken when another broker has registered as this node.
         """
-        for member in self._registering.picture(0).members:
+        for member in index.picture(0).members:
             if member.node_id == self._node_id and member.session != self._session:
                 raise NodeIdTaken(
                     f"another broker has joined the cluster with node.id={self._node_id}"
                     f" ({member.endpoints}): each needs one of its own"
                 )
-        return self._register()
+        return self._register(index)
 
     def close(self) -> None:
         """Hear of nothing any more, and let the threads end. The session is left as it is."""
         self._is_closed.set()
         self._is_asked.set()
-        for name in ("_beating", "_looking", "_registering"):
+        for name in ("_beating", "_looking"):
             index: ClusterIndex | None = getattr(self, name, None)
             if index is not None:
                 index.close()
@@ -220,9 +223,9 @@ class Membership:
             for fenced in sorted(self._beating.fence_expired()):
                 logger.warning("fenced a broker whose lease is over session=%d", fenced)
 
-    def _register(self) -> int:
+    def _register(self, index: ClusterIndex) -> int:
         sent_s = self._clock()
-        session = self._registering.register(uuid4(), self._node_id, self._place, self._lease_ms)
+        session = index.register(uuid4(), self._node_id, self._place, self._lease_ms)
         with self._lock:
             self._session = session
             self._served_until_s = sent_s + self._lease_s * SERVED_SHARE
@@ -294,8 +297,9 @@ class Membership:
         is_planned = (self._planned_version, self._planned_rules) == (picture.version, rules)
         if is_planned or not self._looking.control(session):
             return
-        members = [_as_taker(each) for each in picture.members]
-        planned = plan(members, self._known.values(), rules=rules)
+        members, cordoned = _as_takers(picture.members)
+        cordoned = (cordoned - rules.settled) | rules.cordoned
+        planned = plan(members, self._known.values(), rules=rules._replace(cordoned=cordoned))
         refused = {each.partition_id for each in planned.assignments}
         if planned.assignments:
             refused -= self._looking.assign(planned.assignments)
@@ -357,6 +361,17 @@ class Membership:
             raise IndexClosed from None
 
 
-def _as_taker(member: Member) -> Member:
-    """Have a broker that this release cannot read give up what it leads: nobody is sent to it."""
-    return member if is_readable(member.endpoints) else member._replace(is_draining=True)
+def _as_takers(members: Sequence[Member]) -> tuple[list[Member], frozenset[int]]:
+    """Return brokers as plans see them, and the nodes that are cordoned where they are configured.
+
+    One that this release cannot read gives up what it leads: nobody is sent to it.
+    """
+    takers, cordoned = [], set()
+    for member in members:
+        try:
+            if decode_place(member.endpoints).is_cordoned:
+                cordoned.add(member.node_id)
+            takers.append(member)
+        except UnreadableEndpoints:
+            takers.append(member._replace(is_draining=True))
+    return takers, frozenset(cordoned)

@@ -145,7 +145,7 @@ class PicturedView:
         readable = {}
         for member in members:
             try:
-                rack, endpoints = decode_place(member.endpoints)
+                rack, endpoints, _ = decode_place(member.endpoints)
             except UnreadableEndpoints as error:
                 self._say_unreadable(member, error)
                 continue

@@ -5,18 +5,18 @@ Rules of this file:
 * What others wish is seen in the picture of the cluster that this broker was given last. What this
   broker has wished itself is told at once, until a picture is given that was taken later: so who
   has asked for a move and looks for it finds it.
-* The store is asked on a thread, one call at a time. Whoever gives up waiting ends nothing: the
-  wish may be made all the same.
+* The store is asked by errands, one at a time. Whoever gives up waiting ends nothing: the wish may
+  be made all the same.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from barnabas.broker.cluster.errands import Errands
     from barnabas.storage.cluster_index import ClusterIndex
 
 
@@ -34,14 +34,11 @@ class LastPicture(Protocol):
 class StoredMoves:
     """The wishes of all brokers; all of it on the loop."""
 
-    def __init__(
-        self, index: ClusterIndex, picture: LastPicture, refresh: Callable[[], None]
-    ) -> None:
-        """``index`` is for this object alone. ``refresh`` has the next picture be taken soon."""
-        self._index = index
+    def __init__(self, errands: Errands, picture: LastPicture, refresh: Callable[[], None]) -> None:
+        """``refresh`` has the next picture be taken soon."""
+        self._errands = errands
         self._picture = picture
         self._refresh = refresh
-        self._thread = ThreadPoolExecutor(1, "barnabas-moves")
         self._own: dict[int, int | None] = {}
         """What this broker has wished since the picture was taken."""
         self._own_version = 0
@@ -57,23 +54,19 @@ class StoredMoves:
 
     async def want(self, wishes: Mapping[int, int | None]) -> None:
         """See ``Moves``."""
-        loop = asyncio.get_running_loop()
-        version = await loop.run_in_executor(self._thread, self._want, dict(wishes))
+        since = self._picture.picture_version
+        version = await self._errands.run(partial(_want, wishes=dict(wishes), since=since))
         if self._picture.picture_version < version:
             self._own = {**self._own, **wishes}
             self._own_version = max(self._own_version, version)
             self._refresh()
 
-    def close(self) -> None:
-        """End whatever waits: nothing is asked any more."""
-        self._index.close()
-        self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _want(self, wishes: dict[int, int | None]) -> int:
-        """On the thread; return the version of a picture that shows it."""
-        by_node: dict[int | None, list[int]] = {}
-        for partition_id, node_id in wishes.items():
-            by_node.setdefault(node_id, []).append(partition_id)
-        for node_id, partition_ids in by_node.items():
-            self._index.want(partition_ids, node_id)
-        return self._index.picture(self._picture.picture_version).version
+def _want(index: ClusterIndex, wishes: Mapping[int, int | None], since: int) -> int:
+    """On a thread; return the version of a picture that shows it."""
+    by_node: dict[int | None, list[int]] = {}
+    for partition_id, node_id in wishes.items():
+        by_node.setdefault(node_id, []).append(partition_id)
+    for node_id, partition_ids in by_node.items():
+        index.want(partition_ids, node_id)
+    return index.picture(since).version

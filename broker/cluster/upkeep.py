@@ -83,6 +83,8 @@ class UpkeepCounts:
     bytes_compacted: int = 0
     """By how much less the store has of the logs led here."""
     extents_deleted: int = 0
+    looked_ms: int = 0
+    """When the last look at everything ended; before that, when the first one was put off."""
 
 
 class Upkeep:
@@ -111,6 +113,7 @@ class Upkeep:
 
     def start(self) -> None:
         """Begin; the first look comes after ``look_ms``."""
+        self.counts.looked_ms = self._host.clock.now_ms()
         self._rest()
 
     def stop(self) -> None:
@@ -145,6 +148,7 @@ class Upkeep:
                 await next_turn()
             await self._look_at(log)
         await self._collect_garbage()
+        self.counts.looked_ms = self._host.clock.now_ms()
 
     async def _look_at(self, log: PartitionLog) -> None:
         now_ms = self._host.clock.now_ms()

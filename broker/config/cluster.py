@@ -53,8 +53,9 @@ class ClusterConfig(StorageConfig):
         "cordoned.log.dirs",
         ConfigType.LIST,
         (),
-        "Set to * at one broker of a cluster while it runs: others lead what it leads, and it is "
-        "given nothing more, until it is taken back. `barnabas cluster drain` sets it.",
+        "Set to * for one broker of a cluster: others lead what it leads, and it is given nothing "
+        "more, until it is taken back. `barnabas cluster drain` sets it while the broker runs; in "
+        "its file it counts from its start on, unless it is set while it runs, be it to nothing.",
         update=UpdateMode.PER_BROKER,
     )
     inter_broker_listener_name: str | None = setting(

@@ -32,6 +32,11 @@ class Placement:
         self._node_ids = {node.node_id for node in self._view.nodes}
         self._moves = moves
 
+    @property
+    def is_in_cluster(self) -> bool:
+        """Return whether topics can have another replication factor than 1."""
+        return self._moves is not None
+
     def check_replicas(self, broker_ids: Sequence[int]) -> None:
         """Raise KafkaError unless the replicas of a partition are brokers in service."""
         check_replicas(broker_ids, self._node_ids)

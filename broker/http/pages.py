@@ -50,6 +50,9 @@ class Observed(Protocol):
     def recovery(self) -> Progress | None:
         """How far opening storage has come, once there is something to say."""
 
+    def cluster_warnings(self) -> dict[str, str]:
+        """Return what is not well between it and its cluster, by what it is."""
+
 
 def pages(broker: Observed) -> dict[str, Callable[[], Answer]]:
     """Return the pages of one broker by path."""
@@ -128,7 +131,8 @@ def effective_config(broker: Observed) -> list[dict[str, object]]:
 def _warnings(broker: Observed) -> dict[str, str]:
     """Return what an operator must look after although clients are served as far as possible.
 
-    Damage of one log is no reason to keep them from all the others.
+    Damage of one log is no reason to keep them from all the others. Nor is a store of the cluster
+    that is away: it is so for every broker, and clients that find none cannot even wait for it.
     """
     if broker.stage < Stage.PREPARED:
         return {}
@@ -137,7 +141,7 @@ def _warnings(broker: Observed) -> dict[str, str]:
     found = {} if damage is None else {"damage": damage}
     if unreadable:
         found["coordinators"] = f"cannot be loaded, their keys are refused: {', '.join(unreadable)}"
-    return found
+    return found | broker.cluster_warnings()
 
 
 def _progress(broker: Observed) -> dict[str, str]:

@@ -77,6 +77,12 @@ def _leadership_families(leadership: Leadership) -> Iterator[Family]:
         duration_samples(leadership.takeover_times),
     )
     yield value(
+        "barnabas_cluster_partitions_damaged",
+        GAUGE,
+        "Partitions led here that nobody can serve: the store has damaged their logs.",
+        len(leadership.damaged()),
+    )
+    yield value(
         "barnabas_cluster_logs_closed_total",
         COUNTER,
         "Logs let go of because a flush was refused, or the session was over.",

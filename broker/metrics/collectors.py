@@ -22,7 +22,11 @@ from barnabas.broker.metrics.kafka import (
     kafka_partition_families,
     state_families,
 )
-from barnabas.broker.metrics.maintenance import cleaning_families, scrubbing_families
+from barnabas.broker.metrics.maintenance import (
+    cleaning_families,
+    scrubbing_families,
+    upkeep_families,
+)
 from barnabas.broker.metrics.own import serving_families, storage_families
 from barnabas.broker.metrics.process import process_families
 from barnabas.broker.metrics.transactions import (
@@ -31,6 +35,7 @@ from barnabas.broker.metrics.transactions import (
 )
 
 if TYPE_CHECKING:
+    from barnabas.broker.cluster.upkeep import UpkeepCounts
     from barnabas.broker.coordination.groups import Groups
     from barnabas.broker.coordination.transactions import Transactions
     from barnabas.broker.metrics.families import Family, Metrics
@@ -74,10 +79,11 @@ def register_storage(
 
 
 def register_cluster_store(
-    metrics: Metrics, counts: FlushCounts, trouble: Callable[[], str]
+    metrics: Metrics, counts: FlushCounts, upkeep: UpkeepCounts, trouble: Callable[[], str]
 ) -> None:
     """Register what is counted of the store of a cluster; ``trouble``: why it is away, or empty."""
     metrics.register(lambda: cluster_store_families(counts, trouble))
+    metrics.register(lambda: upkeep_families(upkeep))
 
 
 def register_coordinators(

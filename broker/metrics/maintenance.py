@@ -1,4 +1,4 @@
-"""What is done to segments beside requests: compaction and verification."""
+"""What is done beside requests: compaction and verification, and upkeep of a cluster's store."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from barnabas.broker.metrics.families import COUNTER, GAUGE, Family, value
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from barnabas.broker.cluster.upkeep import UpkeepCounts
     from barnabas.broker.topics.cleaning import CleaningCounts
     from barnabas.broker.topics.scrubbing import LogScrubber
 
@@ -71,3 +72,23 @@ def scrubbing_families(scrubber: LogScrubber) -> Iterator[Family]:
         ),
     ):
         yield value(f"barnabas_{name}", GAUGE, doc, figure)
+
+
+def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
+    """Yield what this broker has done to keep the store of its cluster small."""
+    for name, doc, number in (
+        ("snapshots", "Snapshots kept of logs led here.", counts.snapshots),
+        (
+            "compacted_bytes",
+            "By how much less the store has of logs led here since they were compacted.",
+            counts.bytes_compacted,
+        ),
+        ("extents_deleted", "Extents of any log that were garbage.", counts.extents_deleted),
+    ):
+        yield value(f"barnabas_cluster_{name}_total", COUNTER, doc, number)
+    yield value(
+        "barnabas_cluster_upkeep_timestamp_seconds",
+        GAUGE,
+        "When the last look at all logs led here ended; before the first: when upkeep began.",
+        counts.looked_ms / 1000,
+    )

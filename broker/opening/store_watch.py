@@ -28,6 +28,11 @@ class StoreWatch:
         self._since_s: float | None = None
         self._said_s: float | None = None
 
+    @property
+    def away_s(self) -> float | None:
+        """Return for how long the store has been away; None: it answers, or is about to."""
+        return None if self._said_s is None else self._for(self._clock.monotonic())
+
     def start(self) -> None:
         """Look from now on."""
         self._timer = self._clock.call_later(LOOK_INTERVAL_MS, self.start)

@@ -194,7 +194,7 @@ class Changes:
         await self._follow(await self.image())
 
     async def image(self) -> MetadataImage:
-        """Return what the MetaStore holds; for the change under way."""
+        """Return what the MetaStore holds, however long that takes; raises MetaStoreError."""
         return await self._calls.answer_of(self._metastore.load)
 
     async def follow(self, image: MetadataImage) -> None:

@@ -193,6 +193,14 @@ class Leadership:
         """Return how many partitions are in each state."""
         return Counter(place.state for place in self._places.values())
 
+    def damaged(self) -> list[str]:
+        """Return the partitions led here that nobody can serve: what the store has is damaged."""
+        return sorted(
+            f"{place.partition.topic.name}-{place.partition.index}"
+            for place in self._places.values()
+            if place.is_damaged
+        )
+
     # ------------------------------------------------------------------------------ the view's word
 
     def look(self) -> None:
@@ -240,7 +248,7 @@ class Leadership:
     def deleted(self, partition: Partition) -> None:
         """See ``LogKeeper``. Who releases the partition is told that it is."""
         place = self._places.pop(partition.partition_id)
-        place.is_there = False
+        place.is_there = place.is_damaged = False
         log = place.log
         if log is not None:
             place.log = None
@@ -301,6 +309,7 @@ class Leadership:
         step = place.state, after
         place.state = after
         place.steps += 1
+        place.is_damaged = False
         if place.log is not None and step not in _KEEPS_LOG:
             self._let_go(place, place.log)
         if after is State.READING:
@@ -350,6 +359,7 @@ class Leadership:
                 partition.index,
                 damage,
             )
+            place.is_damaged = place.is_still_at(steps)
             await asyncio.sleep(DAMAGED_AGAIN_S)
             if place.is_still_at(steps):
                 self._host.spawn(self._bring(place, steps), f"load {partition.topic.name} again")
@@ -427,6 +437,7 @@ class _Place:
         "came_ns",
         "epoch",
         "former",
+        "is_damaged",
         "is_there",
         "loaded",
         "log",
@@ -441,6 +452,8 @@ class _Place:
         self.is_there = True
         """Whether the partition exists."""
         self.state = State.AWAY
+        self.is_damaged = False
+        """Whether its log was damaged when it was read last."""
         self.steps = 0
         """From state to state so far: whoever waits for something compares it."""
         self.came_ns = 0

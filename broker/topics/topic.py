@@ -60,6 +60,7 @@ class LeasedPartition(Partition):
     """A partition of a cluster: it is read here while this broker is sure of its lease only.
 
     Another broker may lead it once the lease is over, and what is read here ends too early then.
+    What is not read is refused as a whole (``broker/api/lease_gate.py``).
     """
 
     __slots__ = ("_may_serve",)

@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from barnabas.broker.cluster.errands import Errands
 from barnabas.broker.cluster.stored_moves import StoredMoves
 from barnabas.storage.memory_cluster_index import MemoryClusterIndex
 from tests.broker import moving
@@ -45,7 +46,8 @@ class WishingBroker(moving.MovingBroker):
     def _new_server(self, view=None, peers=None, durable_logs=None):
         server = super()._new_server(view, peers, durable_logs)
         index = self._store.index
-        self.moves = StoredMoves(MemoryClusterIndex(index), LivePicture(index), lambda: None)
+        self.errands = Errands(MemoryClusterIndex(index))
+        self.moves = StoredMoves(self.errands, LivePicture(index), lambda: None)
         server.moves = self.moves
         return server
 
@@ -88,7 +90,7 @@ def cluster(monkeypatch):
         cluster.give(cluster.brokers[0], *cluster.ids[TOPIC])
         with contextlib.ExitStack() as stack:
             for broker in cluster.brokers:
-                stack.callback(broker.moves.close)
+                stack.callback(broker.errands.close)
             cluster.movers = stack.enter_context(Movers(cluster))
             yield cluster
 

@@ -208,6 +208,7 @@ def test_a_broker_of_the_cluster_understands_its_settings(number, tmp_path):
     (tmp_path / "metadata").write_text(
         "postgresql://barnabas:secret@database-1,database-2/barnabas\n"
     )
+    (tmp_path / "http-token").write_text("let-me-in\n")
     settings = broker["environment"].items()
     found = load_config(
         [], {k: v.replace(SECRETS, str(tmp_path)) for k, v in settings}, defaults=DEFAULTS
@@ -215,6 +216,7 @@ def test_a_broker_of_the_cluster_understands_its_settings(number, tmp_path):
     assert (found.ignored, found.unknown) == ((), ())
     config = found.config
     assert config.is_of_cluster
+    assert config.http_bearer_token == "let-me-in"
     port = 9091 + number
     advertised = {each.name: (each.port, *each.advertised) for each in config.endpoints}
     assert broker["hostname"] == f"broker-{number}"
@@ -255,8 +257,9 @@ def test_the_spark_job_finds_its_topics():
     assert set(job) <= read
 
 
-def test_grafana_finds_prometheus_and_its_dashboards():
-    services = project(DOCKER / "compose.observability.yaml")["services"]
+@pytest.mark.parametrize("kind", ["cluster", "observability"])
+def test_grafana_finds_prometheus_and_its_dashboards(kind):
+    services = project(DOCKER / f"compose.{kind}.yaml")["services"]
     provisioning = DOCKER / "grafana/provisioning"
     (source,) = yaml.safe_load((provisioning / "datasources/prometheus.yaml").read_text())[
         "datasources"
@@ -269,15 +272,43 @@ def test_grafana_finds_prometheus_and_its_dashboards():
     assert f"./grafana:{provider['options']['path']}:ro" in services["grafana"]["volumes"]
 
 
-def test_prometheus_scrapes_the_broker():
-    configuration = yaml.safe_load((DOCKER / "prometheus/prometheus.yml").read_text())
-    targets = [
+def targets(configuration):
+    """Return what Prometheus scrapes."""
+    return [
         target
         for job in configuration["scrape_configs"]
         for each in job["static_configs"]
         for target in each["targets"]
     ]
-    assert "broker:9644" in targets
+
+
+def test_prometheus_scrapes_the_broker():
+    configuration = yaml.safe_load((DOCKER / "prometheus/prometheus.yml").read_text())
+    assert targets(configuration) == ["broker:9644"]
+
+
+def test_prometheus_scrapes_all_brokers_of_the_cluster():
+    """As the one broker, but for where they are; it sees what it shows them, and no password."""
+    alone, several = (
+        yaml.safe_load((DOCKER / f"prometheus/{name}.yml").read_text())
+        for name in ("prometheus", "cluster")
+    )
+    services = project(DOCKER / "compose.cluster.yaml")["services"]
+    brokers = [each["hostname"] for name, each in services.items() if name.startswith("broker")]
+    assert targets(several) == [f"{name}:9644" for name in brokers]
+    for configuration in (alone, several):
+        for job in configuration["scrape_configs"]:
+            del job["static_configs"]
+    assert several == alone
+    prometheus = services["prometheus"]
+    assert "--config.file=/etc/prometheus/cluster.yml" in prometheus["command"]
+    shown = several["scrape_configs"][0]["authorization"]["credentials_file"]
+    assert f"prometheus-secrets:{Path(shown).parent}:ro" in prometheus["volumes"]
+    assert {each.split(":")[0] for each in prometheus["volumes"]}.isdisjoint(
+        {"secrets", "database-secrets"}
+    )
+    (made,) = [each for each in services["secrets"]["volumes"] if each.startswith("prometheus-")]
+    assert made.split(":")[1] == services["secrets"]["command"][-1]
 
 
 @by_name

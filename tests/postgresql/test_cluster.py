@@ -22,6 +22,8 @@ from tests.waiting import wait_until
 
 BROKERS = 3
 PARTITIONS = 6
+CONNECTIONS = range(8, 12 + 1)
+"""How many a broker has of PostgreSQL's (docs/cluster.md): those that read logs come and stay."""
 TOPIC = "orders"
 
 
@@ -111,7 +113,15 @@ def test_three_brokers_are_one_cluster_whoever_is_killed(tmp_path):
         assert node_id_of(members[0]) == node_of_the_killed
         wait_until(lambda: members[0].probe("/readyz") == 200)
         assert values_of(members[:1]) == expected
+        (connections,) = connections_to(pair.primary)
+        assert CONNECTIONS[0] <= connections / BROKERS <= CONNECTIONS[-1], connections
         assert [each.terminate() for each in members] == [0] * BROKERS
+
+
+def connections_to(server: Server) -> list[int]:
+    """Return how many connections brokers have to a server."""
+    statement = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'barnabas'"
+    return [count for (count,) in server.execute(statement)]
 
 
 def node_id_of(member: Member) -> str:

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 
+from barnabas.broker.cluster.endpoints import Place
 from barnabas.broker.cluster.membership import Membership
 from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane
@@ -159,15 +160,14 @@ def member(server, node_id):
         made = Membership(
             base,
             node_id=node_id,
-            rack=None,
-            endpoints={"PLAINTEXT": ("broker", 9092)},
+            place=Place(None, {"PLAINTEXT": ("broker", 9092)}),
             lease_ms=LEASE_MS // 100,
             loop=asyncio.get_running_loop(),
             on_changed=lambda: None,
             on_ended=lambda _session: None,
             on_fatal=lambda _error: None,
         )
-        made.open()
+        made.open(base.cluster_index())
         made.start()
         with closing(made):
             yield made

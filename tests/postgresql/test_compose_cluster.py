@@ -99,23 +99,30 @@ def prepare(directory):
     entry = scripts / "docker-entrypoint.sh"
     entry.write_text(ENTRY)
     entry.chmod(0o755)
-    for name in ("database", "brokers"):
+    for name in ("database", "brokers", "prometheus"):
         (directory / name).mkdir()
 
 
 def make_secrets(place):
-    command = [place / "scripts" / "make-secrets", place / "database", place / "brokers"]
+    directories = [place / name for name in ("database", "brokers", "prometheus")]
+    command = [place / "scripts" / "make-secrets", *directories]
     subprocess.run(command, check=True, timeout=TIMEOUT_S)
-    files = [*(place / "database").iterdir(), *(place / "brokers").iterdir()]
-    return {path.name: path.read_text() for path in files}
+    return {
+        f"{directory.name}/{path.name}": path.read_text()
+        for directory in directories
+        for path in directory.iterdir()
+    }
 
 
 def test_passwords_are_made_once(place):
     made = make_secrets(place)
     assert make_secrets(place) == made
-    passwords = {made[name].strip() for name in ("administrator", "standby", "broker")}
+    names = ("administrator", "standby", "broker")
+    passwords = {made[f"database/{name}"].strip() for name in names}
     assert [len(each) for each in passwords] == [32] * 3
-    assert f":{made['broker'].strip()}@" in made["metadata"]
+    assert f":{made['database/broker'].strip()}@" in made["brokers/metadata"]
+    assert len(made["prometheus/http-token"].strip()) == 44
+    assert made["prometheus/http-token"] == made["brokers/http-token"]
 
 
 @pytest.mark.timeout(300)

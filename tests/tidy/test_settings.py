@@ -22,9 +22,6 @@ BY_THE_LOADER = {"config.providers"}
 # Read by the function beside its field: client_auth_of.
 BESIDE_THE_FIELD = {CLIENT_AUTH}
 
-# Read by node id, of all brokers, from what is set while they run (opening/member.py).
-BY_THE_PLANNER = {"cordoned.log.dirs"}
-
 # Read by name: groups have settings of their own, and these are what holds for the others.
 FOR_GROUPS = {name for name in FIELD_NAMES if name.startswith("group.consumer.")}
 
@@ -50,7 +47,7 @@ def read_by_name():
 
 def test_every_setting_is_read():
     of_topics = {synonym for key in TOPIC_CONFIGS.values() for synonym in key.synonyms}
-    elsewhere = FOR_GROUPS | BY_THE_LOADER | BESIDE_THE_FIELD | BY_THE_PLANNER | read_by_name()
+    elsewhere = FOR_GROUPS | BY_THE_LOADER | BESIDE_THE_FIELD | read_by_name()
     accepted = of_topics | NOTHING_TO_CHOOSE | elsewhere
     read = attributes_read()
     unread = {name for name, field in FIELD_NAMES.items() if field not in read}

@@ -21,6 +21,7 @@ PLACES = st.builds(
     Place,
     st.none() | NAMES,
     st.dictionaries(NAMES, st.tuples(NAMES, st.integers(1, 65_535)), max_size=5),
+    st.booleans(),
 )
 
 

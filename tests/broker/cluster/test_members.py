@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import threading
 import time
@@ -13,8 +14,10 @@ import pytest
 
 from barnabas.broker.cluster.membership import NodeIdTaken
 from barnabas.broker.config.types import ConfigError
+from barnabas.broker.http.pages import pages
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
+from barnabas.broker.topics.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
@@ -38,6 +41,12 @@ from barnabas.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
 )
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from barnabas.protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteRequest
 from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.memory_base import MemoryStore
@@ -54,6 +63,7 @@ from tests.broker.cluster.members import (
 )
 from tests.broker.data_plane import Wire
 from tests.broker.http.test_server import get_json
+from tests.broker.metrics.scrape import scrape
 from tests.waiting import until, wait_until
 
 TOPIC = "orders"
@@ -166,7 +176,8 @@ def test_what_comes_back_while_it_is_handed_over_goes_again():
         giver, taker = sorted(brokers, key=lambda each: not each.leads(TOPIC))
         (partition,) = giver.server.catalogue.topic(TOPIC).partitions
         partition_id = partition.partition_id
-        ways, asked, answered = giver.server._member._index, threading.Event(), threading.Event()
+        ways = giver.server._member._errands._index
+        asked, answered = threading.Event(), threading.Event()
         hand_over = ways.hand_over
 
         def hand_over_late(*arguments):
@@ -194,7 +205,7 @@ def test_what_comes_back_while_it_is_handed_over_goes_again():
 def test_a_version_of_the_metadata_that_a_failover_took_back_is_followed_when_it_comes_again():
     with members(2) as (store, (maker, follower)):
         version = store.index.picture(0).metadata_version
-        images, loads = follower.server._member._images, []
+        images, loads = follower.server.metastore, []
         load = images.load
 
         def counted():
@@ -206,7 +217,7 @@ def test_a_version_of_the_metadata_that_a_failover_took_back_is_followed_when_it
         store.index.metadata_changed(version + 1)
         wait_until(lambda: loads)
         assert loads[0] == version, "it is not what was seen"
-        wait_until(lambda: len(loads) > 1 or not follower.server._member._is_following)
+        wait_until(lambda: len(loads) > 1 or not follower.server._member._is_following())
         store.index._metadata_version = version
         maker.create_topic(TOPIC, 1)
         assert store.index.picture(0).metadata_version == version + 1
@@ -215,9 +226,35 @@ def test_a_version_of_the_metadata_that_a_failover_took_back_is_followed_when_it
         )
 
 
-def test_topics_of_the_configuration_are_made_once():
-    with members(2, **{"barnabas.create.topics": f"{TOPIC}:2:1"}) as (_, brokers):
+def test_topics_of_the_configuration_are_made_once(caplog):
+    topics = f"{TOPIC}:2:3:compact,others:1:-1"
+    with members(2, **{"barnabas.create.topics": topics}) as (_, brokers):
         all_served(brokers, TOPIC, 2)
+        for broker in brokers:
+            catalogue = broker.server.catalogue
+            own = {"cleanup.policy": "compact", "barnabas.replication.factor": "3"}
+            assert dict(catalogue.topic(TOPIC).configs) == own
+            assert not dict(catalogue.topic("others").configs)
+    assert "one replica" not in caplog.text
+
+
+def test_a_broker_that_is_cordoned_by_its_configuration_leads_nothing_until_that_is_undone():
+    cordoned = {"cordoned.log.dirs": "*"}
+    store = MemoryStore(CLUSTER_ID)
+    with (
+        contextlib.closing(store),
+        MemberBroker(store) as one,
+        MemberBroker(store, **cordoned) as two,
+    ):
+        one.create_topic(TOPIC, 2)
+        all_served([one], TOPIC, 2)
+        setting = AlterableConfig("cordoned.log.dirs", 0, "")
+        resource = AlterConfigsResource(ResourceType.BROKER, str(two.node_id), [setting])
+        with Wire(two.address) as wire:
+            asked = IncrementalAlterConfigsRequest([resource])
+            (answer,) = wire.ask(INCREMENTAL_ALTER_CONFIGS, asked, 1).responses
+        assert answer.error_code == ErrorCode.NONE
+        wait_until(lambda: [len(each.leads(TOPIC)) for each in (one, two)] == [1, 1])
 
 
 def test_two_brokers_with_one_node_id_do_not_take_turns(caplog):
@@ -408,10 +445,45 @@ def test_one_damaged_log_ends_no_broker(monkeypatch, caplog, damage):
             store.index.fence(broker.session)
         wait_until(lambda: caplog.text.count(f"nor can be by others partition={TOPIC}-0") > 1)
         wait_until(lambda: [index for each in brokers for index in each.leads(TOPIC)] == [1])
+        wait_until(lambda: sorted(map(damaged, brokers)) == [0, 1])
+        told = [readiness(each) for each in brokers if damaged(each)]
+        words = f"damaged in the store, not served: {TOPIC}-0"
+        assert told == [(200, "degraded", {"partitions": words})]
         send(brokers[0], TOPIC, range(7, 8), 2)
         extents[-1] = whole
         all_served(brokers, TOPIC, 2)
+        assert [damaged(each) for each in brokers] == [0, 0]
+        assert [readiness(each) for each in brokers] == [(200, "ok", {})] * 2
         assert sorted(values_in(brokers[1], TOPIC, 2)) == [0, 1, 2, 3, 4, 5, 7]
+
+
+def damaged(broker):
+    return scrape(broker)("barnabas_cluster_partitions_damaged")
+
+
+def readiness(broker, path="/readyz"):
+    """Return what a probe is told: the status, the word for it, and what to look after."""
+    answer = broker.call(pages(broker.server)[path])
+    body = json.loads("".join(answer.body))
+    return answer.status, body["status"], body.get("warnings", {})
+
+
+def test_probes_while_the_store_is_away():
+    """No broker is started again for it, nor hidden from clients, which could only give up."""
+    with members(2, **{"barnabas.lease.ms": "2000"}) as (_, brokers):
+        brokers[0].create_topic(TOPIC, 1)
+        all_served(brokers, TOPIC, 1)
+        for broker in brokers:
+            broker.base.cut()
+        for broker in brokers:
+            wait_until(lambda broker=broker: {"store", "lease"} <= {*readiness(broker)[2]})
+            status, word, warnings = readiness(broker)
+            assert (status, word) == (200, "degraded")
+            assert warnings["store"].startswith("away for ")
+            assert readiness(broker, "/livez") == (200, "ok", {})
+        for broker in brokers:
+            broker.base.mend()
+        wait_until(lambda: [readiness(each) for each in brokers] == [(200, "ok", {})] * 2)
 
 
 def test_what_is_known_of_groups_and_producers_is_not_told_without_a_lease():

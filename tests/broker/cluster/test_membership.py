@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.endpoints import Place, encode_place
 from barnabas.broker.cluster.membership import LOOK_EVERY_S, Membership, NodeIdTaken, boot_time_s
 from barnabas.broker.cluster.view import NO_NODE, Leader, Node
@@ -83,18 +84,18 @@ class Cluster:
 class Broker:
     """One of them, and what it was told."""
 
-    def __init__(self, cluster, node_id, *, lease_ms=LEASE_MS, clock=None):
+    def __init__(self, cluster, node_id, *, lease_ms=LEASE_MS, clock=None, is_cordoned=False):
         self.cluster = cluster
         self.node_id = node_id
         self.base = cluster.store.base()
         self.changes = 0
         self.ended = []
         self.fatal = []
+        self.way = self.base.cluster_index()
         self.membership = Membership(
             self.base,
             node_id=node_id,
-            rack="r",
-            endpoints={"PLAINTEXT": ("broker", 9000 + node_id)},
+            place=Place("r", {"PLAINTEXT": ("broker", 9000 + node_id)}, is_cordoned),
             lease_ms=lease_ms,
             loop=asyncio.get_running_loop(),
             on_changed=self._changed,
@@ -102,7 +103,7 @@ class Broker:
             on_fatal=self.fatal.append,
             clock=clock or cluster.time,
         )
-        self.session = self.membership.open()
+        self.session = self.membership.open(self.way)
 
     def _changed(self):
         self.changes += 1
@@ -170,6 +171,22 @@ async def test_it_is_told_of_each_change_once(cluster):
     assert one.view.version == version + 1
     assert [one.view.leader_of(each).node_id for each in ids] == [1, 1]
     assert one.view.wanted(gone) is None
+
+
+async def test_a_broker_that_is_cordoned_where_it_is_configured_leads_nothing_unless_told(cluster):
+    one, two = cluster.broker(1), cluster.broker(2, is_cordoned=True)
+    assert one.membership.session
+    _, ids = cluster.topic(2)
+    await cluster.settle()
+    assert [one.view.leader_of(each).node_id for each in ids] == [1, 1]
+    for broker in (one, two):
+        broker.membership.plan_by(Rules(settled=frozenset({2})))
+    await cluster.settle()
+    assert sorted(one.view.leader_of(each).node_id for each in ids) == [1, 2]
+    for broker in (one, two):
+        broker.membership.plan_by(Rules())
+    await cluster.settle()
+    assert [one.view.leader_of(each).node_id for each in ids] == [1, 1]
 
 
 async def test_a_partition_that_is_deleted_is_not_known(cluster):
@@ -349,7 +366,7 @@ async def test_a_session_that_was_fenced_is_told_once_and_another_one_begins(clu
         await asyncio.sleep(0)
     assert one.ended == [one.session]
     assert not one.membership.may_serve()
-    new = one.membership.new_session()
+    new = one.membership.new_session(one.way)
     assert new != one.session
     assert one.membership.session == new
     assert one.membership.may_serve()
@@ -368,7 +385,7 @@ async def test_the_answer_to_an_old_heartbeat_means_nothing_to_a_new_session(clu
 
     def meanwhile(session, lease_ms):
         answer = beat(session, lease_ms)
-        one.membership.new_session()
+        one.membership.new_session(one.way)
         return answer
 
     index.heartbeat = meanwhile
@@ -387,7 +404,7 @@ async def test_the_lease_of_an_old_session_is_not_that_of_a_new_one(cluster):
         answer = beat(session, lease_ms)
         cluster.time.now_s += 5.0
         cluster.index.fence(session)
-        one.membership.new_session()
+        one.membership.new_session(one.way)
         return answer
 
     index.heartbeat = meanwhile
@@ -403,7 +420,7 @@ async def test_two_brokers_with_one_node_id_do_not_fight(cluster):
     await asyncio.sleep(0)
     assert one.ended == [one.session]
     with pytest.raises(NodeIdTaken, match=r"another broker .* node\.id=7"):
-        one.membership.new_session()
+        one.membership.new_session(one.way)
     other.membership.beat_once()
     await asyncio.sleep(0)
     assert other.ended == []
@@ -419,7 +436,7 @@ async def test_it_ends_others_once_its_own_heartbeats_have_come_through_for_a_le
     two.membership.beat_once()
     await asyncio.sleep(0)
     assert two.ended == [two.session]
-    second = two.membership.new_session()
+    second = two.membership.new_session(two.way)
     for each in (one, two):
         each.membership.beat_once()
     cluster.time.now_s += 60

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.broker.cluster.errands import Errands
 from barnabas.broker.cluster.stored_moves import StoredMoves
 from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.memory_base import MemoryStore
@@ -67,10 +68,8 @@ def refreshed():
 
 @pytest.fixture
 def moves(base, picture, refreshed):
-    with contextlib.closing(
-        StoredMoves(base.cluster_index(), picture, lambda: refreshed.append(1))
-    ) as found:
-        yield found
+    with contextlib.closing(Errands(base.cluster_index())) as errands:
+        yield StoredMoves(errands, picture, lambda: refreshed.append(1))
 
 
 def seen(moves):

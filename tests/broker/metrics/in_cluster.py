@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.broker.cluster.upkeep import UpkeepCounts
 from barnabas.broker.metrics.cluster import Standing
 from barnabas.broker.metrics.collectors import register_cluster, register_cluster_store
 from barnabas.broker.metrics.exposition import exposition
@@ -28,7 +29,8 @@ def scrape_in_cluster(broker, standing: Standing = CALM, trouble: str = "") -> S
     """Scrape the families that only a broker in a cluster has."""
     metrics = Metrics()
     register_cluster(metrics, standing, broker.server.leadership)
-    register_cluster_store(metrics, broker.runner.committer.counts, lambda: trouble)
+    counts = broker.runner.committer.counts
+    register_cluster_store(metrics, counts, UpkeepCounts(2, 3, 4, 5000), lambda: trouble)
     return Scrape("".join(broker.call(lambda: list(exposition(metrics.collect())))))
 
 

@@ -117,6 +117,13 @@ def test_the_lease_and_the_store(cluster):
     assert seen(away, "connection refused") == [7, 10, 0, 1]
 
 
+def test_upkeep(cluster):
+    seen = scrape_in_cluster(cluster.brokers[0])
+    counted = ("snapshots_total", "compacted_bytes_total", "extents_deleted_total")
+    assert [seen(f"barnabas_cluster_{name}") for name in counted] == [2, 3, 4]
+    assert seen("barnabas_cluster_upkeep_timestamp_seconds") == 5
+
+
 def test_brokers_of_a_cluster_show_them():
     with members(2) as (_, brokers):
         brokers[0].create_topic("t", 2)
@@ -134,3 +141,6 @@ def test_brokers_of_a_cluster_show_them():
         assert seen("barnabas_cluster_may_serve") == 1
         assert seen("barnabas_cluster_store_away") == 0
         assert seen("barnabas_sessions_total") == 1
+        assert seen("barnabas_cluster_partitions_damaged") == 0
+        now_s = brokers[0].clock.now_ms() / 1000
+        assert now_s - 600 < seen("barnabas_cluster_upkeep_timestamp_seconds") <= now_s

@@ -1,0 +1,99 @@
+"""Administration of what another broker has made, or deleted, a moment ago.
+
+A client sends one request to one broker of a cluster, and the next one to another, which is told of
+the change a little later. So before that one refuses something because of what it shows, it takes a
+look at the cluster (``broker/cluster/misses.py``).
+
+Left out is what clients send to the leader that they were told of, and send again by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from barnabas.broker.security import operations
+from barnabas.broker.topics.resources import ResourceType
+
+if TYPE_CHECKING:
+    from barnabas.broker.api.dispatch import RequestContext, Routes
+    from barnabas.broker.cluster.misses import Misses
+    from barnabas.broker.topics.catalogue import Catalogue
+
+Place = tuple[str | bytes, int]
+"""A topic by its name or id, and one of its partitions."""
+
+
+def _of_resources(request: Any) -> Iterator[Place]:  # noqa: ANN401
+    for each in request.resources:
+        if each.resource_type == ResourceType.TOPIC:
+            yield each.resource_name, 0
+
+
+def _of_topics(request: Any) -> Iterator[Place]:  # noqa: ANN401
+    for each in request.topics:
+        yield each.name, 0
+
+
+def _of_partitions(request: Any) -> Iterator[Place]:  # noqa: ANN401
+    for each in request.topics:
+        yield each.name, max((some.partition_index for some in each.partitions), default=0)
+
+
+def _of_deleted(request: Any) -> Iterator[Place]:  # noqa: ANN401
+    for name in request.topic_names:
+        yield name, 0
+    for each in request.topics:
+        yield each.topic_id if each.name is None else each.name, 0
+
+
+HAS_TO_BE: Final[Mapping[str, Callable[[Any], Iterable[Place]]]] = {
+    "AlterConfigs": _of_resources,
+    "AlterPartitionReassignments": _of_partitions,
+    "CreatePartitions": _of_topics,
+    "DeleteRecords": _of_partitions,
+    "DeleteTopics": _of_deleted,
+    "DescribeConfigs": _of_resources,
+    "IncrementalAlterConfigs": _of_resources,
+}
+"""What requests name that is refused where it is not there."""
+MUST_NOT_BE: Final[Mapping[str, Callable[[Any], Iterable[Place]]]] = {"CreateTopics": _of_topics}
+"""What they name that is refused where it is there already."""
+
+
+def look_before_refusing(routes: Routes, catalogue: Catalogue, misses: Misses) -> None:
+    """Have routes that are bound take a look before they refuse because of what is shown here."""
+
+    def is_shown(topic: str | bytes, index: int) -> bool:
+        by_name, by_id = catalogue.topics, catalogue.topics_by_id
+        found = by_name.get(topic) if isinstance(topic, str) else by_id.get(topic)
+        return found is not None and index < len(found.partitions)
+
+    for route in routes:
+        for table, refused in ((HAS_TO_BE, False), (MUST_NOT_BE, True)):
+            if route.name in table:
+                assert route.is_coroutine, route.name
+                named = table[route.name]
+                route.handler = _looking(route.handler, misses, named, is_shown, refused=refused)
+
+
+def _looking(
+    handler: Callable[..., Any],
+    misses: Misses,
+    named: Callable[[Any], Iterable[Place]],
+    is_shown: Callable[[str | bytes, int], bool],
+    *,
+    refused: bool,
+) -> Callable[..., Any]:
+    async def looking(context: RequestContext, request: Any) -> Any:  # noqa: ANN401
+        access = context.access
+        if any(
+            is_shown(topic, index) is refused
+            # Nobody is to learn by the time it takes what he may not see.
+            and (isinstance(topic, bytes) or access.may_see(operations.ResourceType.TOPIC, topic))
+            for topic, index in named(request)
+        ):
+            await misses.look()
+        return await handler(context, request)
+
+    return looking

@@ -1,0 +1,63 @@
+"""A broker that is about to join its cluster; what belongs to a member, ``join`` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.broker.opening.endpoints import endpoints_of
+from barnabas.broker.opening.member import ClusterMember, Surroundings
+from barnabas.broker.opening.store_watch import StoreWatch
+from barnabas.broker.peers.settings import security_of_brokers
+
+if TYPE_CHECKING:
+    from barnabas.broker.cluster.base import ClusterBase
+    from barnabas.broker.network.socket_server import Listener
+    from barnabas.broker.opening.cluster_home import ClusterHome
+    from barnabas.broker.peers.connection import Transport
+    from barnabas.broker.runtime.host import Host
+    from barnabas.storage.log_store import LogStore
+
+
+class Newcomer:
+    """One broker before it is one of several."""
+
+    def __init__(
+        self,
+        host: Host,
+        home: ClusterHome,
+        base: ClusterBase,
+        logs: LogStore,
+        over: Callable[[Transport], Transport],
+        lease_clock: Callable[[], float],
+        on_event: Callable[[str, str], object],
+    ) -> None:
+        """``home`` opens what is on ``base``, and closes it.
+
+        ``over`` returns what connections to other brokers are made with, given what makes them.
+        ``lease_clock``: see ``Membership``. ``on_event`` is told what becomes of this broker and
+        the others: a kind, and words. Raises ConfigError where brokers could not ask each other.
+        """
+        security_of_brokers(host.config)
+        self._watch = StoreWatch(host.clock, lambda: base.trouble)
+        self._around = Surroundings(
+            host, home, base, logs, self._watch, over, lease_clock, on_event
+        )
+
+    def start(self) -> None:
+        """Say from now on when the store is away."""
+        self._watch.start()
+
+    def join(self, listeners: Sequence[Listener]) -> ClusterMember:
+        """On a thread: take the directory, and register.
+
+        ``listeners`` are bound. Raises what ``ClusterHome.enter`` raises.
+        """
+        home = self._around.home
+        node_id = home.enter(self._around.logs)
+        with home.until_given_up():
+            return ClusterMember(self._around, node_id, endpoints_of(listeners))
+
+    def close(self) -> None:
+        """Say nothing any more."""
+        self._watch.stop()

@@ -1,0 +1,70 @@
+"""What a broker does in the service of its cluster: it leads, hands over, and shows, as it is told.
+
+Whatever changes, in the view or in the metadata, all of it is looked at; each of the parts knows
+what of it is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.broker.cluster.view import ClusterView
+    from barnabas.broker.opening.hand_over import HandOver
+    from barnabas.broker.opening.metadata_follower import MetadataFollower
+    from barnabas.broker.peers.interface import Peers
+    from barnabas.broker.topics.leadership import Leadership
+
+
+class Service:
+    """That of one broker, from when its logs are open until it begins to end; on the loop."""
+
+    def __init__(
+        self,
+        view: ClusterView,
+        peers: Peers,
+        leadership: Leadership,
+        hand_over: HandOver,
+        follower: MetadataFollower,
+        on_event: Callable[[str, str], object],
+    ) -> None:
+        """``on_event``: see ``Newcomer``."""
+        self._view = view
+        self._peers = peers
+        self.leadership = leadership
+        self._hand_over = hand_over
+        self.follower = follower
+        self._on_event = on_event
+        self._nodes = self._nodes_now()
+        self._is_stopped = False
+        leadership.on_taking_over = self._taking_over
+
+    def changed(self) -> None:
+        """Do what follows from a change of the view, or of the metadata."""
+        if not self._is_stopped:
+            self._look_at_nodes()
+            self.leadership.look()
+            self._hand_over.look()
+            self.follower.look()
+
+    def stop(self) -> None:
+        """Follow nothing any more."""
+        self._is_stopped = True
+        self._hand_over.stop()
+
+    def _look_at_nodes(self) -> None:
+        nodes, own_id = self._nodes_now(), self._view.node_id
+        for node_id in sorted(nodes - self._nodes - {own_id}):
+            self._on_event("broker_came", f"node {node_id} is in service")
+        for node_id in sorted(self._nodes - nodes):
+            self._peers.forget(node_id)
+            if node_id != own_id:
+                self._on_event("broker_gone", f"node {node_id} is out of service")
+        self._nodes = nodes
+
+    def _nodes_now(self) -> frozenset[int]:
+        return frozenset(each.node_id for each in self._view.nodes)
+
+    def _taking_over(self, count: int) -> None:
+        self._on_event("taking_over", f"{count} partitions are to be led here")
