@@ -130,7 +130,7 @@ class LogSnapshot(NamedTuple):
     producers: bytes
     """As ``encode_snapshot`` has them."""
     leader_epochs: bytes
-    """As ``encode_leader_epochs`` has them."""
+    """As ``encode_leader_epochs`` has them, and a checksum; see ``take_snapshot``."""
 
 
 class LogIndex(Protocol):
