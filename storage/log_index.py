@@ -166,6 +166,13 @@ class LogIndex(Protocol):
         Fewer than ``most``: there are no more now. Any broker may call it.
         """
 
+    def forget(self, most: int, kept_ms: int) -> int:
+        """Delete what the store has of sessions that ended ``kept_ms`` ago, and of the like.
+
+        Up to ``most`` of each kind; return how many. Whoever acts as such a session is told that it
+        has ended. Any broker may call it.
+        """
+
     def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
         """Return up to ``most`` extents that reach beyond an offset, in order."""
 
