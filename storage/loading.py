@@ -9,13 +9,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from barnabas.protocol.records import BatchHeader, read_header
-from barnabas.storage.checkpoint import decode_leader_epochs
 from barnabas.storage.errors import LedSince
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.leader_epochs import epochs_from
 from barnabas.storage.log_index import LogSnapshot
+from barnabas.storage.log_snapshot import read_snapshot
 from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.producer_snapshot import decode_snapshot
 
 
 class DurableLog(NamedTuple):
@@ -35,7 +34,7 @@ def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:
     """Give an empty log all that is ``durable``; it can be read at once, from memory.
 
     The segments are written with the operations of ``group``. The journal has nothing of it.
-    Raises LedSince.
+    Raises LedSince, and Corrupt where the snapshot is damaged.
     """
     filling = Filling(log, durable.base_offset, durable.snapshot)
     for batch in durable.batches:
@@ -56,7 +55,10 @@ class Filling:
             log.segments = [log.active]
 
     def add(self, batch: memoryview, group: CommitGroup) -> None:
-        """Add the next batch, which is written with the operations of ``group``."""
+        """Add the next batch, which is written with the operations of ``group``.
+
+        Raises Corrupt where the snapshot is damaged.
+        """
         log, snapshot = self._log, self._snapshot
         header = read_header(batch)
         if snapshot is not None and snapshot.next_offset <= header.base_offset:
@@ -66,7 +68,7 @@ class Filling:
         log.replay(group, batch, header)
 
     def end(self, log_start_offset: int) -> None:
-        """Show what was added. Raises LedSince."""
+        """Show what was added. Raises LedSince, and Corrupt where the snapshot is damaged."""
         log = self._log
         if self._snapshot is not None:
             _go_on_from(log, self._snapshot)
@@ -85,8 +87,9 @@ def _go_on_from(log: PartitionLog, snapshot: LogSnapshot) -> None:
     They may be fewer than there were. The transactions that were found aborted among them stay so:
     who reads those batches needs no others.
     """
-    log.producers = decode_snapshot(snapshot.producers, append_time_ms=log.now_ms())
-    log.leader_epochs = decode_leader_epochs(snapshot.leader_epochs)
+    log.producers, log.leader_epochs = read_snapshot(
+        log.partition_id, snapshot, append_time_ms=log.now_ms()
+    )
 
 
 def _note_gap(log: PartitionLog, header: BatchHeader) -> None:

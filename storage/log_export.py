@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.protocol.records import iterate_batches
 from barnabas.storage.checkpoint import encode_leader_epochs
 from barnabas.storage.committer import apply_operations
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.loading import Filling
 from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT
-from barnabas.storage.log_reading import extents_from
+from barnabas.storage.log_reading import stored_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,25 +31,24 @@ def highest_epoch(index: LogIndex, partition_ids: Sequence[int]) -> int:
 def export_log(log: PartitionLog, index: LogIndex, on_read: Callable[[int], None]) -> None:
     """Give an empty log all that a cluster has of it, while no broker serves that.
 
-    ``on_read`` is called with the bytes of each extent. Waits for the disk and the store.
+    ``on_read`` is called with the bytes of each extent. Waits for the disk and the store. Raises
+    Corrupt for what is damaged there.
     """
     state = index.partition(log.partition_id)
     if state is None:  # Its topic was being made.
         return
     snapshot = index.snapshot(log.partition_id)
-    needless_offset = min(state.log_start_offset, snapshot.next_offset) if snapshot else 0
     filling: Filling | None = None
-    for extent in extents_from(index, log.partition_id, needless_offset):
+    for stored in stored_batches(index, log.partition_id, state, snapshot):
         if filling is None:
-            filling = Filling(log, extent.base_offset, snapshot)
+            filling = Filling(log, stored.base_offset, snapshot)
         group = CommitGroup()
-        data = memoryview(extent.data)
-        for at, header in iterate_batches(data):
-            filling.add(data[at : at + header.size], group)
+        for batch in stored.batches:
+            filling.add(batch, group)
         apply_operations(group.operations)
         for member, end in group.ends.items():
             member.written_up_to(end)
-        on_read(len(extent.data))
+        on_read(stored.size_bytes)
     if filling is None:
         filling = Filling(log, state.log_end_offset, snapshot)
     filling.end(state.log_start_offset)

@@ -130,7 +130,7 @@ class LogSnapshot(NamedTuple):
     producers: bytes
     """As ``encode_snapshot`` has them."""
     leader_epochs: bytes
-    """As ``encode_leader_epochs`` has them."""
+    """As ``encode_leader_epochs`` has them, and a checksum; see ``take_snapshot``."""
 
 
 class LogIndex(Protocol):
@@ -164,6 +164,13 @@ class LogIndex(Protocol):
 
         Those wholly below their log's start and its snapshot, and those of deleted partitions.
         Fewer than ``most``: there are no more now. Any broker may call it.
+        """
+
+    def forget(self, most: int, kept_ms: int) -> int:
+        """Delete what the store has of sessions that ended ``kept_ms`` ago, and of the like.
+
+        Up to ``most`` of each kind; return how many. Whoever acts as such a session is told that it
+        has ended. Any broker may call it.
         """
 
     def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:

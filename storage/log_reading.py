@@ -1,17 +1,40 @@
-"""A partition's log read back from a log index, to be opened on a broker."""
+"""A partition's log read back from a log index, to be opened on a broker.
+
+Nothing of it is taken on trust: what a disk, or whoever has changed a table by hand, has made of it
+is found here, where it can still be said of which partition it is, and before anybody is served
+from it. Offsets and epochs of a batch lie outside of its checksum, so they are compared with those
+of the extent and of the batch before.
+"""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from barnabas.protocol.records import CorruptBatch, iterate_batches
+from crc32c import crc32c
+
+from barnabas.protocol.records import (
+    CRC_START,
+    NO_LEADER_EPOCH,
+    BatchHeader,
+    CorruptBatch,
+    iterate_batches,
+)
 from barnabas.storage.errors import Corrupt, LedSince
 from barnabas.storage.loading import DurableLog
-from barnabas.storage.log_index import Extent, LogIndex
+from barnabas.storage.log_index import Extent, LogIndex, LogSnapshot, PartitionState
 
 _EXTENTS_AT_ONCE: Final = 256
 _FIRST_AT_ONCE: Final = 16
 _BYTES_AT_ONCE: Final = 16 * 1024 * 1024
 """What an answer should hold at most; a larger extent comes alone."""
+
+
+class StoredBatches(NamedTuple):
+    """The batches of one extent, none of which is damaged."""
+
+    base_offset: int
+    """Where the extent begins; its first batch may begin later, once it is compacted."""
+    batches: Sequence[memoryview]
+    size_bytes: int
 
 
 def read_log(index: LogIndex, partition_id: int) -> DurableLog:
@@ -26,43 +49,101 @@ def read_log(index: LogIndex, partition_id: int) -> DurableLog:
     if state is None:
         raise LedSince(f"partition {partition_id} was deleted")
     snapshot = index.snapshot(partition_id)
-    needless_offset = min(state.log_start_offset, snapshot.next_offset) if snapshot else 0
     batches: list[memoryview] = []
-    base_offset = end_offset = state.log_end_offset
-    for extent in extents_from(index, partition_id, needless_offset):
-        if not batches:
-            base_offset = end_offset = extent.base_offset
-        if extent.base_offset != end_offset:
-            raise _damage(partition_id, extent, 0, f"it should begin at offset {end_offset}")
-        end_offset = extent.next_offset
-        batches += _batches_of(partition_id, extent)
-    if end_offset < state.log_end_offset:
-        raise Corrupt(f"partition {partition_id} in the store", end_offset, "it ends too early")
+    base_offset: int | None = None
+    for stored in stored_batches(index, partition_id, state, snapshot):
+        if base_offset is None:
+            base_offset = stored.base_offset
+        batches += stored.batches
+    if base_offset is None:
+        base_offset = state.log_end_offset
     return DurableLog(batches, state.log_start_offset, base_offset, snapshot)
 
 
-def _batches_of(partition_id: int, extent: Extent) -> list[memoryview]:
-    data = memoryview(extent.data)
-    found = []
-    position = 0
-    reason = "a batch that is cut off"
-    try:
-        for at, header in iterate_batches(data):
-            position = at + header.size
-            found.append(data[at:position])
-    except CorruptBatch as error:
-        reason = str(error)
-    if position != len(data):
-        raise _damage(partition_id, extent, position, reason)
-    return found
+def stored_batches(
+    index: LogIndex, partition_id: int, state: PartitionState, snapshot: LogSnapshot | None
+) -> Iterator[StoredBatches]:
+    """Read what is needed of a partition, extent by extent; raises as ``read_log`` does.
+
+    ``state`` and ``snapshot`` are those that the index has of it.
+    """
+    needless_offset = min(state.log_start_offset, snapshot.next_offset) if snapshot else 0
+    reader = _Reader(partition_id, state.leader_epoch)
+    for extent in _extents_from(index, partition_id, needless_offset):
+        reader.require_next(extent, needless_offset)
+        yield reader.read(extent)
+    end_offset = needless_offset if reader.end_offset is None else reader.end_offset
+    if end_offset < state.log_end_offset:
+        path = f"partition {partition_id} in the store"
+        raise Corrupt(path, end_offset, "it ends too early")
 
 
-def _damage(partition_id: int, extent: Extent, position: int, reason: str) -> Corrupt:
-    path = f"partition {partition_id} in the store, the extent of offset {extent.base_offset},"
-    return Corrupt(path, position, reason)
+class _Reader:
+    """Reads one extent after the other, and raises Corrupt where they are not what was written."""
+
+    def __init__(self, partition_id: int, leader_epoch: int) -> None:
+        self._partition_id = partition_id
+        self._leader_epoch = leader_epoch
+        """Of whoever reads: nobody has written in a later one."""
+        self._batch_epoch = NO_LEADER_EPOCH
+        """Of the batch before."""
+        self.end_offset: int | None = None
+        """Of the extents that were read; None: there was none."""
+
+    def require_next(self, extent: Extent, needless_offset: int) -> None:
+        """Raise unless it follows the one before; the first has what is needed first."""
+        end_offset = self.end_offset
+        if end_offset is None:
+            if extent.base_offset > needless_offset:
+                raise self._damage(extent, 0, f"one with offset {needless_offset} is missing")
+        elif extent.base_offset != end_offset:
+            raise self._damage(extent, 0, f"it should begin at offset {end_offset}")
+        self.end_offset = extent.next_offset
+
+    def read(self, extent: Extent) -> StoredBatches:
+        data = memoryview(extent.data)
+        found = []
+        position, end_offset = 0, extent.base_offset
+        try:
+            for at, header in iterate_batches(data):
+                position = at
+                batch = data[at : at + header.size]
+                self._check(header, batch, end_offset, extent)
+                found.append(batch)
+                position += header.size
+                end_offset = header.next_offset
+        except CorruptBatch as error:
+            raise self._damage(extent, position, str(error)) from None
+        if position != len(data):
+            raise self._damage(extent, position, "a batch that is cut off")
+        return StoredBatches(extent.base_offset, found, len(data))
+
+    def _check(
+        self, header: BatchHeader, batch: memoryview, end_offset: int, extent: Extent
+    ) -> None:
+        """Raise CorruptBatch for one that was not written so behind ``end_offset``."""
+        if crc32c(batch[CRC_START:]) != header.crc:
+            raise CorruptBatch("checksum mismatch")
+        if not end_offset <= header.base_offset < header.next_offset <= extent.next_offset:
+            raise CorruptBatch(
+                f"it has the offsets {header.base_offset} to {header.next_offset}, of"
+                f" {end_offset} to {extent.next_offset}"
+            )
+        epoch = header.partition_leader_epoch
+        if not self._batch_epoch <= epoch <= min(extent.leader_epoch, self._leader_epoch):
+            raise CorruptBatch(
+                f"it is of epoch {epoch}, behind epoch {self._batch_epoch}, in one of"
+                f" {extent.leader_epoch}"
+            )
+        self._batch_epoch = epoch
+
+    def _damage(self, extent: Extent, position: int, reason: str) -> Corrupt:
+        offset = extent.base_offset
+        path = f"partition {self._partition_id} in the store, the extent of offset {offset},"
+        return Corrupt(path, position, reason)
 
 
-def extents_from(index: LogIndex, partition_id: int, from_offset: int) -> Iterator[Extent]:
+def _extents_from(index: LogIndex, partition_id: int, from_offset: int) -> Iterator[Extent]:
     """All that reach beyond an offset, so many at a time as their sizes let expect to be little."""
     most = _FIRST_AT_ONCE
     while extents := index.extents(partition_id, from_offset, most=most):

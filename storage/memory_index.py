@@ -91,6 +91,10 @@ class _Session:
         return self.is_live and not self.is_draining
 
 
+_ENDED: Final = _Session(UUID(int=0), -1, "", 0.0, is_live=False)
+"""Stands for every session that is forgotten."""
+
+
 @dataclass(slots=True)
 class _Transfer:
     """An import or export that is under way, or was done last."""
@@ -110,6 +114,9 @@ class MemoryIndex:
         """``clock`` says when leases end, in seconds."""
         self.rows: dict[int, PartitionRow] = {}
         self._sessions: dict[int, _Session] = {}
+        self._next_session = 1
+        self._nodes: set[int] = set()
+        """Every node id that a broker has had."""
         self._clock = clock
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
@@ -124,8 +131,7 @@ class MemoryIndex:
     def new_node_id(self) -> int:
         """See ``ClusterIndex``."""
         with self._lock:
-            taken = {session.node_id for session in self._sessions.values()}
-            while self._next_node_id in taken:
+            while self._next_node_id in self._nodes:
                 self._next_node_id += 1
             self._next_node_id += 1
             return self._next_node_id - 1
@@ -140,17 +146,14 @@ class MemoryIndex:
             for session in self._sessions.values():
                 if session.node_id == node_id:
                     session.is_live = False
-            number = 1 + len(self._sessions)
-            lease_until = self._lease_until(lease_ms)
-            self._sessions[number] = _Session(token, node_id, endpoints, lease_until)
-            self._raise_version()
-            return number
+            return self._begin_session(token, node_id, endpoints, lease_ms)
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
         """See ``ClusterIndex``."""
         with self._lock:
-            found = self._sessions[session]
-            found.lease_until = self._lease_until(lease_ms)
+            found = self._session(session)
+            if found.is_live:
+                found.lease_until = self._lease_until(lease_ms)
             return found.is_live
 
     def fence_expired(self) -> frozenset[int]:
@@ -171,21 +174,21 @@ class MemoryIndex:
     def fence(self, session: int) -> None:
         """See ``ClusterIndex``."""
         with self._lock:
-            if self._sessions[session].is_live:
-                self._sessions[session].is_live = False
+            if self._session(session).is_live:
+                self._session(session).is_live = False
                 self._raise_version()
 
     def drain(self, session: int) -> None:
         """See ``ClusterIndex``."""
         with self._lock:
-            if self._sessions[session].takes_partitions:
-                self._sessions[session].is_draining = True
+            if self._session(session).takes_partitions:
+                self._session(session).is_draining = True
                 self._raise_version()
 
     def control(self, session: int) -> bool:
         """See ``ClusterIndex``."""
         with self._lock:
-            if self._live_controller() is None and self._sessions[session].is_live:
+            if self._live_controller() is None and self._session(session).is_live:
                 self._controller = session
                 self._raise_version()
             return self._live_controller() == session
@@ -208,15 +211,12 @@ class MemoryIndex:
                 session.is_live = False
             self.rows.clear()
             self._transfer = _Transfer(token, is_import=True)
-            number = 1 + len(self._sessions)
-            self._sessions[number] = _Session(token, node_id, "", self._lease_until(_IMPORT_MS))
-            self._raise_version()
-            return number
+            return self._begin_session(token, node_id, "", _IMPORT_MS)
 
     def import_logs(self, session: int, epoch: int, bases: Mapping[int, int]) -> None:
         """See ``ClusterTransfer``."""
         with self._lock:
-            if not self._sessions[session].is_live:
+            if not self._session(session).is_live:
                 raise TransferRefused(SUPERSEDED)
             added = [each for each in bases if each not in self.rows]
             for each in added:
@@ -281,7 +281,7 @@ class MemoryIndex:
     def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
         """See ``ClusterIndex``."""
         with self._lock:
-            asked = [each for each in assignments if self._sessions[each.session].takes_partitions]
+            asked = [each for each in assignments if self._session(each.session).takes_partitions]
             changed = [each for each in asked if self._may_lead_next(each)]
             for each in changed:
                 self._lead(each.partition_id, each.session)
@@ -297,7 +297,7 @@ class MemoryIndex:
         with self._lock:
             if not self._leads(session, partition_id, epoch):
                 return
-            if to is not None and self._sessions[to].takes_partitions:
+            if to is not None and self._session(to).takes_partitions:
                 self._lead(partition_id, to)
                 self.rows[partition_id].wanted_node = None
             else:
@@ -361,7 +361,7 @@ class MemoryIndex:
     def commit_flush(self, session: int, flush: Flush) -> FlushAnswer:
         """See ``LogIndex``."""
         with self._lock:
-            found = self._sessions[session]
+            found = self._session(session)
             number = found.next_flushes.get(flush.lane, 0)
             if number > flush.number:
                 return FlushAnswer(Outcome.COMMITTED)
@@ -430,6 +430,20 @@ class MemoryIndex:
                     row.snapshot = None
         return deleted
 
+    def forget(self, most: int, kept_ms: int) -> int:
+        """See ``LogIndex``."""
+        with self._lock:
+            before = self._clock() - kept_ms / 1000
+            named = {row.leader_session for row in self.rows.values()} | {self._controller}
+            ended = [
+                number
+                for number, session in self._sessions.items()
+                if not session.is_live and session.lease_until < before and number not in named
+            ]
+            for number in ended[:most]:
+                del self._sessions[number]
+            return min(len(ended), most)
+
     def replace_extents(
         self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
     ) -> bool:
@@ -462,6 +476,17 @@ class MemoryIndex:
         first = bisect_right(found, from_offset, key=_next_offset)
         return found[first : first + most]
 
+    def _begin_session(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
+        number = self._next_session
+        self._next_session += 1
+        self._nodes.add(node_id)
+        self._sessions[number] = _Session(token, node_id, endpoints, self._lease_until(lease_ms))
+        self._raise_version()
+        return number
+
+    def _session(self, number: int) -> _Session:
+        return self._sessions.get(number, _ENDED)
+
     def _is_in_use(self) -> bool:
         now = self._clock()
         return any(each.is_live and each.lease_until >= now for each in self._sessions.values())
@@ -487,7 +512,7 @@ class MemoryIndex:
 
     def _live_controller(self) -> int | None:
         found = self._controller
-        return found if found is not None and self._sessions[found].is_live else None
+        return found if found is not None and self._session(found).is_live else None
 
     def _may_lead_next(self, asked: Assignment) -> bool:
         row = self.rows.get(asked.partition_id)
@@ -497,7 +522,7 @@ class MemoryIndex:
         row = self.rows[partition_id]
         row.leader_session = session
         row.leader_epoch += 1
-        if row.wanted_node == self._sessions[session].node_id:
+        if row.wanted_node == self._session(session).node_id:
             row.wanted_node = None
 
     def _lease_until(self, lease_ms: int) -> float:
@@ -517,7 +542,7 @@ class MemoryIndex:
         return row is not None and (row.leader_session, row.leader_epoch) == (session, epoch)
 
     def _leads_still(self, session: int, partition_id: int, epoch: int) -> bool:
-        return self._sessions[session].is_live and self._leads(session, partition_id, epoch)
+        return self._session(session).is_live and self._leads(session, partition_id, epoch)
 
     def _write(self, flush: Flush) -> None:
         payload = memoryview(flush.payload or b"")
@@ -592,6 +617,10 @@ class MemoryLogIndex(Way):
     def collect_garbage(self, most: int) -> int:
         """See ``LogIndex``."""
         return self._ask(self._index.collect_garbage, most)
+
+    def forget(self, most: int, kept_ms: int) -> int:
+        """See ``LogIndex``."""
+        return self._ask(self._index.forget, most, kept_ms)
 
     def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
         """See ``LogIndex``."""

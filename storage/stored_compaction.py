@@ -16,6 +16,8 @@ Rules of this file:
    (``LogIndex.replace_extents``).
 5. The loop asks the log where to read, as for a consumer. Reading, and all that waits, is done
    aside; what is read from then on is held by its file.
+6. What this broker reads is a copy that was never synced, on whatever disk. Damage in it does not
+   take the place of what is good in the store: each batch is checked before.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,7 +25,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Final, Protocol, TypeVar
 
-from barnabas.protocol.records import iterate_batches
+from barnabas.protocol.records import CorruptBatch, iterate_batches, verify_batch
 from barnabas.storage.errors import Corrupt, LogClosed, OffsetOffline, OffsetOutOfRange
 from barnabas.storage.log_index import Extent, ExtentSize, LogIndex
 from barnabas.storage.partition_log import PartitionLog
@@ -170,7 +172,7 @@ class StoredCompaction:
                     return False
         except (LogClosed, OffsetOffline, OffsetOutOfRange):
             return False
-        except Corrupt as error:
+        except (Corrupt, CorruptBatch) as error:
             log.suspect(position, error)
             return False
         return True
@@ -188,11 +190,15 @@ class StoredCompaction:
 
 
 def _take(portion: _Portion, chunk: memoryview, position: int) -> int:
-    """Take the batches of a chunk up to the portion's end; returns up to where that was."""
+    """Take the batches of a chunk up to the portion's end; returns up to where that was.
+
+    Raises CorruptBatch.
+    """
     for at, header in iterate_batches(chunk):
         if header.base_offset >= portion.end:
             return portion.end
         batch = bytes(chunk[at : at + header.size])
+        verify_batch(batch)
         portion.add_batch(header.partition_leader_epoch, header.base_offset, batch)
         position = header.next_offset
     return position

@@ -8,7 +8,8 @@ Rules of this file:
    grown by so much, or at all for so long; and when something waits for it: garbage below a log
    start that it does not reach, or segments that were compacted here.
 3. What was compacted here is compacted in the store after that (``storage/stored_compaction.py``).
-4. Any broker may collect the garbage of all, so each does, in portions.
+4. Any broker may collect the garbage of all, so each does, in portions; so with what the store has
+   of sessions that have been over for long.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ LOGS_PER_TURN: Final = 64
 EXTENTS_AT_ONCE: Final = 64
 """Deleted in one transaction of the store, which is to end before a caller loses patience. With the
 last extent in it an object goes, of some megabytes where the load is high."""
+SESSIONS_AT_ONCE: Final = 100
+"""Forgotten in one transaction of the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,10 @@ class UpkeepSettings:
     snapshot_ms: int = 60_000
     retry_ms: int = 30_000
     """Until a walk over a compacted log begins again that did not get through."""
+    forget_ms: int = 600_000
+    """Between two looks for sessions that are to be forgotten."""
+    session_kept_ms: int = 7 * 24 * 3_600_000
+    """From the end of its lease on: whoever was paused for less is told what came of its flush."""
 
 
 @dataclass(slots=True)
@@ -85,6 +92,8 @@ class UpkeepCounts:
     extents_deleted: int = 0
     looked_ms: int = 0
     """When the last look at everything ended; before that, when the first one was put off."""
+    sessions_forgotten: int = 0
+    """And ways to the metadata."""
 
 
 class Upkeep:
@@ -109,6 +118,7 @@ class Upkeep:
         self._timer: Timer | None = None
         self._is_stopped = False
         self._garbage_due_ms = 0
+        self._forget_due_ms = 0
         self.counts = UpkeepCounts()
 
     def start(self) -> None:
@@ -148,6 +158,7 @@ class Upkeep:
                 await next_turn()
             await self._look_at(log)
         await self._collect_garbage()
+        await self._forget_sessions()
         self.counts.looked_ms = self._host.clock.now_ms()
 
     async def _look_at(self, log: PartitionLog) -> None:
@@ -217,6 +228,17 @@ class Upkeep:
             deleted = await self._aside(partial(self._index.collect_garbage, EXTENTS_AT_ONCE))
             self.counts.extents_deleted += deleted
         self._garbage_due_ms = now_ms + self._settings.garbage_ms
+
+    async def _forget_sessions(self) -> None:
+        now_ms = self._host.clock.now_ms()
+        if now_ms < self._forget_due_ms:
+            return
+        forget = partial(self._index.forget, SESSIONS_AT_ONCE, self._settings.session_kept_ms)
+        forgotten = SESSIONS_AT_ONCE
+        while forgotten >= SESSIONS_AT_ONCE:
+            forgotten = await self._aside(forget)
+            self.counts.sessions_forgotten += forgotten
+        self._forget_due_ms = now_ms + self._settings.forget_ms
 
     def _is_here(self, log: PartitionLog) -> bool:
         return self._logs.logs.get(log.partition_id) is log

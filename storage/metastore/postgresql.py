@@ -142,7 +142,7 @@ class PostgreSqlMetaStore:
     def load(self) -> MetadataImage:
         """Return all topics, tombstones and settings as one consistent picture."""
         image = self._read(_image)
-        self._version = max(self._version, image.version)
+        self._seen(image.version)
         return image
 
     def create_topic(
@@ -376,20 +376,30 @@ class PostgreSqlMetaStore:
         answer = self._guard(lambda: self._primary.attempt(attempt))
         if not isinstance(answer, tuple):
             raise answer
-        result, self._version = answer
+        result, version = answer
+        self._seen(version)
         self._changes += 1
         return result
+
+    def _seen(self, version: int) -> None:
+        """Take note of a version that is durable."""
+        self._version = max(self._version, version)
+        self._primary.witness.metadata_seen(version)
 
     def _once(
         self, connection: Connection, change: Callable[[Connection], list[int]]
     ) -> tuple[list[int], int]:
         """Make the change, unless an earlier attempt did; return its result and its version."""
-        # Written, changed or not: what is answered then is durable.
+        # Written, changed or not: what is answered then is durable. Who has made none for long has
+        # no row any more.
         statement = (
-            "UPDATE barnabas.metastores SET token = token WHERE token = %s"
+            "INSERT INTO barnabas.metastores (token, next_change) VALUES (%s, %s)"
+            " ON CONFLICT (token) DO UPDATE SET used = clock_timestamp()"
             " RETURNING next_change, result, version"
         )
-        ((made, result, version),) = connection.execute(statement, (self._token,)).fetchall()
+        ((made, result, version),) = connection.execute(
+            statement, (self._token, self._changes)
+        ).fetchall()
         if made > self._changes:
             return result, version
         statement = (

@@ -13,6 +13,7 @@ from barnabas.storage.postgresql.postgresql_cluster_index import PostgreSqlClust
 from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
 from barnabas.storage.postgresql.postgresql_transfer import PostgreSqlTransfer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
+from barnabas.storage.postgresql.witness import Witness
 
 Opened = TypeVar("Opened", PostgreSqlLogIndex, PostgreSqlClusterIndex, PostgreSqlMetaStore)
 
@@ -23,6 +24,7 @@ class PostgreSqlBase:
     What it makes waits for a server that takes writes, and the first of it brings the schema to
     this release's form. That one raises NotDurable and SchemaTooNew; what is made later does not:
     a broker that runs goes on while a newer one migrates, and waits for a server that is lacking.
+    What any of it asks raises StoreUnusable once the server has lost what it had confirmed.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class PostgreSqlBase:
         self._new_cluster_id = new_cluster_id
         self._patience_s = patience_s
         self._lock = threading.Lock()
+        self._witness = Witness()
         self._primaries: list[Primary] = []
         self._is_closed = False
         self._is_known = False
@@ -85,7 +88,12 @@ class PostgreSqlBase:
 
     def _primary(self) -> Primary:
         """Return a connection that is closed with all others."""
-        primary = Primary(self._address, patience_s=self._patience_s, is_known=self._is_known)
+        primary = Primary(
+            self._address,
+            patience_s=self._patience_s,
+            is_known=self._is_known,
+            witness=self._witness,
+        )
         with self._lock:
             if self._is_closed:
                 raise IndexClosed

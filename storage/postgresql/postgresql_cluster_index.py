@@ -55,7 +55,9 @@ class PostgreSqlClusterIndex:
     def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
         """Begin a session and end the one that the node had."""
         statement = "SELECT barnabas.register(%s, %s::integer, %s::text, %s::integer)"
-        return self._primary.value(int, statement, token, node_id, endpoints, lease_ms)
+        session = self._primary.value(int, statement, token, node_id, endpoints, lease_ms)
+        self._primary.witness.session_begun(session, token)
+        return session
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
         """Have the session's lease end ``lease_ms`` from now."""
@@ -84,6 +86,8 @@ class PostgreSqlClusterIndex:
         ((version, metadata_version, controller, *columns),) = self._primary.execute(
             _PICTURE, (since,)
         )
+        if version > since:
+            self._primary.witness.picture_seen(version)
         members, led, gone = columns[:4], columns[4:8], columns[8]
         return Picture(
             version,

@@ -11,6 +11,7 @@ from barnabas.storage.log_index import (
     ExtentSize,
     Flush,
     FlushAnswer,
+    Lane,
     LogSnapshot,
     Outcome,
     PartitionState,
@@ -82,7 +83,10 @@ class PostgreSqlLogIndex:
         starts = [list(column) for column in zip(*flush.starts, strict=True)] or [[]] * 3
         arguments = (session, flush.lane.value, flush.number, flush.key, flush.payload)
         ((outcome, refused),) = self._primary.execute(_COMMIT_FLUSH, (*arguments, *items, *starts))
-        return FlushAnswer(Outcome(outcome), frozenset(refused))
+        answer = FlushAnswer(Outcome(outcome), frozenset(refused))
+        if answer.outcome is Outcome.COMMITTED and flush.lane is Lane.INLINE:
+            self._primary.witness.flush_committed(session, flush.number)
+        return answer
 
     def partition(self, partition_id: int) -> PartitionState | None:
         """Return what is known of a partition."""
@@ -108,6 +112,11 @@ class PostgreSqlLogIndex:
     def collect_garbage(self, most: int) -> int:
         """Delete up to ``most`` extents that nobody needs any more, and return how many."""
         return self._primary.value(int, "SELECT barnabas.collect_garbage(%s::integer)", most)
+
+    def forget(self, most: int, kept_ms: int) -> int:
+        """Delete what has been over for ``kept_ms``, and return how much that was."""
+        statement = "SELECT barnabas.forget(%s::integer, %s)"
+        return self._primary.value(int, statement, most, kept_ms)
 
     def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
         """Return up to ``most`` extents that reach beyond an offset, in order."""

@@ -11,7 +11,8 @@ Rules of this file:
    and would say again (``_FINAL``). So does an answer that came with a WARNING: "canceling wait for
    synchronous replication" comes with a success.
 4. Every connection is judged before it is used (``storage/postgresql/durability.py``). A server
-   that is found lacking after the start is waited for, as one that is away.
+   that is found lacking after the start is waited for, as one that is away. One that has lost what
+   it had confirmed is not used any more (``storage/postgresql/witness.py``).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.log_index import IndexClosed, IndexMisused
 from barnabas.storage.postgresql.durability import NotDurable, judge, read_durability
+from barnabas.storage.postgresql.witness import Witness
 
 Result = TypeVar("Result")
 Row = tuple[Any, ...]
@@ -127,13 +129,21 @@ class Primary:
     """Executes statements on the primary. One caller at a time; any thread may be that caller."""
 
     def __init__(
-        self, address: str, *, patience_s: float = PATIENCE_S, is_known: bool = False
+        self,
+        address: str,
+        *,
+        patience_s: float = PATIENCE_S,
+        is_known: bool = False,
+        witness: Witness | None = None,
     ) -> None:
         """``address`` is a URL or libpq's own form; its hosts may be several.
 
         ``is_known``: this process has started on this address before. What it found then holds for
-        as long as it lives: a newer release may have migrated the tables since.
+        as long as it lives: a newer release may have migrated the tables since. ``witness`` is that
+        of all connections of the broker; None: of this one alone.
         """
+        self.witness = Witness() if witness is None else witness
+        """Is to be told of what was confirmed."""
         given = conninfo_to_dict(address)
         self._address = make_conninfo("", **(_DEFAULTS | given))
         self._patience_s = patience_s
@@ -169,7 +179,8 @@ class Primary:
         """Execute a statement until it is answered, and return the rows.
 
         Raises IndexClosed, and IndexMisused for what would be answered with the same error again;
-        StoreUnusable where that says that the cluster is not to be served.
+        StoreUnusable where that says that the cluster is not to be served, or where the server has
+        lost what it had confirmed.
         """
 
         def once(connection: psycopg.Connection[Row]) -> list[Row]:
@@ -284,7 +295,17 @@ class Primary:
         connection.execute(_SESSION)
         if judged:
             judge(read_durability(connection))
+            self._look_for_losses(connection)
         return connection
+
+    def _look_for_losses(self, connection: _Connection) -> None:
+        self._warnings.clear()
+        try:
+            self.witness.look(connection)
+        except StoreUnusable:
+            if self._warnings:  # So no standby has confirmed it.
+                raise _Warned(self._warnings[0]) from None
+            raise
 
     def _attend(self) -> None:
         if self._closed.is_set():

@@ -1,7 +1,9 @@
 """When a broker keeps snapshots, compacts in the store and collects garbage, and when not."""
 
 import asyncio
+import time
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 
@@ -69,6 +71,21 @@ async def end(upkept):
     upkept.way.close()
     await asyncio.gather(*upkept.tasks)
     upkept.broker.store.abandon()
+
+
+async def test_sessions_that_ended_long_ago_are_forgotten_now_and_then(upkept):
+    index, look = upkept.index, upkept.upkeep.look
+    ended = register(index, 2)
+    index.fence(ended)
+    await look()
+    later = time.monotonic() + SETTINGS.session_kept_ms / 1000 + MINUTE_S
+    index._clock = lambda: later
+    await look()
+    assert upkept.counts.sessions_forgotten == 0, "it was looked for them just now"
+    upkept.pass_time(11 * MINUTE_S)
+    await look()
+    assert upkept.counts.sessions_forgotten == 1
+    assert index.register(UUID(int=9), 2, "", 0) > ended
 
 
 async def test_a_snapshot_is_due_after_bytes_or_time(upkept):

@@ -1,14 +1,17 @@
 """How the tables in PostgreSQL are kept small."""
 
 import threading
+from contextlib import closing
 from random import Random
+from uuid import uuid4
 
 import pytest
 
-from barnabas.storage.log_index import Extent
+from barnabas.storage.log_index import Extent, Flush, Lane, Outcome
+from barnabas.storage.metastore.postgresql import PostgreSqlMetaStore
 from tests.postgresql.whole_index import WholeIndex
 from tests.seeds import SEED
-from tests.storage.upkeep_contract import MANY, Leader, UpkeepContract, collect_all
+from tests.storage.upkeep_contract import MANY, Leader, UpkeepContract, collect_all, forget_all
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +92,70 @@ def test_a_partition_stays_known_as_long_as_its_topics_tombstone_does(
     server.execute("DELETE FROM barnabas.topics WHERE topic_id = %s", topic_id)
     assert collect_all(index) == 0
     assert index.partition(partition_id) is None
+
+
+def test_a_way_to_the_metadata_that_was_forgotten_goes_on(server, index):
+    with closing(PostgreSqlMetaStore.open(server.url, node_id=1, new_cluster_id="c")) as store:
+        store.set_group_configs("g", {"a": "1"})
+        assert index.forget(MANY, 600_000) == 0
+        forget_all(index)
+        ways = "SELECT count(*) FROM barnabas.metastores"
+        assert server.execute(ways) == [(0,)]
+        for value in ("2", "3"):
+            store.set_group_configs("g", {"a": value})
+            assert store.load().group_configs == {"g": {"a": value}}
+        assert server.execute(ways) == [(1,)]
+
+
+def test_sessions_are_forgotten_beside_whoever_comes_and_goes(server, index):
+    """Nobody waits for ever, and no row is left behind."""
+    forget_all(index)
+    ways = [WholeIndex.open(server.url, patience_s=60) for _ in range(3)]
+    failures = []
+
+    def come_and_go(way, node_id):
+        try:
+            for number in range(25):
+                session = way.register(uuid4(), node_id, "", 0)
+                flush = Flush(Lane.INLINE, 0, [])
+                assert way.commit_flush(session, flush).outcome is not Outcome.REFUSED
+                way.control(session)
+                if number % 2:
+                    way.fence(session)
+                way.heartbeat(session, 0)
+        except BaseException as error:  # noqa: BLE001  It is told below.
+            failures.append(error)
+
+    def forget():
+        try:
+            while not ended.is_set():
+                ways[2].forget(3, 0)
+                ways[2].fence_expired()
+        except BaseException as error:  # noqa: BLE001  It is told below.
+            failures.append(error)
+
+    ended = threading.Event()
+    threads = [threading.Thread(target=come_and_go, args=(ways[at], 900 + at)) for at in range(2)]
+    forgetting = threading.Thread(target=forget)
+    for each in (*threads, forgetting):
+        each.start()
+    for each in threads:
+        each.join()
+    ended.set()
+    forgetting.join()
+    for way in ways:
+        way.close()
+    assert failures == []
+    assert sum(way.attempts_failed for way in ways) == 0, "nobody was left waiting"
+    for node_id in (900, 901):
+        index.fence(index.register(uuid4(), node_id, "", 0))
+    index.control(index.register(uuid4(), 902, "", 600_000))
+    forget_all(index)
+    left = "SELECT count(*) FROM barnabas.sessions WHERE node_id IN (900, 901)"
+    assert server.execute(left) == [(0,)]
+    for table in ("leases", "lanes"):
+        orphans = f"SELECT session_id FROM barnabas.{table} EXCEPT SELECT session_id"
+        assert server.execute(f"{orphans} FROM barnabas.sessions") == []
 
 
 def test_several_collect_and_replace_beside_flushes(server, index, assign):

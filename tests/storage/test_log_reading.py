@@ -1,13 +1,16 @@
 """What a takeover finds when some of a log is gone from the store, or below its start."""
 
+import contextlib
+
 import pytest
 
 from barnabas.protocol.records import read_header
 from barnabas.storage.check import verify
 from barnabas.storage.config import LogConfig
-from barnabas.storage.errors import OffsetOutOfRange
+from barnabas.storage.errors import Corrupt, OffsetOutOfRange
 from barnabas.storage.leader_epochs import end_of_epoch, epochs_from
 from barnabas.storage.log_reading import read_log
+from barnabas.storage.log_snapshot import read_snapshot
 from barnabas.storage.memory_index import MemoryIndex
 from barnabas.storage.partition_log import READ_COMMITTED
 from tests.storage.leading import MANY, Broker, committed, producers_of
@@ -191,3 +194,62 @@ def test_large_extents_are_read_few_at_a_time(index, leader, monkeypatch):
     assert [read_header(each).base_offset for each in batches] == [*range(40)]
     assert asked[0] == 16
     assert set(asked[1:]) == {300 // len(batches[0])}
+
+
+# ---------------------------------------------------------------------------------------- damage
+
+
+@pytest.fixture
+def two_epochs(index):
+    """A log of several extents, one of them of several batches, of two leaders."""
+    for life in range(2):
+        leader = Broker(index, CONFIG, life)
+        leader.append(from_producer(7, 2 * life), batch(2))
+        leader.append(from_producer(7, 2 * life + 1))
+    return leader
+
+
+def test_no_bit_of_what_is_stored_is_another_one_unseen(index, two_epochs):
+    """But for an epoch that is wrong and yet possible: nothing tells it from a right one."""
+    extents = index.rows[1].extents
+    as_it_was = [bytes(each) for each in read_log(index, 1).batches]
+    assert len(as_it_was) == 6
+    unseen = []
+    for at, extent in enumerate(extents):
+        for bit in range(8 * len(extent.data)):
+            data = bytearray(extent.data)
+            data[bit // 8] ^= 1 << bit % 8
+            extents[at] = extent._replace(data=bytes(data))
+            with contextlib.suppress(Corrupt):
+                unseen += map(bytes, read_log(index, 1).batches)
+        extents[at] = extent
+    changed = [each for each in unseen if each not in as_it_was]
+    assert len(changed) == 1
+    assert read_header(changed[0]).partition_leader_epoch == 0
+    assert changed[0][:12] + changed[0][16:] in [each[:12] + each[16:] for each in as_it_was]
+    assert [bytes(each) for each in read_log(index, 1).batches] == as_it_was
+
+
+@pytest.mark.parametrize("missing", [slice(0, 1), slice(1, 2), slice(-1, None), slice(None)])
+def test_no_extent_is_missing_unseen(index, two_epochs, missing):
+    del index.rows[1].extents[missing]
+    with pytest.raises(Corrupt):
+        read_log(index, 1)
+
+
+def test_no_bit_of_a_snapshot_is_another_one_unseen(index, two_epochs):
+    two_epochs.keep_snapshot()
+    row = index.rows[1]
+    whole = row.snapshot
+    read_snapshot(1, whole, append_time_ms=0)
+    for field in ("producers", "leader_epochs"):
+        for bit in range(8 * len(getattr(whole, field))):
+            data = bytearray(getattr(whole, field))
+            data[bit // 8] ^= 1 << bit % 8
+            row.snapshot = whole._replace(**{field: bytes(data)})
+            with pytest.raises(Corrupt, match=r"partition 1 in the store, its snapshot of 8,"):
+                read_snapshot(1, row.snapshot, append_time_ms=0)
+    with pytest.raises(Corrupt, match="its snapshot"):
+        Broker(index, CONFIG, 2)
+    row.snapshot = whole
+    taken_over(two_epochs, life=3)

@@ -140,9 +140,6 @@ def test_a_log_is_read_in_parts(index):
         index.commit_flush(session, flush(number, (1, 0, number)))
     assert len(read_log(index, 1).batches) == 600
     assert [each.base_offset for each in index.extents(1, 598, most=1)] == [598]
-    del index.rows[1].extents[:597]
-    durable = read_log(index, 1)
-    assert (durable.base_offset, len(durable.batches)) == (597, 3)
     with pytest.raises(LedSince):
         read_log(index, 2)
 

@@ -385,3 +385,21 @@ def test_nothing_behind_the_snapshot_is_replaced():
     assert run(walk.run(snapshot_offset)) is False, "it is not through"
     assert walk.bytes_after < walk.bytes_before
     assert index.snapshot(1).next_offset == snapshot_offset
+
+
+def test_damage_of_what_is_read_here_does_not_come_into_the_store():
+    index = MemoryIndex()
+    broker = deleted_here(index)
+    before = index.extents(1, 0, most=MANY)
+    suspected = []
+    broker.store.callbacks.on_suspected = lambda *found: suspected.append(found)
+    files = broker.store.file_system
+    segment = broker.log.segments[0]
+    path = files.join(segment.directory.path, segment.log_name)
+    last = len(files.read_file(path)) - 1
+    files.open(path).pwritev([bytes([files.read_file(path)[last] ^ 1])], last)
+    assert broker.walk(portion_bytes=1 << 20) is False
+    ((log, base_offset, error),) = suspected
+    assert (log, base_offset, str(error)) == (broker.log, segment.base_offset, "checksum mismatch")
+    assert index.extents(1, 0, most=MANY) == before
+    assert verify(Broker(index, COMPACTED, 1).log) == []

@@ -90,6 +90,12 @@ def collect_all(index):
     return sum(iter(lambda: index.collect_garbage(MANY), 0))
 
 
+def forget_all(index):
+    """Forget the sessions of the tests before."""
+    while index.forget(MANY, 0):
+        pass
+
+
 class UpkeepContract:
     """The tests."""
 
@@ -105,6 +111,45 @@ class UpkeepContract:
         for _ in range(10):
             leader.append(partition_id)
         return partition_id
+
+    # -------------------------------------------------------------------------------- sessions
+
+    def test_sessions_that_ended_are_forgotten_a_few_at_a_time(self, index):
+        forget_all(index)
+        sessions = [index.register(uuid4(), next(_nodes), "", 0) for _ in range(5)]
+        for session in sessions[:3]:
+            index.fence(session)
+        assert index.forget(MANY, 600_000) == 0, "they have just ended"
+        assert [index.forget(2, 0) for _ in range(3)] == [2, 1, 0]
+        assert [index.heartbeat(each, 1000) for each in sessions] == [False] * 3 + [True] * 2
+
+    def test_a_session_that_is_forgotten_stays_ended(self, index, assign, leader):
+        forget_all(index)
+        token, node = uuid4(), next(_nodes)
+        ended = Leader(index, assign)
+        session = ended.session = index.register(token, node, "", 0)
+        partition = ended.lead()
+        ended.append(partition)
+        index.fence(session)
+        assert index.forget(MANY, 0) == 0, "it is named as a leader yet"
+        leader.lead(partition)
+        assert index.forget(MANY, 0) == 1
+        item = Item(partition, 0, 2, 4, 0, 4)
+        for number in (0, 1, 7):
+            flush = Flush(Lane.INLINE, number, [item], payload=b"late")
+            assert index.commit_flush(session, flush) == FlushAnswer(Outcome.FENCED)
+        assert not ended.snapshot(partition, 2, epoch=0)
+        assert not ended.replace(partition, Extent(0, 2, 0, b"late"), epoch=0)
+        assert not assign(partition, session)
+        assert not index.control(session)
+        assert not index.heartbeat(session, 1000)
+        index.drain(session)
+        index.fence(session)
+        index.hand_over(partition, leader.session, leader.epoch(partition), session)
+        assert index.partition(partition).leader_session is None
+        assert bases(index, partition) == [0]
+        assert session not in {each.session for each in index.picture(0).members}
+        assert index.register(token, node, "", 0) > session
 
     # ------------------------------------------------------------------------------- snapshots
 

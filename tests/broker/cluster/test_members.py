@@ -430,7 +430,14 @@ def test_the_store_keeps_nothing_of_deleted_records_but_where_the_log_goes_on():
         assert values_in(broker, TOPIC, 1) == [20, 21, 22, 23, 24]
 
 
-@pytest.mark.parametrize("damage", [b"\xff" * 4, b""])
+DAMAGES = {
+    "a length": lambda data: data[:8] + b"\xff" * 4 + data[12:],
+    "cut off": lambda data: data[:8],
+    "a bit": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_one_damaged_log_ends_no_broker(monkeypatch, caplog, damage):
     monkeypatch.setattr("barnabas.broker.topics.leadership.DAMAGED_AGAIN_S", 0.1)
     with members(2) as (store, brokers):
@@ -440,7 +447,7 @@ def test_one_damaged_log_ends_no_broker(monkeypatch, caplog, damage):
         partition, _ = brokers[0].server.catalogue.topic(TOPIC).partitions
         extents = store.index.rows[partition.partition_id].extents
         whole = extents[-1]
-        extents[-1] = whole._replace(data=whole.data[:8] + damage + whole.data[12:] * bool(damage))
+        extents[-1] = whole._replace(data=damage(whole.data))
         for broker in [each for each in brokers if 0 in each.leads(TOPIC)]:
             store.index.fence(broker.session)
         wait_until(lambda: caplog.text.count(f"nor can be by others partition={TOPIC}-0") > 1)

@@ -1,0 +1,105 @@
+"""What a cluster's store has confirmed to one broker, so that it is noticed when it is gone.
+
+Rules of this file:
+
+1. Only what was confirmed by a standby counts: no failover to one takes it back. So a server that
+   lacks any of it was restored to an older moment, or was promoted though it had not got all.
+   Who goes on with what he remembers then serves records that are not there any more, and others
+   get their offsets.
+2. It is looked at on every new connection, before anything else is asked there: a server that is
+   restored ends them all.
+3. What lacks it is believed only when a standby has confirmed that answer, too. A primary that was
+   replaced and lives lacks it as well: nobody confirms anything to it, so it does not answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from psycopg import errors
+
+from barnabas.storage.errors import StoreUnusable
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    import psycopg
+
+_SEEN: Final = """
+SELECT pg_logical_emit_message(true, 'barnabas', ''),
+    (SELECT version FROM barnabas.picture),
+    coalesce((SELECT version FROM barnabas.cluster), 0),
+    (SELECT token FROM barnabas.sessions WHERE session_id = %(session)s),
+    (SELECT next_flush FROM barnabas.lanes WHERE session_id = %(session)s AND lane = %(lane)s)
+"""
+_LOST: Final = (
+    "it has lost what it had confirmed ({}): it was restored to an older moment, or a standby was"
+    " promoted that had not got everything. This broker forgets what it knew when it is started"
+    " again"
+)
+_NO_SESSION: Final = -1
+_INLINE: Final = 0
+"""The lane of all flushes so far."""
+
+
+class Witness:
+    """Remembers for all connections of one broker; any thread may tell, and look."""
+
+    def __init__(self) -> None:
+        """It has seen nothing."""
+        self._lock = threading.Lock()
+        self._session = _NO_SESSION
+        self._token: UUID | None = None
+        self._next_flush = 0
+        """Of the session: all before that one are committed."""
+        self._picture_version = 0
+        self._metadata_version = 0
+
+    def session_begun(self, session: int, token: UUID) -> None:
+        """Remember the newest session of this broker, which has that token."""
+        with self._lock:
+            if session != self._session:
+                self._session, self._token, self._next_flush = session, token, 0
+
+    def flush_committed(self, session: int, number: int) -> None:
+        """Remember how far a session's flushes of the inline lane have come."""
+        with self._lock:
+            if session == self._session:
+                self._next_flush = max(self._next_flush, number + 1)
+
+    def picture_seen(self, version: int) -> None:
+        """Remember a version of the picture that was confirmed."""
+        with self._lock:
+            self._picture_version = max(self._picture_version, version)
+
+    def metadata_seen(self, version: int) -> None:
+        """Remember a version of the metadata that was confirmed."""
+        with self._lock:
+            self._metadata_version = max(self._metadata_version, version)
+
+    def look(self, connection: psycopg.Connection[Any]) -> None:
+        """Raise StoreUnusable where a server lacks any of it; waits for its standby."""
+        with self._lock:
+            session, token, next_flush = self._session, self._token, self._next_flush
+            versions = self._picture_version, self._metadata_version
+        if versions == (0, 0) and session == _NO_SESSION:
+            return
+        try:
+            row = connection.execute(_SEEN, {"session": session, "lane": _INLINE}).fetchone()
+        except (errors.UndefinedTable, errors.InvalidSchemaName):
+            raise StoreUnusable(_LOST.format("all of it")) from None
+        assert row is not None
+        _, *found_versions, found_token, found_flush = row
+        for kind, seen, found in zip(
+            ("cluster", "metadata"), versions, found_versions, strict=True
+        ):
+            if found < seen:
+                raise StoreUnusable(_LOST.format(f"version {seen} of its {kind}, {found} is there"))
+        # A row that is not there was forgotten long after its session had ended: no version of the
+        # picture that this broker has seen is from before it began.
+        if found_token is not None and found_token != token:
+            raise StoreUnusable(_LOST.format(f"session {session} is another broker's"))
+        if found_flush is not None and found_flush < next_flush:
+            words = f"{next_flush} flushes of session {session}, {found_flush} are there"
+            raise StoreUnusable(_LOST.format(words))
