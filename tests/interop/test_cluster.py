@@ -1,15 +1,14 @@
-"""librdkafka commits transactions at a cluster of three brokers, of which one is killed.
-
-kafka-python 3.0.12 may ask nothing any more once its coordinator was killed: see
-tests/torture/turns.py.
-"""
+"""Client libraries commit transactions at a cluster, three brokers; their coordinator dies."""
 
 from __future__ import annotations
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from kafka import KafkaProducer
 
+from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.testing import Cluster
+from tests.counterparts.mended_kafka_python import PatientClient
 from tests.waiting import wait_until
 
 pytestmark = [
@@ -22,16 +21,49 @@ PARTITIONS = 6
 TRANSACTIONS = 12
 KILLED_AT = 4
 RESTARTED_AT = 8
+STATE, STATE_PARTITIONS = "__transaction_state", 3
+
+
+class KafkaPython:
+    """kafka-python's producer."""
+
+    transactional_id = "python"
+
+    def __init__(self, servers: str) -> None:
+        self._producer = KafkaProducer(
+            bootstrap_servers=servers,
+            transactional_id=self.transactional_id,
+            retry_backoff_ms=20,
+            kafka_client=PatientClient,
+        )
+        self._producer.init_transactions()
+
+    def transact(self, value: bytes, *, commit: bool) -> None:
+        self._producer.begin_transaction()
+        sent = [
+            self._producer.send("orders", value, partition=index) for index in range(PARTITIONS)
+        ]
+        for each in sent:
+            each.get(60)
+        if commit:
+            self._producer.commit_transaction()
+        else:
+            self._producer.abort_transaction()
+
+    def close(self) -> None:
+        self._producer.close()
 
 
 class ConfluentKafka:
     """confluent-kafka's producer."""
 
+    transactional_id = "librdkafka"
+
     def __init__(self, servers: str) -> None:
         self._producer = Producer(
             {
                 "bootstrap.servers": servers,
-                "transactional.id": "librdkafka",
+                "transactional.id": self.transactional_id,
                 "linger.ms": 0,
                 "retry.backoff.ms": 20,
             }
@@ -52,16 +84,19 @@ class ConfluentKafka:
         pass
 
 
-def test_transactions_are_whole_though_a_broker_dies():
-    with Cluster(brokers=3) as cluster:
+@pytest.mark.parametrize("library", [KafkaPython, ConfluentKafka])
+def test_transactions_are_whole_though_a_broker_dies(library):
+    config = {"transaction.state.log.num.partitions": str(STATE_PARTITIONS)}
+    with Cluster(brokers=3, config=config) as cluster:
         cluster.create_topic("orders", PARTITIONS)
-        producer = ConfluentKafka(cluster.bootstrap_servers)
+        producer = library(cluster.bootstrap_servers)
+        coordinator = coordinator_of(cluster, library.transactional_id)
         expected = []
         for number in range(TRANSACTIONS):
             if number == KILLED_AT:
-                cluster.kill(0)
+                cluster.kill(coordinator)
             elif number == RESTARTED_AT:
-                cluster.restart(0)
+                cluster.restart(coordinator)
             value, commit = b"%d" % number, number % 3 != 2
             producer.transact(value, commit=commit)
             if commit:
@@ -69,6 +104,13 @@ def test_transactions_are_whole_though_a_broker_dies():
         producer.close()
         found = committed_values(cluster.bootstrap_servers, PARTITIONS * len(expected))
         assert found == dict.fromkeys(range(PARTITIONS), expected)
+
+
+def coordinator_of(cluster: Cluster, transactional_id: str) -> int:
+    """Return the broker that coordinates an id now."""
+    found = cluster.leader(STATE, java_hash(transactional_id) % STATE_PARTITIONS)
+    assert found is not None
+    return found
 
 
 def committed_values(servers: str, count: int) -> dict[int, list[bytes]]:

@@ -10,6 +10,7 @@ import aiokafka
 from aiokafka.errors import KafkaError
 
 from tests.counterparts.logins import Login, aiokafka_settings
+from tests.counterparts.mended_aiokafka import patient
 from tests.history.model import Partition, Write
 from tests.torture.sessions import PATIENCE_S, Failed, Over
 
@@ -23,12 +24,14 @@ class Session:
         self._runner = asyncio.Runner()
 
         async def start() -> aiokafka.AIOKafkaProducer:
-            producer = aiokafka.AIOKafkaProducer(
-                bootstrap_servers=servers,
-                transactional_id=transactional_id,
-                transaction_timeout_ms=timeout_ms,
-                retry_backoff_ms=20,
-                **aiokafka_settings(login),
+            producer = patient(
+                aiokafka.AIOKafkaProducer(
+                    bootstrap_servers=servers,
+                    transactional_id=transactional_id,
+                    transaction_timeout_ms=timeout_ms,
+                    retry_backoff_ms=20,
+                    **aiokafka_settings(login),
+                )
             )
             await producer.start()
             return producer

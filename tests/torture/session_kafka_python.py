@@ -11,6 +11,7 @@ from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from tests.counterparts.logins import Login, kafka_python_settings
+from tests.counterparts.mended_kafka_python import PatientClient
 from tests.history.model import Partition, Write
 from tests.torture.sessions import PATIENCE_S, Failed, Over
 
@@ -29,6 +30,7 @@ class Session:
                 max_block_ms=PATIENCE_S * 1000,
                 reconnect_backoff_ms=20,
                 reconnect_backoff_max_ms=200,
+                kafka_client=PatientClient,
                 **kafka_python_settings(login),
             ),
             Over,

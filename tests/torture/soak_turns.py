@@ -23,7 +23,7 @@ from tests.counterparts.postgresql_servers import Pair
 from tests.postgresql.brokers import LEASE_MS, Member, running, start
 from tests.torture.access import BROKER_SETTINGS
 from tests.torture.embedded_brokers import EmbeddedBrokers
-from tests.torture.turns import Brokers, TurnsTorture, told, unexcused
+from tests.torture.turns import Brokers, TurnsTorture, told, unexpected
 from tests.waiting import wait_until
 
 BROKERS = 3
@@ -117,7 +117,7 @@ def main() -> int:
             torture = TurnsTorture(brokers, directory, say)
             outcome = torture.run(seed, min(left_s, arguments.round), harms_broker=True)
         print(told(outcome), flush=True)
-        if outcome.report.violations or outcome.wrong or unexcused(outcome):
+        if outcome.report.violations or outcome.wrong or unexpected(outcome):
             say(f"kept: {directory / 'history.jsonl'}")
             return 1
         shutil.rmtree(directory)

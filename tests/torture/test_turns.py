@@ -8,7 +8,7 @@ from barnabas.testing import Cluster
 from tests.seeds import SEED
 from tests.torture.access import BROKER_SETTINGS
 from tests.torture.embedded_brokers import EmbeddedBrokers
-from tests.torture.turns import OWN_IDS, TurnsTorture, told, unexcused
+from tests.torture.turns import OWN_IDS, TurnsTorture, told, unexpected
 
 LEASE_MS = 1000
 KILLS, EVERY_S = 3, 1.5
@@ -35,7 +35,7 @@ def test_no_client_fails_while_brokers_die_in_turn_and_are_restarted(tmp_path, s
     say(told(outcome))
     assert outcome.report.violations == []
     assert outcome.wrong == []
-    assert unexcused(outcome) == []
+    assert unexpected(outcome) == []
     assert +outcome.faults == {"kill_broker": KILLS, "stop_broker": 3}
     written = {name.rpartition("-")[0] for name in outcome.committed}
     assert written == {f"{role}-{library}" for role, library in QUICK if role != "reader"}

@@ -28,10 +28,6 @@ OWN_IDS = tuple(
 """Of the torture's clients those that no other one fences."""
 LOOK_S = 0.1
 ON_PURPOSE = "on purpose"
-GIVES_UP = ("kafka_python", "aiokafka")
-"""Libraries seen to give up while a broker is away. kafka-python 3.0.12, refused by a coordinator
-that has died, was seen to ask nothing of any coordinator until its caller's patience was over.
-aiokafka 0.14.0 ends its producer by an error that it did not expect; which is not known."""
 
 
 class Brokers(Mortal, Protocol):
@@ -138,10 +134,9 @@ def not_tried_again(history: History) -> Counter[str]:
     )
 
 
-def unexcused(outcome: Outcome) -> list[str]:
-    """Return what clients did not try again, and who ended, but for those that are known to."""
-    found = [*not_tried_again(outcome.history), *outcome.ended]
-    return [each for each in found if not any(library in each for library in GIVES_UP)]
+def unexpected(outcome: Outcome) -> list[str]:
+    """Return what clients did not try again, and who ended by itself."""
+    return [*not_tried_again(outcome.history), *outcome.ended]
 
 
 def told(outcome: Outcome) -> str:
