@@ -17,6 +17,7 @@ from tests.cluster.clients import Client, Committer, Reader, Writer, committed_o
 from tests.cluster.routing import Led, Lost, Routing
 from tests.cluster.transactors import Transactor, Transformer
 from tests.history import checker
+from tests.history.anomalies import Report
 from tests.history.model import (
     COMMITTED,
     END,
@@ -45,10 +46,6 @@ class Workload:
         source, outputs = Led("input", 0), [Led("output", index) for index in (0, 1)]
         txn = [Led("txn", index) for index in range(TOPICS["txn"])]
         at = addresses, seed
-        self.transformers = [
-            Transformer("classic-transformer", *at, CLASSIC, source, outputs[0]),
-            Transformer("transformer", *at, IMPLICIT, source, outputs[1]),
-        ]
         self.clients: list[Client] = [
             Writer("writer-0", *at, Led("data", 0)),
             Writer("writer-1", *at, Led("data", 1)),
@@ -56,7 +53,8 @@ class Workload:
             Committer("committer", *at, "data"),
             Transactor("classic", *at, CLASSIC, txn),
             Transactor("implicit", *at, IMPLICIT, txn),
-            *self.transformers,
+            Transformer("classic-transformer", *at, CLASSIC, source, outputs[0]),
+            Transformer("transformer", *at, IMPLICIT, source, outputs[1]),
             Reader("committed", *at, PLACES, COMMITTED),
             Reader("uncommitted", *at, PLACES, UNCOMMITTED),
         ]
@@ -99,52 +97,61 @@ class Workload:
 
     def judge(self) -> History:
         """Read everything, and look for whatever is wrong; return the history."""
-        self._no_transaction_is_open()
-        history = [each for client in self.clients for each in client.history]
-        history += self._read_everything()
-        report = checker.check(history)
+        wait_for_ends(self.addresses)
+        history, report = judged(self.addresses, self.seed, self.clients, PLACES)
         assert not report.violations, "\n".join(checker.lines(report, history))
         return history
 
-    def _no_transaction_is_open(self) -> None:
-        routing = Routing(self.addresses, Random(0), "judge")
 
-        def none_is() -> bool:
-            request = ListTransactionsRequest(OPEN)
-            try:
-                answers = [
-                    routing.ask_at(each, LIST_TRANSACTIONS, request, 0) for each in self.addresses
-                ]
-            except Lost:
-                return False
-            found[:] = [each for answer in answers for each in answer.transaction_states]
-            return not found and not any(answer.error_code for answer in answers)
+def wait_for_ends(addresses: ADDRESSES) -> None:
+    """Wait until no transaction is open any more."""
+    routing = Routing(addresses, Random(0), "judge")
 
-        found: list[Any] = []
-        wait_until(none_is, lambda: f"transactions stay open: {found}")
-        routing.close()
+    def none_is() -> bool:
+        request = ListTransactionsRequest(OPEN)
+        try:
+            answers = [routing.ask_at(each, LIST_TRANSACTIONS, request, 0) for each in addresses]
+        except Lost:
+            return False
+        found[:] = [each for answer in answers for each in answer.transaction_states]
+        return not found and not any(answer.error_code for answer in answers)
 
-    def _read_everything(self) -> Iterable[Operation]:
-        """Read every partition from its beginning to its end, by both isolation levels."""
-        readers = [
-            Reader(f"final-{isolation}", self.addresses, self.seed, PLACES, isolation)
-            for isolation in (COMMITTED, UNCOMMITTED)
-        ]
-        ends = []
-        for place in PLACES:
-            stable, end = (end_of(reader, place, reader.isolation) for reader in readers)
-            ends.append(PartitionEnd(*place, stable, end))
-            for reader in readers:
-                reader.read_to(place, end)
-        offsets = [
-            OffsetCommit(
-                each.group, *each.source, committed_offset(readers[0], each.group, each.source)
-            )
-            for each in self.transformers
-        ]
-        for reader in readers:
-            reader.routing.close()
-            yield from reader.history
-        now_ns = time.monotonic_ns()
-        told = Operation(END, "final", invoked_ns=now_ns, completed_ns=now_ns, ends=tuple(ends))
-        yield replace(told, commits=tuple(offsets), readers=tuple(each.name for each in readers))
+    found: list[Any] = []
+    wait_until(none_is, lambda: f"transactions stay open: {found}")
+    routing.close()
+
+
+def judged(
+    addresses: ADDRESSES, seed: int, clients: Sequence[Client], places: Sequence[Led]
+) -> tuple[History, Report]:
+    """Read everything that clients have written, and return what is wrong with their history."""
+    history = [each for client in clients for each in client.history]
+    transformers = [each for each in clients if isinstance(each, Transformer)]
+    history += _everything_read(addresses, seed, places, transformers)
+    return history, checker.check(history)
+
+
+def _everything_read(
+    addresses: ADDRESSES, seed: int, places: Sequence[Led], transformers: Sequence[Transformer]
+) -> Iterable[Operation]:
+    """Read partitions from their beginning to their end, by both isolation levels."""
+    committed, uncommitted = readers = [
+        Reader(f"final-{isolation}", addresses, seed, places, isolation)
+        for isolation in (COMMITTED, UNCOMMITTED)
+    ]
+    ends = []
+    for place in places:
+        stable, end = (end_of(reader, place, reader.isolation) for reader in readers)
+        ends.append(PartitionEnd(*place, stable, end))
+        committed.read_to(place, stable)
+        uncommitted.read_to(place, end)
+    offsets = {
+        OffsetCommit(each.group, *each.source, committed_offset(committed, each.group, each.source))
+        for each in transformers
+    }
+    for reader in readers:
+        reader.routing.close()
+        yield from reader.history
+    now_ns = time.monotonic_ns()
+    told = Operation(END, "final", invoked_ns=now_ns, completed_ns=now_ns, ends=tuple(ends))
+    yield replace(told, commits=tuple(offsets), readers=tuple(each.name for each in readers))
