@@ -30,6 +30,7 @@ from barnabas.spark_connector.incarnation import Home
 from barnabas.spark_connector.options import SinkOptions
 
 if TYPE_CHECKING:
+    from barnabas.broker.client.connection import Connection
     from barnabas.broker.client.security import ClientSecurity
 
 __all__ = ["CONTROL", "DATA", "Cluster", "NotYet", "TopicPartition", "connected", "name_of"]
@@ -115,6 +116,28 @@ class Cluster(Connections):
             return self._passed(self.any_node().ask(api, request, at_most), error_of)
 
         return self.until(what, deadline or self.deadline(), attempt)
+
+    def ask_every_broker(
+        self,
+        what: str,
+        api: Api[Request, Response],
+        request_to: Callable[[Connection], Request],
+        *,
+        error_of: Callable[[Response], int],
+    ) -> list[Response]:
+        """Ask all brokers that there are; the answers are of one round in which all have answered.
+
+        One that does not answer is waited for until Metadata names it no more. What it had others
+        have by then, who may have answered before: so all are asked again.
+        """
+        deadline = self.deadline()
+
+        def attempt() -> list[Response]:
+            nodes = [each.node_id for each in self.refresh([], deadline).brokers]
+            connections = [self.node(each) for each in nodes]
+            return [self._passed(each.ask(api, request_to(each)), error_of) for each in connections]
+
+        return self.until(what, deadline, attempt)
 
     def ask_controller(self, what: str, api: Api[Request, Response], request: Request) -> Response:
         """Ask the broker that changes topics; by KRaft every broker passes that on."""
@@ -243,7 +266,7 @@ class Cluster(Connections):
 
     @property
     def node_ids(self) -> list[int]:
-        """Every broker that Metadata has named so far."""
+        """Every broker that Metadata has named last."""
         return self._brokers.node_ids
 
     def refresh(self, topics: Iterable[str], deadline: Deadline) -> MetadataResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -25,6 +26,8 @@ DATA: Final = "data"
 CONTROL: Final = "control"
 
 _LARGEST_ANSWER_BYTES: Final = 64 * 1024 * 1024
+_BELIEVED_S: Final = 1.0
+"""How long attempts may fail on what one broker says before another one is asked."""
 
 
 class NotYet(Exception):
@@ -87,6 +90,7 @@ class Connections(Closing):
 
     def until(self, what: str, deadline: Deadline, attempt: Callable[[], Result]) -> Result:
         """Attempt something until it works; ``what`` is how an error's sentence begins."""
+        believed_until_s = time.monotonic() + _BELIEVED_S
         while True:
             try:
                 return attempt()
@@ -99,6 +103,9 @@ class Connections(Closing):
                 self.forget()
                 if deadline.is_over:
                     raise self.gave_up(what, deadline, problem) from None
+                if time.monotonic() > believed_until_s:
+                    self._brokers.turn_to_another()
+                    believed_until_s = time.monotonic() + _BELIEVED_S
             except KafkaError as error:
                 if error.code != ErrorCode.UNSUPPORTED_VERSION:
                     raise

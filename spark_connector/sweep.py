@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from barnabas.broker.client.connection import Connection
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
@@ -25,9 +25,8 @@ from barnabas.protocol.messages.describe_transactions import (
 from barnabas.protocol.messages.list_transactions import (
     LIST_TRANSACTIONS,
     ListTransactionsRequest,
-    ListTransactionsResponse,
 )
-from barnabas.spark_connector.cluster import Cluster, NotYet, name_of
+from barnabas.spark_connector.cluster import Cluster
 from barnabas.spark_connector.prepared import query_tag, read_task_transactional_id
 from barnabas.spark_connector.requests import Identity, end_all, refused
 
@@ -135,12 +134,25 @@ def _is_of_decided(transactional_id: str, sink_id: str, decided: Decided) -> boo
 
 def _open_transactions(cluster: Cluster, sink_id: str, decided: Decided) -> list[str]:
     """The ids of this sink's tasks that have an open transaction which is not listed."""
-    brokers = cluster.refresh([], cluster.deadline()).brokers
+    what = "Listing the open transactions of a sink"
+    try:
+        answers = cluster.ask_every_broker(
+            what,
+            LIST_TRANSACTIONS,
+            lambda connection: listing(connection, sink_id, [_ONGOING]),
+            error_of=lambda response: response.error_code,
+        )
+    except KafkaError as error:
+        raise refused(what, error.code) from None
+    for answer in answers:
+        if answer.error_code:
+            raise refused(what, answer.error_code)
     return [
-        key
-        for broker in brokers
-        for key in _listed_by(cluster, broker.node_id, sink_id)
-        if key not in decided.listed and read_task_transactional_id(sink_id, key) is not None
+        each.transactional_id
+        for answer in answers
+        for each in answer.transaction_states
+        if each.transactional_id not in decided.listed
+        and read_task_transactional_id(sink_id, each.transactional_id) is not None
     ]
 
 
@@ -150,24 +162,3 @@ def listing(connection: Connection, sink_id: str, states: list[str]) -> ListTran
     # A sink id is letters, digits, '_' and '-': nothing that a pattern would read otherwise.
     pattern = rf"^spark\.{sink_id}(\..*)?" if filtered else None
     return ListTransactionsRequest(states, [], -1, pattern)
-
-
-def _listed_by(cluster: Cluster, node_id: int, sink_id: str) -> list[str]:
-    """The open transactions that one broker coordinates; brokers filter ids since version 2."""
-    what = "Listing the open transactions of a sink"
-
-    def attempt() -> ListTransactionsResponse:
-        connection = cluster.node(node_id)
-        request = listing(connection, sink_id, [_ONGOING])
-        answer = connection.ask(LIST_TRANSACTIONS, request)
-        if ErrorCode(answer.error_code).retriable:
-            raise NotYet(name_of(answer.error_code))
-        return answer
-
-    try:
-        answer = cluster.until(what, cluster.deadline(), attempt)
-    except KafkaError as error:
-        raise refused(what, error.code) from None
-    if answer.error_code:
-        raise refused(what, answer.error_code)
-    return [each.transactional_id for each in answer.transaction_states]

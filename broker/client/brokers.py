@@ -60,6 +60,7 @@ class Brokers:
         self._where: dict[int, Address] = {}
         self._connections: dict[tuple[int, str], Connection] = {}
         self._first: Connection | None = None
+        self._first_address: Address | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -84,7 +85,7 @@ class Brokers:
 
     @property
     def node_ids(self) -> list[int]:
-        """Every broker known so far."""
+        """Every broker that Metadata has named last, and coordinators that were found since."""
         return sorted(self._where)
 
     def node(self, node_id: int, lane: str = "") -> Connection:
@@ -108,18 +109,38 @@ class Brokers:
             self._first = self._connect_to_any()
         return self._first
 
+    def turn_to_another(self) -> None:
+        """Have ``any`` go to another broker than before.
+
+        One that is cut off from its cluster goes on answering, with what it took for true before.
+        """
+        if self._first is not None:
+            self._first.close()
+            self._first = None
+
     def _connect_to_any(self) -> Connection:
         problems: list[Unreachable] = []
-        for address in dict.fromkeys([*self._addresses, *self._where.values()]):
+        for address in self._from_the_next_one_on():
             try:
-                return self._connect(address, self.timeout_seconds)
+                connection = self._connect(address, self.timeout_seconds)
             except NotLetIn:
                 raise
             except Unreachable as problem:
                 problems.append(problem)
+            else:
+                self._first_address = address
+                return connection
         if len(problems) == 1:
             raise problems[0]
         raise Unreachable("; ".join(dict.fromkeys(map(str, problems))))
+
+    def _from_the_next_one_on(self) -> list[Address]:
+        """Every address, the one that was used last at the end."""
+        known = list(dict.fromkeys([*self._addresses, *self._where.values()]))
+        if self._first_address not in known:
+            return known
+        following = known.index(self._first_address) + 1
+        return known[following:] + known[:following]
 
     def _connect(self, address: Address, timeout_seconds: float) -> Connection:
         return Connection(
@@ -137,13 +158,15 @@ class Brokers:
     def metadata(self, topics: Iterable[str] | None) -> MetadataResponse:
         """Ask who the brokers are and who leads what; None: of all topics.
 
-        A topic that does not exist has an error code. None is ever created by asking.
+        A topic that does not exist has an error code. None is ever created by asking. A broker that
+        is not named is not there any more.
         """
         wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
         response = self.ask(METADATA, request)
-        for broker in response.brokers:
-            self._where[broker.node_id] = broker.host, broker.port
+        self._where = {each.node_id: (each.host, each.port) for each in response.brokers}
+        for place in [each for each in self._connections if each[0] not in self._where]:
+            self._connections.pop(place).close()
         return response
 
     def coordinators(self, kind: int, keys: Sequence[str]) -> list[Coordinator]:

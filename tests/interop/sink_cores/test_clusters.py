@@ -1,0 +1,49 @@
+"""The core of the two-phase sink on a cluster that loses brokers, and does not get them back."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.testing import Cluster
+from tests.interop.sink_cores.faults import PINNING
+from tests.interop.spark_sink import PARTITIONS, check_all_is_settled, options
+from tests.seeds import SEED
+
+pytestmark = pytest.mark.timeout(280)
+
+LEASE_MS = 1500
+BROKERS = 3
+KEEPS_ALL, DIES = 0, 2
+"""Numbers of brokers: who leads everything, and who dies without having led anything."""
+CONFIG = PINNING | {
+    "barnabas.lease.ms": str(LEASE_MS),
+    "auto.leader.rebalance.enable": "false",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+PATIENCE = {"kafka.delivery.timeout.ms": "20000", "kafka.request.timeout.ms": "5000"}
+
+
+def give_everything_to(cluster, number, ledger_topic, topic) -> None:
+    places = [(topic, each) for each in range(PARTITIONS)]
+    single = ("source", ledger_topic, "__transaction_state", "__consumer_offsets")
+    for name, partition in [*places, *((each, 0) for each in single)]:
+        cluster.move(name, partition, number)
+
+
+def test_batches_go_on_when_a_broker_is_gone_for_good_and_another_one_is_cut_off(topic, start):
+    with Cluster(BROKERS, config=CONFIG, seed=SEED) as cluster:
+        cluster.create_topic("source")
+        cluster.create_topic(topic, partitions=PARTITIONS)
+        query = start("two-phase", options(cluster, topic, **PATIENCE))
+        query.run(0)
+        give_everything_to(cluster, KEEPS_ALL, query.options.ledger_topic, topic)
+        # The others name it until its lease is over, and nothing but the sweep has to do with it.
+        cluster.kill(DIES, expire=False)
+        query.run(1)
+        # It answers, and takes itself for the leader of everything. It is asked first.
+        cluster.cut_from_store(KEEPS_ALL, expire=True)
+        query.run(2)
+        cluster.mend_to_store(KEEPS_ALL)
+        cluster.wait_until_served()
+        check_all_is_settled(cluster, query, 3)
