@@ -29,8 +29,8 @@ def scrape_in_cluster(broker, standing: Standing = CALM, trouble: str = "") -> S
     """Scrape the families that only a broker in a cluster has."""
     metrics = Metrics()
     register_cluster(metrics, standing, broker.server.leadership)
-    counts = broker.runner.committer.counts
-    register_cluster_store(metrics, counts, UpkeepCounts(2, 3, 4, 5000), lambda: trouble)
+    upkeep = UpkeepCounts(snapshots=2, bytes_compacted=3, extents_deleted=4, looked_ms=5000)
+    register_cluster_store(metrics, broker.runner.committer.counts, upkeep, lambda: trouble)
     return Scrape("".join(broker.call(lambda: list(exposition(metrics.collect())))))
 
 
