@@ -342,6 +342,10 @@ nemesis-cluster: ROUNDS = 60
 nemesis-cluster: $(VENV)/.counterparts ## The same over three brokers, their links and clients (ROUNDS=, SECONDS=, SEED=)
 	@$(BIN)/python -m tests.postgresql.cluster_nemesis --rounds $(ROUNDS) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
+.PHONY: controls
+controls: $(VENV)/.counterparts ## What the nemesis of a cluster would see, broken on purpose; and full disks, as root
+	@$(PYTEST) --quiet tests/postgresql/broken_rules.py tests/postgresql/full_disk.py $(ARGS)
+
 .PHONY: soak-cluster
 soak-cluster: $(VENV)/.counterparts ## Clients of a cluster of which a broker dies every 5 s, for an hour (DURATION=, SEED=)
 	@$(BIN)/python -m tests.torture.soak_turns --seconds $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)

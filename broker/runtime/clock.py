@@ -156,6 +156,10 @@ class ManualClock:
             for timer in self._timers:
                 timer.arm(max(0.0, timer.due - now))
 
+    def jump(self, **amount: float) -> None:
+        """Set the wall clock forward or back: ``jump(hours=-1)``. No time passes by that."""
+        self._start_ms += int(timedelta(**amount) / timedelta(milliseconds=1))
+
     def _forget_done(self) -> None:
         self._timers = [timer for timer in self._timers if not timer.done]
         heapq.heapify(self._timers)

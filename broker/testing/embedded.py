@@ -148,6 +148,10 @@ class BrokerClock:
         """Skip time, and let happen what has become due: ``advance(minutes=15)``."""
         self._broker.call(lambda: self._clock.advance(**amount))
 
+    def jump(self, **amount: float) -> None:
+        """Set the broker's wall clock, as an operator does: ``jump(hours=-1)``."""
+        self._broker.call(lambda: self._clock.jump(**amount))
+
     def now_ms(self) -> int:
         """Return the broker's time in milliseconds since the epoch."""
         return self._clock.now_ms()

@@ -125,6 +125,12 @@ def _raised(error: Exception) -> Exception:
     return IndexMisused(str(error))
 
 
+def _in_words(error: Exception) -> str:
+    """Return what an operator is told of an error, in one line: not which statement met it."""
+    said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    return " ".join((said or str(error)).split()) or type(error).__name__
+
+
 class Primary:
     """Executes statements on the primary. One caller at a time; any thread may be that caller."""
 
@@ -250,7 +256,7 @@ class Primary:
                     if _is_final(error):
                         raise _raised(error) from error
                     self.attempts_failed += 1
-                    self.trouble = " ".join(str(error).split()) or type(error).__name__
+                    self.trouble = _in_words(error)
                 except BaseException:
                     self._leave()
                     raise

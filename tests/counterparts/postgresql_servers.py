@@ -115,6 +115,11 @@ class Server:
         return self._process.pid
 
     @property
+    def is_running(self) -> bool:
+        """Whether it was started, and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def url(self) -> str:
         """What its clients name it by."""
         return f"postgresql://{ROLE}@{HOST}:{self.port}/postgres"

@@ -54,6 +54,7 @@ STORE_FAULTS = {
     "fail_over": 2,
     "split": 2,
     "fence": 2,
+    "set_store_clock": 1,
 }
 COMPLAINTS: Final = ("Traceback", " ERROR ", " CRITICAL ")
 
@@ -267,6 +268,16 @@ class ClusterNemesis(Nemesis):
                 self._pair.primary.execute("SELECT barnabas.fence(%s)", session)
 
         return self._to_store(fence)
+
+    def set_store_clock(self) -> str | None:
+        """The server's clock is set by an hour: what was noted by it is as far away."""
+        hours = self._chance.choice((-1, 1))
+        shifted = f"lease_until - {hours} * interval '1 hour'"
+        return self._to_store(
+            lambda: self._pair.primary.execute(
+                f"UPDATE barnabas.leases SET lease_until = {shifted}"
+            )
+        )
 
     def _wait_for_one_that_waits(self) -> None:
         """Give brokers a while to write something; all of them may be away."""

@@ -14,7 +14,7 @@ import pytest
 from barnabas.broker.cluster.endpoints import Place
 from barnabas.broker.cluster.membership import Membership
 from barnabas.storage.cluster_index import Assignment
-from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane
+from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane, Outcome
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.storage.postgresql.durability import NotDurable
 from tests.counterparts.postgresql_servers import Server
@@ -238,3 +238,36 @@ def test_a_server_that_loses_commits_is_refused():
             with pytest.raises(NotDurable, match="fsync"):
                 make()
         assert base.trouble == ""
+
+
+def set_clock(server, hours):
+    """Set the server's clock, which nothing but leases goes by: what was noted is as far away."""
+    server.execute(
+        "UPDATE barnabas.leases SET lease_until = lease_until - %s * interval '1 hour'", hours
+    )
+
+
+def test_a_clock_that_was_set_back_does_not_prolong_the_lease_of_the_dead(server, base):
+    """A broker dies, and the primary; the clock of the new one is behind by an hour."""
+    world = World(base)
+    dead, alive = world.register(lease_ms=1), world.register()
+    assert world.index.heartbeat(alive, LEASE_MS)
+    set_clock(server, -1)
+    world.index.fence_expired()
+    wait_until(lambda: dead in world.index.fence_expired(), seconds=10)
+    assert world.index.heartbeat(alive, LEASE_MS)
+
+
+def test_a_clock_that_was_set_forward_ends_the_sessions_that_have_not_beaten_since(server, base):
+    """Each is told, and takes a new one: a takeover that comes early harms nobody (F1)."""
+    world = World(base)
+    late, early = world.register(), world.register()
+    (partition_id,) = world.partitions()
+    world.lead(late, partition_id)
+    set_clock(server, 1)
+    assert world.index.heartbeat(early, LEASE_MS)
+    assert world.index.fence_expired() == {late}
+    assert not world.index.heartbeat(late, LEASE_MS)
+    flush = Flush(Lane.INLINE, 0, [Item(partition_id, 0, 0, 1, 0, 1)], payload=b"x")
+    assert world.logs.commit_flush(late, flush).outcome is Outcome.FENCED
+    world.lead(early, partition_id)

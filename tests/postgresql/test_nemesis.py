@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 
 from barnabas.storage.log_index import FlushAnswer, IndexMisused, Outcome
-from barnabas.storage.postgresql.schema import migrations
 from tests.counterparts.postgresql_servers import Pair
+from tests.postgresql.broken_flushes import ANSWER_FROM_A_READ, NO_COMPARE, WAITING, break_flush
 from tests.postgresql.flushing import History, Writer, violations
 from tests.postgresql.nemesis import torment
 from tests.postgresql.whole_index import WholeIndex
@@ -19,7 +19,6 @@ from tests.waiting import wait_until
 
 ROUNDS = 7
 """Each kind of what can happen once."""
-WAITING = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
 
 def test_under_all_that_happens_every_flush_is_whole_in_order_and_once():
@@ -45,27 +44,6 @@ class PerItem(WholeIndex):
             self.number += answer.outcome is Outcome.COMMITTED
             refused |= answer.refused
         return FlushAnswer(Outcome.REFUSED if refused else Outcome.COMMITTED, frozenset(refused))
-
-
-def break_flush(server, changes):
-    """Have the function that commits flushes do something else."""
-    (statements,) = (each.statements for each in migrations() if each.name == "flushes")
-    start = statements.index("CREATE FUNCTION barnabas.commit_flush")
-    function = statements[start : statements.index("END $$;", start)] + "END $$;"
-    for text, instead in {"CREATE FUNCTION": "CREATE OR REPLACE FUNCTION", **changes}.items():
-        assert function.count(text) == 1
-        function = function.replace(text, instead)
-    server.execute(function)
-
-
-# A row that is locked is a write, too.
-ANSWER_FROM_A_READ = {
-    "lane = of_lane FOR UPDATE;": "lane = of_lane;",
-    """UPDATE barnabas.lanes SET next_flush = counter
-            WHERE session_id = of_session AND lane = of_lane;
-        outcome := 'committed';""": "outcome := 'committed';",
-}
-NO_COMPARE = {"IF wrong IS NOT NULL THEN\n        -- The": "IF false THEN\n        -- The"}
 
 
 @pytest.fixture

@@ -27,7 +27,8 @@ CREATE UNIQUE INDEX one_session_of_a_node ON barnabas.sessions (node_id) WHERE s
 -- Apart from the sessions, whose rows every flush shares.
 CREATE TABLE barnabas.leases (
     session_id bigint PRIMARY KEY REFERENCES barnabas.sessions,
-    lease_until timestamptz NOT NULL
+    lease_until timestamptz NOT NULL,
+    lease_ms integer NOT NULL
 ) WITH (fillfactor = 50);
 
 CREATE TABLE barnabas.lanes (

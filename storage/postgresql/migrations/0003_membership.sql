@@ -77,7 +77,7 @@ BEGIN
         VALUES (new_token, new_node_id, new_endpoints)
         RETURNING session_id INTO registered;
     INSERT INTO barnabas.leases
-        VALUES (registered, clock_timestamp() + lease_ms * interval '1 ms');
+        VALUES (registered, clock_timestamp() + lease_ms * interval '1 ms', lease_ms);
     INSERT INTO barnabas.lanes (session_id, lane) VALUES (registered, 0), (registered, 1);
     PERFORM barnabas.change_picture();
     -- Who looks for a new one holds the picture, too.
@@ -85,8 +85,8 @@ BEGIN
     RETURN registered;
 END $$;
 
--- Whether the session goes on; if so its lease ends `lease_ms` from now.
-CREATE FUNCTION barnabas.heartbeat(of_session bigint, lease_ms integer)
+-- Whether the session goes on; if so its lease ends `new_lease_ms` from now.
+CREATE FUNCTION barnabas.heartbeat(of_session bigint, new_lease_ms integer)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     found_state text;
@@ -97,12 +97,16 @@ BEGIN
     IF found_state IS DISTINCT FROM 'live' AND found_state IS DISTINCT FROM 'draining' THEN
         RETURN false;
     END IF;
-    UPDATE barnabas.leases SET lease_until = clock_timestamp() + lease_ms * interval '1 ms'
+    UPDATE barnabas.leases
+        SET lease_until = clock_timestamp() + new_lease_ms * interval '1 ms',
+            lease_ms = new_lease_ms
         WHERE session_id = of_session;
     RETURN true;
 END $$;
 
--- End the sessions whose lease is over; answers which.
+-- End the sessions whose lease is over; answers which. One that ends later than it lasts was noted
+-- by a clock that was ahead of this one, before it was set back or on a former primary: nobody would
+-- take over from its session for as long. It begins anew.
 CREATE FUNCTION barnabas.fence_expired() RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
     candidate bigint;
@@ -112,9 +116,15 @@ BEGIN
     LOCK TABLE barnabas.sessions IN ROW EXCLUSIVE MODE;
     FOR candidate IN
         SELECT session_id FROM barnabas.sessions JOIN barnabas.leases USING (session_id)
-        WHERE state <> 'fenced' AND lease_until < clock_timestamp() ORDER BY session_id
+        WHERE state <> 'fenced' AND (
+            lease_until < clock_timestamp()
+            OR lease_until > clock_timestamp() + lease_ms * interval '1 ms'
+        ) ORDER BY session_id
     LOOP
         PERFORM 1 FROM barnabas.sessions WHERE session_id = candidate FOR UPDATE;
+        UPDATE barnabas.leases SET lease_until = clock_timestamp() + lease_ms * interval '1 ms'
+            WHERE session_id = candidate
+                AND lease_until > clock_timestamp() + lease_ms * interval '1 ms';
         -- A heartbeat may have come while this waited for the row.
         UPDATE barnabas.sessions SET state = 'fenced'
             WHERE session_id = candidate AND state <> 'fenced' AND EXISTS (

@@ -1,0 +1,188 @@
+"""A cluster and its clients for scripts: who leads what, who hears what, and what comes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.storage.cluster_index import Assignment, Picture
+from barnabas.testing import Cluster
+from tests.broker.raw_producer import TIMEOUT_MS
+from tests.cluster.clients import Client, Writer
+from tests.cluster.routing import GROUP, TRANSACTION, Coordinated, Found, Led, Place, Routing
+from tests.cluster.transactors import Transactional
+from tests.cluster.workload import judged, wait_for_ends
+from tests.history import checker
+from tests.history.model import FAILED, NOT_KNOWN, Operation
+from tests.history.model import TRANSACTION as TRANSACTED
+from tests.seeds import SEED
+from tests.waiting import wait_until
+
+TOPIC = "data"
+BROKERS = 3
+PLACES = [Led(TOPIC, index) for index in range(BROKERS)]
+COORDINATED = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state"}
+
+
+class Stage:
+    """Brokers, of which each leads a partition of the topic; and their clients."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.addresses = [broker.address for broker in cluster.brokers]
+        self.clients: list[Client] = []
+        self._deaf: set[int] = set()
+
+    def add(self, client: Client) -> Any:
+        """Have a client's history be judged with those of the others."""
+        self.clients.append(client)
+        return client
+
+    def make_internal_topics(self) -> None:
+        routing = Routing(self.addresses, Random(SEED), "first")
+        for kind in COORDINATED:
+            place = Coordinated(kind, "anybody")
+            routing.until_answered(place, functools.partial(self._is_found, routing, place))
+        routing.close()
+        self.cluster.wait_until_served()
+
+    def _is_found(self, routing: Routing, place: Coordinated) -> ErrorCode:
+        routing.find(place)
+        return ErrorCode.NONE
+
+    def led(self, place: Place) -> Led:
+        """Which partition the leader or coordinator of something leads."""
+        if isinstance(place, Led):
+            return place
+        server = self.cluster.brokers[0].server
+        log = (server.transactions if place.kind == TRANSACTION else server.groups).log
+        return Led(COORDINATED[place.kind], log.partition_of(place.key))
+
+    def leader(self, place: Place) -> int:
+        number = self.cluster.leader(*self.led(place))
+        assert number is not None
+        return number
+
+    def picture(self) -> Picture:
+        """Who is there, and leads what, as the store has it."""
+        return self.cluster._base.cluster_index().picture(0)
+
+    def log(self, place: Led) -> Any:
+        """The log of a partition, where it is led."""
+        server = self.cluster.brokers[self.leader(place)].server
+        return server.logs.logs[self._partition_id(place)]
+
+    def place_led_by(self, number: int) -> Led:
+        return next(each for each in PLACES if self.leader(each) == number)
+
+    def coordinates_both(self, name: str) -> bool:
+        """Whether one broker coordinates a transformer's transactions and its group."""
+        group = Coordinated(GROUP, f"group-{name}")
+        return self.leader(Coordinated(TRANSACTION, name)) == self.leader(group)
+
+    def others(self, number: int) -> tuple[int, int]:
+        one, other = {*range(BROKERS)} - {number}
+        return one, other
+
+    def deafen(self, number: int) -> None:
+        """Let a broker hear of nothing; its session goes on."""
+        self._deaf.add(number)
+        self._membership(number).look_once = lambda: time.sleep(0.01)
+
+    def let_hear(self, number: int) -> None:
+        """Undo ``deafen``."""
+        self._deaf.remove(number)
+        del self._membership(number).look_once
+
+    def heartbeat(self, number: int) -> None:
+        """Have a broker keep its session alive, and end those of others that do not."""
+        self._membership(number).beat_once()
+
+    def take(self, place: Place, to: int) -> None:
+        """Have a broker lead a partition that another one leads, whose session goes on."""
+        picture = self.picture()
+        (session,) = (each.session for each in picture.members if each.node_id == to)
+        partition_id = self._partition_id(self.led(place))
+        (epoch,) = (each.epoch for each in picture.led if each.partition_id == partition_id)
+        index = self.cluster._base.cluster_index()
+        assert index.assign([Assignment(partition_id, session, epoch)]) == {partition_id}
+        wait_until(lambda: self.cluster.brokers[to].serves(partition_id))
+        views = [self._membership(each).view for each in {*range(BROKERS)} - self._deaf]
+        wait_until(lambda: {each.leader_of(partition_id).node_id for each in views} == {to})
+
+    def believe(self, client: Client, place: Place, number: int) -> None:
+        """Have a client take a broker for who is to be asked, until it hears that this is wrong."""
+        client.routing._found[place] = Found(self.addresses[number])
+
+    def judge(self, wrong: set[str]) -> None:
+        """Judge what all clients were told: these anomalies are among what is wrong, if any is."""
+        self.cluster.wait_until_served()
+        wait_for_ends(self.addresses)
+        history, report = judged(self.addresses, SEED, self.clients, PLACES)
+        print("\n".join(checker.lines(report, history)))
+        assert report.anomalies >= wrong
+        assert bool(report.anomalies) == bool(wrong)
+
+    def _partition_id(self, place: Led) -> int:
+        return self.cluster._partition_ids(place.topic)[place.partition]
+
+    def _membership(self, number: int) -> Any:
+        return self.cluster.brokers[number].server._member._membership
+
+
+@contextlib.contextmanager
+def running_stage() -> Iterator[Stage]:
+    """Start brokers that move nothing by themselves."""
+    with Cluster(BROKERS, seed=SEED, config={"auto.leader.rebalance.enable": "false"}) as cluster:
+        cluster.create_topic(TOPIC, BROKERS)
+        stage = Stage(cluster)
+        stage.make_internal_topics()
+        yield stage
+        for each in stage.clients:
+            each.routing.close()
+
+
+class Scripted(Transactional):
+    """A producer with a transactional id that does one thing when it is told to, and once."""
+
+    begun_ns = NOT_KNOWN
+    timeout_ms = TIMEOUT_MS
+
+    def __init__(self, name: str, stage: Stage, version: int) -> None:
+        super().__init__(name, stage.addresses, SEED, version)
+
+    def begin(self) -> None:
+        """Get an epoch, which ends what another one has left open; begin a transaction."""
+        request = InitProducerIdRequest(self.name, self.timeout_ms)
+        answer = self._ask_coordinator(INIT_PRODUCER_ID, request, 4)
+        self._use(answer.producer_id, answer.producer_epoch)
+        self.begun_ns = time.monotonic_ns()
+
+    def end_request(self, *, commit: bool) -> tuple[Any, EndTxnRequest, int]:
+        version = 3 if self.is_classic else 5
+        return END_TXN, EndTxnRequest(self.name, self.producer_id, self.epoch, commit), version
+
+    def note(self, outcome: str) -> None:
+        """Note what it knows of its transaction, whose commit it has asked for or not."""
+        now_ns = time.monotonic_ns()
+        asked_ns = NOT_KNOWN if outcome == FAILED else now_ns
+        told = Operation(TRANSACTED, self.name, outcome, self.begun_ns, asked_ns, now_ns)
+        self.history.append(replace(told, producer=self.name, writes=tuple(self.writes)))
+
+
+def written_everywhere(stage: Stage, client: Scripted) -> None:
+    """Write to all partitions, so that each broker has to end the transaction in one."""
+    for each in PLACES:
+        # What every reader is given, or the judge does not know what they might have read.
+        stage.add(Writer(f"writer-{each.partition}", stage.addresses, SEED, each)).once()
+    client.add(*PLACES)
+    for each in PLACES:
+        client.write(each, f"{client.name}-{each.partition}")
