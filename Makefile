@@ -343,7 +343,7 @@ nemesis-cluster: $(VENV)/.counterparts ## The same over three brokers, their lin
 	@$(BIN)/python -m tests.postgresql.cluster_nemesis --rounds $(ROUNDS) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: soak-cluster
-soak-cluster: $(VENV)/.counterparts ## Clients of a cluster of which a broker dies every 5 s, for an hour (DURATION=, SEED=)
+soak-cluster: $(VENV)/.counterparts ## Clients of a cluster of which a broker dies every 5 s, for an hour (DURATION=, SEED=; ARGS='--clients spark' or tools)
 	@$(BIN)/python -m tests.torture.soak_turns --seconds $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: attack
