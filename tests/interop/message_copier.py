@@ -17,7 +17,7 @@ class Copier:
     """TransactionalMessageCopier in several lives; it reports every transaction that it ends."""
 
     def __init__(self, servers: str, topic: str, directory: Path) -> None:
-        self._output = directory / "copier"
+        self._output = directory / f"{topic}-copier"
         self._output.touch()
         self._command = tool_command(
             kafka_tools.TRANSACTIONAL_MESSAGE_COPIER,

@@ -103,7 +103,7 @@ class Play:
         self.judge(RECORDS + BATCH)
 
     def judge(self, records: int = RECORDS) -> None:
-        judge(self._broker, self.job, records)
+        judge([self._broker], self.job, records)
         if self.job.sink in TABLES:
             judge_table(self.job, records)
 

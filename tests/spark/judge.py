@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,9 +60,9 @@ def feed(job: Job, numbers: range) -> None:
     assert producer.flush(PATIENCE_S) == 0
 
 
-def judge(broker: BrokerProcess, job: Job, records: int) -> None:
+def judge(brokers: Sequence[BrokerProcess], job: Job, records: int) -> None:
     """Demand all that the crash tables promise, once the query has ended."""
-    until(lambda: open_transactions(broker, f"spark.{job.name}"), [], "open transactions")
+    until(lambda: open_anywhere(brokers, f"spark.{job.name}"), [], "open transactions")
     places = [(job.output, partition) for partition in range(PARTITIONS)]
     ends = log_ends(job.servers, places, IsolationLevel.READ_UNCOMMITTED)
     until(lambda: log_ends(job.servers, places, IsolationLevel.READ_COMMITTED), ends, "LSO")
@@ -98,6 +98,11 @@ def until(look: Callable[[], object], wanted: object, what: str) -> None:
         return seen == [wanted]
 
     wait_until(is_so, lambda: (what, *seen, wanted), seconds=PATIENCE_S, pause_s=0.05)
+
+
+def open_anywhere(brokers: Sequence[BrokerProcess], prefix: str) -> list[tuple[str, str]]:
+    """Return the transactions of a sink that have not ended, whichever broker coordinates them."""
+    return [found for broker in brokers for found in open_transactions(broker, prefix)]
 
 
 def open_transactions(broker: BrokerProcess, prefix: str) -> list[tuple[str, str]]:

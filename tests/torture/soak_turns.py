@@ -2,6 +2,8 @@
 
 Rounds of a minute, each on a cluster of its own with the seed after the last one's. `--brokers
 processes` has them be `barnabas serve` on a PostgreSQL pair, `embedded` in this process.
+`--clients` says who uses them: the libraries of the torture, Spark with the exactly-once sinks, or
+Apache Kafka's verifiable tools.
 """
 
 from __future__ import annotations
@@ -14,62 +16,27 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from barnabas.testing import Cluster
 from tests.counterparts.postgresql_servers import Pair
-from tests.postgresql.brokers import LEASE_MS, Member, running, start
+from tests.interop.tools_at_a_cluster import copy_while_brokers_die
+from tests.postgresql.brokers import LEASE_MS, Member, running
+from tests.spark.harness import SparkDriver
+from tests.spark.pipelines import write_while_brokers_die
 from tests.torture.access import BROKER_SETTINGS
 from tests.torture.embedded_brokers import EmbeddedBrokers
-from tests.torture.turns import Brokers, TurnsTorture, told, unexpected
-from tests.waiting import wait_until
+from tests.torture.process_brokers import ProcessBrokers
+from tests.torture.torture import Say
+from tests.torture.turns import EVERY_S, Brokers, TurnsTorture, told, unexpected
 
 BROKERS = 3
 ROUND_S = 60.0
-READY = 200
-LOOK_S = 0.05
-
-
-class Processes:
-    """Processes on one PostgreSQL pair."""
-
-    def __init__(self, members: list[Member]) -> None:
-        self._members = members
-        self.count = len(members)
-
-    @property
-    def bootstrap_servers(self) -> str:
-        return ",".join(each.bootstrap_servers for each in self._members)
-
-    def kill(self) -> None:
-        for each in self._members:
-            each.kill()
-
-    def restart(self) -> None:
-        start(self._members)
-
-    def kill_one(self, number: int) -> None:
-        self._members[number].kill()
-
-    def stop_one(self, number: int) -> None:
-        member = self._members[number]
-        status = member.terminate()
-        assert status == 0, f"broker {number} ended with {status}: {member.output()}"
-
-    def start_one(self, number: int) -> None:
-        self._members[number].restart()
-
-    def wait_until_ready(self) -> None:
-        def are_ready() -> bool:
-            return all(each.probe("/readyz") == READY for each in self._members)
-
-        wait_until(are_ready, "every broker is ready", pause_s=LOOK_S)
-
-    def failure(self) -> str | None:
-        ended = [each for each in self._members if not each.is_running]
-        return f"a broker ended: {ended[0].output()}" if ended else None
+TWO_PHASE = {"transaction.two.phase.commit.enable": "true"}
+COPIED_RECORDS = 2000
 
 
 @contextmanager
@@ -83,14 +50,60 @@ def _embedded(_directory: Path, seed: int) -> Iterator[Brokers]:
 def _processes(directory: Path, _seed: int) -> Iterator[Brokers]:
     with Pair() as pair:
         members = [
-            Member(directory / f"broker-{number}", pair.url, **BROKER_SETTINGS)
+            Member(directory / f"broker-{number}", pair.url, **BROKER_SETTINGS, **TWO_PHASE)
             for number in range(BROKERS)
         ]
         with running(members):
-            yield Processes(members)
+            yield ProcessBrokers(members)
 
 
 KINDS_OF_BROKERS = {"embedded": _embedded, "processes": _processes}
+
+
+class Round(NamedTuple):
+    """One cluster, and how long its brokers die."""
+
+    brokers: Brokers
+    directory: Path
+    seed: int
+    seconds: float
+
+    @property
+    def kills(self) -> int:
+        return max(1, int(self.seconds / EVERY_S))
+
+
+def _libraries(of: Round, say: Say) -> bool:
+    torture = TurnsTorture(of.brokers, of.directory, say)
+    outcome = torture.run(of.seed, of.seconds, harms_broker=True)
+    print(told(outcome), flush=True)
+    return not (outcome.report.violations or outcome.wrong or unexpected(outcome))
+
+
+def _spark(of: Round, say: Say) -> bool:
+    assert isinstance(of.brokers, ProcessBrokers), "Spark needs --brokers processes"
+    with (
+        SparkDriver(of.directory / "old-driver") as old,
+        SparkDriver(of.directory / "new-driver") as new,
+    ):
+        say(write_while_brokers_die(of.brokers, old, new, of.directory, kills=of.kills // 2))
+    return True
+
+
+def _tools(of: Round, say: Say) -> bool:
+    did = copy_while_brokers_die(
+        of.brokers, of.directory, of.seed, kills=of.kills, moves=1, records=COPIED_RECORDS
+    )
+    say(did)
+    return True
+
+
+CLIENTS: dict[str, Callable[[Round, Say], bool]] = {
+    "libraries": _libraries,
+    "spark": _spark,
+    "tools": _tools,
+}
+"""What each round does; False, or an AssertionError, when something was wrong."""
 
 
 def main() -> int:
@@ -100,6 +113,7 @@ def main() -> int:
     parser.add_argument("--round", type=float, default=ROUND_S, help="seconds of one round")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 20))
     parser.add_argument("--brokers", choices=list(KINDS_OF_BROKERS), default="processes")
+    parser.add_argument("--clients", choices=list(CLIENTS), default="libraries")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     # Leave no server behind.
@@ -114,12 +128,10 @@ def main() -> int:
         directory = Path(tempfile.mkdtemp(prefix=f"turns-{seed}-"))
         say(f"seed {seed}, in {directory}")
         with KINDS_OF_BROKERS[arguments.brokers](directory, seed) as brokers:
-            torture = TurnsTorture(brokers, directory, say)
-            outcome = torture.run(seed, min(left_s, arguments.round), harms_broker=True)
-        print(told(outcome), flush=True)
-        if outcome.report.violations or outcome.wrong or unexpected(outcome):
-            say(f"kept: {directory / 'history.jsonl'}")
-            return 1
+            turn = Round(brokers, directory, seed, min(left_s, arguments.round))
+            if not CLIENTS[arguments.clients](turn, say):
+                say(f"kept: {directory / 'history.jsonl'}")
+                return 1
         shutil.rmtree(directory)
         left_s -= arguments.round
         seed += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.spark_connector.transaction_age import oldest_transaction_ms
 from barnabas.testing import Cluster
 from tests.interop.sink_cores.faults import PINNING
 from tests.interop.spark_sink import PARTITIONS, check_all_is_settled, options
@@ -38,9 +39,12 @@ def test_batches_go_on_when_a_broker_is_gone_for_good_and_another_one_is_cut_off
         query = start("two-phase", options(cluster, topic, **PATIENCE))
         query.run(0)
         give_everything_to(cluster, KEEPS_ALL, query.options.ledger_topic, topic)
+        watching = query.connected()
+        assert oldest_transaction_ms(watching, topic) is None
         # The others name it until its lease is over, and nothing but the sweep has to do with it.
         cluster.kill(DIES, expire=False)
         query.run(1)
+        assert oldest_transaction_ms(watching, topic) is None
         # It answers, and takes itself for the leader of everything. It is asked first.
         cluster.cut_from_store(KEEPS_ALL, expire=True)
         query.run(2)

@@ -1,0 +1,72 @@
+"""Brokers die, or stop, in turn while whoever began that goes on with something else."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Self
+
+from tests.torture.turns import EVERY_S, Brokers
+
+
+class InTurn:
+    """Does something to one broker after the other, in a thread.
+
+    ``with`` waits for it at the end, and raises what has failed in it.
+    """
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._threads = ThreadPoolExecutor(1)
+        self._run = self._threads.submit(work)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens to any broker."""
+        return self._run.done()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._threads.shutdown()
+        self._run.result()
+
+
+class Killer(InTurn):
+    """Kills -9 one broker after the other and starts it again, until its block is left."""
+
+    def __init__(self, brokers: Brokers, every_s: float = EVERY_S) -> None:
+        self.kills = 0
+        self._brokers = brokers
+        self._every_s = every_s
+        self._is_enough = threading.Event()
+        super().__init__(self._kill)
+
+    def _kill(self) -> None:
+        for number in itertools.cycle(range(self._brokers.count)):
+            if self._is_enough.wait(self._every_s):
+                return
+            self._brokers.kill_one(number)
+            self._brokers.start_one(number)
+            self.kills += 1
+
+    def __exit__(self, *error: object) -> None:
+        self._is_enough.set()
+        super().__exit__(*error)
+        self._brokers.wait_until_ready()
+
+
+class RollingRestart(InTurn):
+    """Stops each broker in good order and starts it again; the next one when all serve."""
+
+    def __init__(self, brokers: Brokers) -> None:
+        self._brokers = brokers
+        super().__init__(self._restart)
+
+    def _restart(self) -> None:
+        for number in range(self._brokers.count):
+            self._brokers.stop_one(number)
+            self._brokers.start_one(number)
+            self._brokers.wait_until_ready()
