@@ -321,6 +321,8 @@ class ClusterMember:
         self.durable_logs.begin(session)
         logger.info("session begun session=%d", session)
         self._on_event("session_begun", f"session {session}")
+        if self._ended_session == session:  # Already; it was told when nobody could be lost yet.
+            self._session_ended(session)
         self._changed()
 
     # --------------------------------------------------------------------------------------- moves
