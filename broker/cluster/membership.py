@@ -32,6 +32,7 @@ from barnabas.broker.cluster.endpoints import (
     encode_place,
 )
 from barnabas.broker.cluster.pictured_view import PicturedView, Unseen
+from barnabas.broker.cluster.view import Node
 from barnabas.storage.cluster_index import Led, Member, Picture
 from barnabas.storage.log_index import IndexClosed
 
@@ -98,7 +99,7 @@ class Membership:
         self._on_fatal = on_fatal
         self._on_looked = on_looked
         self._clock = clock
-        self.view = PicturedView(node_id)
+        self.view = PicturedView(Node(node_id, rack, endpoints))
         """What this broker knows of the cluster; to be read on the loop."""
         self._lock = threading.Lock()
         self._session: int | None = None

@@ -48,18 +48,24 @@ class Unseen:
 
 
 class PicturedView:
-    """A ``ClusterView``. All of it is read, and told, on the loop."""
+    """A ``ClusterView``. All of it is read, and told, on the loop.
 
-    def __init__(self, node_id: int) -> None:
-        """``node_id`` is this broker's; nothing else is known yet."""
-        self.node_id = node_id
+    This broker is among the nodes though its session is over: it answers, and who is told of no
+    broker at all forgets those that there were. librdkafka (2.10 to 2.16 at least) asks nobody any
+    more then.
+    """
+
+    def __init__(self, own: Node) -> None:
+        """``own`` is this broker as it registers; nothing else is known yet."""
+        self.node_id = own.node_id
+        self._own = own
         self.controller_id = NO_NODE
         self.version = 0
         self.picture_version = 0
         """That of the newest picture in it."""
         self.metadata_version = 0
         """See ``Picture``."""
-        self.nodes: Sequence[Node] = ()
+        self.nodes: Sequence[Node] = (own,)
         self._led: dict[int, Led] = {}
         self._wished: set[int] = set()
         """Those that a node is wanted for."""
@@ -151,6 +157,8 @@ class PicturedView:
                 continue
             nodes.append(Node(member.node_id, rack, endpoints))
             readable[member.session] = member
+        if all(node.node_id != self.node_id for node in nodes):
+            nodes.append(self._own)
         self.nodes = sorted(nodes, key=lambda node: node.node_id)
         self._members = readable
         self._sessions = {member.node_id: session for session, member in readable.items()}

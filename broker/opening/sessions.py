@@ -105,6 +105,8 @@ class Sessions:
         self._durable_logs.begin(session)
         logger.info("session begun session=%d", session)
         self._on_event("session_begun", f"session {session}")
+        if self._ended_session == session:  # Already; it was told when nobody could be lost yet.
+            self.ended(session)
         self._on_begun()
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import operator
 import queue
 import threading
 from typing import Any
@@ -16,6 +18,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
 )
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
@@ -168,6 +171,29 @@ def test_a_lease_runs_out_while_its_broker_goes_on(cluster, client):
     client.produce(T, batch(b"after"))
     cluster.wait_until_served()
     assert values(cluster) == [b"before", b"after"]
+
+
+def test_no_broker_says_that_there_are_none(cluster):
+    """A client that is told so forgets all that it knew of, librdkafka for good."""
+    asked = MetadataRequest([MetadataRequestTopic(name="t")])
+    with contextlib.ExitStack() as stack:
+        wires = [stack.enter_context(Wire(each.address)) for each in cluster.brokers]
+
+        def all_begin_anew(former: list[int]) -> bool:
+            for number, wire in enumerate(wires):
+                found = wire.ask(METADATA, asked, 12).brokers
+                assert number in {each.node_id for each in found}
+            return not any(map(operator.eq, sessions(cluster), former))
+
+        for _ in range(10):
+            former = sessions(cluster)
+            for number in range(3):
+                cluster.expire(number)
+            wait_until(lambda former=former: all_begin_anew(former), "sessions", pause_s=0.0)
+
+
+def sessions(cluster: Cluster) -> list[int]:
+    return [each.server._home.session for each in cluster.brokers]
 
 
 def test_who_is_cut_from_the_store_acknowledges_nothing(cluster, client):

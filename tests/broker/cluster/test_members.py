@@ -155,6 +155,34 @@ def test_a_broker_that_leads_nothing_learns_from_its_heartbeat():
         send(broker, TOPIC, range(3), 1)
 
 
+def test_a_session_that_ends_before_anything_was_done_in_it_is_followed_by_another():
+    with members(1, **{"barnabas.lease.ms": "1000"}) as (store, (broker,)):
+        member = broker.server._member
+        membership = member._membership
+        begin, short = membership.new_session, []
+
+        def new_session():
+            session = begin()
+            if not short:
+                short.append(session)
+                store.index.fence(session)
+                membership.beat_once()  # It is heard of before its broker can begin it.
+                wait_until(lambda: member._ended_session == session)
+                wait_until(lambda: broker.call(member._logs.journal.newest_group) is None)
+            return session
+
+        membership.new_session = new_session
+        former = broker.session
+        store.index.fence(former)
+        # By itself: within a minute something else would be written, and find it out.
+        wait_until(
+            lambda: broker.session not in {former, *short}, lambda: broker.session, seconds=30
+        )
+        broker.create_topic(TOPIC, 1)
+        all_served([broker], TOPIC, 1)
+        send(broker, TOPIC, range(3), 1)
+
+
 def test_a_partition_that_another_is_to_lead_is_handed_over():
     with members() as (store, brokers):
         brokers[0].create_topic(TOPIC, 1)

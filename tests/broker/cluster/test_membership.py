@@ -218,6 +218,21 @@ async def test_what_the_dead_led_has_no_leader_until_somebody_plans(cluster):
     assert two.view.leader_of(lost).epoch == 1
 
 
+async def test_a_broker_is_among_those_it_tells_of_before_and_after_its_session(cluster):
+    one, two = cluster.broker(1), cluster.broker(2)
+    assert one.view.nodes == (node(1),), "before it has looked"
+    await cluster.look()
+    cluster.index.fence(one.session)
+    await cluster.look()
+    assert one.view.nodes == [node(1), node(2)]
+    assert two.view.nodes == [node(2)]
+    cluster.index.fence(two.session)
+    await cluster.look()
+    assert one.view.nodes == [node(1)]
+    assert two.view.nodes == [node(2)]
+    assert one.view.session_of(1) is None, "it is given nothing"
+
+
 async def test_a_broker_that_cannot_be_read_is_left_out_and_said_so_once(cluster, caplog):
     one = cluster.broker(1)
     session = cluster.index.register(uuid4(), 2, "later release", LEASE_MS)
