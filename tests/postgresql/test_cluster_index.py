@@ -194,8 +194,8 @@ def test_what_a_picture_tells_of_is_replicated(pair):
         session = world.register()
         seen = world.index.picture(0)
         (partition_id,) = world.partitions()
-        changing = base.cluster_index()
         pair.standby.stop()
+        changing = base.cluster_index()
         with ThreadPoolExecutor(2) as threads:
             asked = [Assignment(partition_id, session, -1)]
             assigned = threads.submit(changing.assign, asked)
