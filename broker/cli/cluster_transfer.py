@@ -189,7 +189,7 @@ def _import(
             base.log_index(),
             session,
             epoch,
-            lambda done: shown.show(_described(done)),
+            lambda done: shown.show(_described(done)) if shown.is_due else None,
         )
         transfer.fill(token, contents)
         mark_imported(files, directory, contents.cluster_id)
