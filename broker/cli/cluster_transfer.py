@@ -7,6 +7,8 @@ Rules of this file:
 2. An import that was cut short is done again, from the beginning.
 3. What a start would change is changed in a scratch copy: beside the mark nothing is written to the
    directory.
+4. An export that was cut short leaves a directory that has another name, and a mark: no broker goes
+   on with a part of it.
 """
 
 from __future__ import annotations
@@ -37,10 +39,13 @@ from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.runtime.engine import LoopEngine
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.identity import (
+    mark_exporting,
     mark_imported,
     refuse_backup,
     refuse_cache,
+    refuse_exporting,
     settle_identity,
+    unmark_exporting,
 )
 from barnabas.storage.adoption import is_foreign
 from barnabas.storage.errors import Corrupt, StorageError
@@ -156,6 +161,7 @@ def import_directory(directory: str, base: TransferBase, config: BrokerConfig) -
     with _translated(directory, scratch=""):
         refuse_backup(files, directory)
         refuse_cache(files, directory)
+        refuse_exporting(files, directory)
         if is_foreign(files, directory):
             raise CommandError(f"{directory}: let a broker start and stop in it before")
     with (
@@ -183,7 +189,7 @@ def _import(
             base.log_index(),
             session,
             epoch,
-            lambda done: shown.show(_described(done)),
+            lambda done: shown.show(_described(done)) if shown.is_due else None,
         )
         transfer.fill(token, contents)
         mark_imported(files, directory, contents.cluster_id)
@@ -205,9 +211,12 @@ def export_directory(directory: str, base: TransferBase, config: BrokerConfig) -
         transfer = base.transfer(config.node_id)
         transfer.begin_export(uuid4())
         try:
+            files = LocalFileSystem()
             os.mkdir(unfinished)
+            mark_exporting(files, unfinished)
             config = replace(config, log_dirs=(unfinished,))
             progress = asyncio.run(_export(transfer, base, config))
+            unmark_exporting(files, unfinished)
             os.rename(unfinished, directory)
             sync_name(directory)
         except BaseException:

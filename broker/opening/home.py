@@ -17,6 +17,7 @@ from barnabas.broker.topics.identity import (
     read_properties,
     refuse_backup,
     refuse_cache,
+    refuse_exporting,
     refuse_imported,
     settle_identity,
 )
@@ -107,6 +108,7 @@ class OwnDirectory:
         refuse_backup(self._file_system, self._config.data_directory)
         refuse_cache(self._file_system, self._config.data_directory)
         refuse_imported(self._file_system, self._config.data_directory)
+        refuse_exporting(self._file_system, self._config.data_directory)
         lock_directory(logs)
         self._progress_logged_s = self._clock.monotonic()
         config, file_system = self._config, self._file_system

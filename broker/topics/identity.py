@@ -28,6 +28,9 @@ BACKUP_MANIFEST = "barnabas-backup.json"
 IMPORTED_MARK = "barnabas-imported"
 """What says that a cluster goes on with what is in a directory."""
 
+EXPORTING_MARK = "barnabas-exporting"
+"""What says that a directory has only some of what a cluster has."""
+
 
 def refuse_backup(file_system: FileSystem, directory: str) -> None:
     """Raise IdentityMismatch where a broker would start in a backup, and change it."""
@@ -65,6 +68,27 @@ def mark_imported(file_system: FileSystem, directory: str, cluster_id: str) -> N
     text = f"Imported into cluster {cluster_id}, whose brokers go on with what was here.\n"
     mark = file_system.join(directory, IMPORTED_MARK)
     file_system.write_file_atomically(mark, text.encode())
+
+
+def mark_exporting(file_system: FileSystem, directory: str) -> None:
+    """Keep brokers away from a directory until ``unmark_exporting``."""
+    text = b"Not everything is in here: the export of a cluster has not come to its end.\n"
+    file_system.write_file_atomically(file_system.join(directory, EXPORTING_MARK), text)
+
+
+def unmark_exporting(file_system: FileSystem, directory: str) -> None:
+    """Let a broker start in a directory that has everything, durably."""
+    file_system.unlink(file_system.join(directory, EXPORTING_MARK))
+    file_system.sync_directory(directory)
+
+
+def refuse_exporting(file_system: FileSystem, directory: str) -> None:
+    """Raise IdentityMismatch where a broker would go on with a part of what a cluster has."""
+    if file_system.exists(file_system.join(directory, EXPORTING_MARK)):
+        raise IdentityMismatch(
+            f"{directory} has only a part of what a cluster has, whose export was cut short: do it"
+            " again"
+        )
 
 
 def read_properties(file_system: FileSystem, directory: str) -> MetaProperties | None:

@@ -8,8 +8,9 @@ Rules of this file:
    get their offsets.
 2. It is looked at on every new connection, before anything else is asked there: a server that is
    restored ends them all.
-3. What lacks it is believed only when a standby has confirmed that answer, too. A primary that was
-   replaced and lives lacks it as well: nobody confirms anything to it, so it does not answer.
+3. What lacks it is believed only when a standby has confirmed something since. A primary that was
+   replaced and lives lacks it as well: nobody confirms anything to it, so it does not answer. Who
+   waits for that in vain, again and again, leaves one of these waits behind, not one for each.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
     import psycopg
 
 _SEEN: Final = """
-SELECT pg_logical_emit_message(true, 'barnabas', ''),
-    (SELECT version FROM barnabas.picture),
+SELECT (SELECT version FROM barnabas.picture),
     coalesce((SELECT version FROM barnabas.cluster), 0),
     (SELECT token FROM barnabas.sessions WHERE session_id = %(session)s),
     (SELECT next_flush FROM barnabas.lanes WHERE session_id = %(session)s AND lane = %(lane)s)
 """
+_CONFIRMED: Final = """
+SELECT pg_advisory_xact_lock(33611471017833331), pg_logical_emit_message(true, 'barnabas', '')
+"""
+"""The lock is "witness"."""
 _LOST: Final = (
     "it has lost what it had confirmed ({}): it was restored to an older moment, or a standby was"
     " promoted that had not got everything. This broker forgets what it knew when it is started"
@@ -79,27 +83,33 @@ class Witness:
             self._metadata_version = max(self._metadata_version, version)
 
     def look(self, connection: psycopg.Connection[Any]) -> None:
-        """Raise StoreUnusable where a server lacks any of it; waits for its standby."""
+        """Raise StoreUnusable where a server lacks any of it, and its standby confirms."""
+        lost = self._lost(connection)
+        if lost:
+            connection.execute(_CONFIRMED)
+            raise StoreUnusable(_LOST.format(lost))
+
+    def _lost(self, connection: psycopg.Connection[Any]) -> str:
+        """Say what a server lacks now; empty: nothing."""
         with self._lock:
             session, token, next_flush = self._session, self._token, self._next_flush
             versions = self._picture_version, self._metadata_version
         if versions == (0, 0) and session == _NO_SESSION:
-            return
+            return ""
         try:
             row = connection.execute(_SEEN, {"session": session, "lane": _INLINE}).fetchone()
         except (errors.UndefinedTable, errors.InvalidSchemaName):
-            raise StoreUnusable(_LOST.format("all of it")) from None
+            return "all of it"
         assert row is not None
-        _, *found_versions, found_token, found_flush = row
-        for kind, seen, found in zip(
-            ("cluster", "metadata"), versions, found_versions, strict=True
-        ):
+        *found_versions, found_token, found_flush = row
+        kinds = ("cluster", "metadata")
+        for kind, seen, found in zip(kinds, versions, found_versions, strict=True):
             if found < seen:
-                raise StoreUnusable(_LOST.format(f"version {seen} of its {kind}, {found} is there"))
+                return f"version {seen} of its {kind}, {found} is there"
         # A row that is not there was forgotten long after its session had ended: no version of the
         # picture that this broker has seen is from before it began.
-        if found_token is not None and found_token != token:
-            raise StoreUnusable(_LOST.format(f"session {session} is another broker's"))
+        if found_token not in {None, token}:
+            return f"session {session} is another broker's"
         if found_flush is not None and found_flush < next_flush:
-            words = f"{next_flush} flushes of session {session}, {found_flush} are there"
-            raise StoreUnusable(_LOST.format(words))
+            return f"{next_flush} flushes of session {session}, {found_flush} are there"
+        return ""

@@ -17,10 +17,13 @@ from tests.broker.cluster.carried import (
     SETTINGS,
     Carried,
     contents_of,
+    inspect_directory,
     make_store,
     same_metadata,
+    see_that_the_store_has,
 )
 from tests.broker.cluster.members import MemberBroker, all_served
+from tests.broker.held_markers import Markers
 from tests.counterparts.postgresql_servers import Server
 
 
@@ -34,12 +37,15 @@ class Store:
         return PostgreSqlBase(self.address, new_cluster_id="unused-unused-unused-u")
 
 
-def test_a_directory_goes_into_a_cluster(tmp_path):
+def test_a_directory_goes_into_a_cluster(tmp_path, monkeypatch):
     directory = tmp_path / "source"
     make_store(directory)
+    markers = Markers(monkeypatch)
     with Broker(storage=directory, config=SETTINGS) as broker:
-        carried = Carried(broker)
+        carried = Carried(broker, markers)
         broker.crash()
+    markers.go_on()
+    inspected = inspect_directory(directory)
     with Server() as server:
         store = Store(server.url)
         begun = uuid4()
@@ -65,10 +71,12 @@ def test_a_directory_goes_into_a_cluster(tmp_path):
                 transfer.begin_import(uuid4(), 7)
             same_metadata(transfer.contents(), contents_of(directory))
             assert base.log_index().partition(900) is None
-        with MemberBroker(store) as broker:
+            see_that_the_store_has(base.log_index(), inspected)
+        with MemberBroker(store, **{"transaction.two.phase.commit.enable": "true"}) as broker:
             for topic, partitions in PARTITIONS.items():
                 all_served([broker], topic, partitions)
             carried.check(broker)
+            carried.check_decided(broker)
             carried.go_on(broker)
             with contextlib.closing(store.base()) as base:
                 with pytest.raises(TransferRefused) as refused:

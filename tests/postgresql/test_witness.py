@@ -167,6 +167,9 @@ def test_no_failover_takes_anything_back_and_a_primary_that_was_replaced_and_liv
         for _ in range(6):  # The first of the hosts is one or the other.
             assert first.base.cluster_index().heartbeat(first.session, 600_000)
         old.wait_for(f"SELECT max(session_id) < {first.session} FROM barnabas.sessions")
+        # Who was left there waits behind the first of them, and notices. This asks, too.
+        waits = "FROM pg_stat_activity WHERE query LIKE '%pg_advisory_xact_lock(336114%'"
+        old.wait_for(f"SELECT count(*) <= 2 {waits}")
 
 
 class Store:

@@ -3,26 +3,58 @@
 from __future__ import annotations
 
 import contextlib
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
+import confluent_kafka
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 
+from barnabas.broker.cli.opened_directory import opened, scratch_directory
+from barnabas.broker.config.loader import load_config
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.storage.leader_epochs import epochs_from
+from barnabas.storage.log_index import LogIndex
+from barnabas.storage.log_reading import read_log
 from barnabas.storage.metastore.contents import Contents
 from barnabas.storage.metastore.interface import AclRow, QuotaRow, ScramRow
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
-from barnabas.testing import Broker
-from tests.broker.data_plane import Named, Wire
+from barnabas.testing import Broker, ReceivedRecord
+from tests.broker.data_plane import Named, Wire, batch, produce_request
+from tests.broker.held_markers import Markers
 from tests.broker.raw_producer import RawProducer
+from tests.storage.leading import producers_of
+from tests.waiting import wait_until
 
 CLUSTER_ID = "b3V0c2lkZS1hLWNsdXN0ZQ"
-SETTINGS = {"offsets.topic.num.partitions": "4", "transaction.state.log.num.partitions": "4"}
+SETTINGS = {
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    "transaction.two.phase.commit.enable": "true",
+    "log.cleaner.dedupe.buffer.size": str(1 << 20),
+}
 ORDERS, CUT, COMPACTED, DELETED = "orders", "cut", "compacted", "deleted"
-EMPTIED = "emptied"
-PARTITIONS = {ORDERS: 2, CUT: 1, COMPACTED: 1, EMPTIED: 1}
+EMPTIED, SEQUENCE = "emptied", "sequence"
+DECIDED, PREPARED = "decided", "prepared"
+PARTITIONS = {
+    ORDERS: 2,
+    CUT: 1,
+    COMPACTED: 1,
+    EMPTIED: 1,
+    SEQUENCE: 1,
+    DECIDED: 2,
+    PREPARED: 1,
+}
 """Of each topic that is there in the end."""
+GROWING = {DECIDED}
+"""What is decided is completed by whoever comes to it next."""
+INTERNAL = {"__consumer_offsets": 4, "__transaction_state": 4}
 GROUP = "readers"
 CUT_OFFSET = 7
 
@@ -61,17 +93,74 @@ def same_metadata(brought: Contents, there: Contents) -> None:
     )
 
 
-class Carried:
-    """Writes to a broker; ``check`` finds it all at another one, and goes on with it."""
+class Inspected(NamedTuple):
+    """What there is of a log, byte for byte."""
 
-    def __init__(self, broker: Broker) -> None:
-        configs = {COMPACTED: {"cleanup.policy": "compact"}, ORDERS: {"retention.ms": "-1"}}
+    log_start_offset: int
+    next_offset: int
+    batches: Sequence[bytes]
+    """Those that reach beyond the log's start."""
+    producers: object
+    leader_epochs: Sequence[tuple[int, int]]
+    """Of what is left: where the first one began that has been deleted is known to nobody."""
+
+
+def inspect_directory(directory: Path) -> dict[int, Inspected]:
+    """Every log in a directory that no broker uses, by the id of its partition."""
+    config = load_config().config
+    with scratch_directory() as scratch, opened(str(directory), scratch, config) as found:
+        return {
+            log.partition_id: Inspected(
+                log.log_start_offset,
+                log.next_offset,
+                [
+                    bytes(batch)
+                    for segment in log.segments
+                    for _, header, batch in segment.scan_checked(0)
+                    if header.next_offset > log.log_start_offset
+                ],
+                producers_of(log),
+                [
+                    (epoch, start)
+                    for epoch, start in epochs_from(log.leader_epochs, log.log_start_offset)
+                    if start < log.next_offset
+                ],
+            )
+            for log in found.store.logs.values()
+        }
+
+
+def see_that_the_store_has(index: LogIndex, inspected: Mapping[int, Inspected]) -> None:
+    """See that these logs are in the store of a cluster, and nothing is missing of them."""
+    for partition_id, there in inspected.items():
+        state = index.partition(partition_id)
+        assert state is not None
+        found = read_log(index, partition_id)
+        assert (state.log_start_offset, state.log_end_offset) == there[:2]
+        assert [bytes(each) for each in found.batches] == there.batches
+
+
+class Carried:
+    """Writes to a broker; ``check`` finds it all at another one, and goes on with it.
+
+    Transactions are decided whose markers are not written as long as ``markers`` are stopped: that
+    is until somebody has them go on.
+    """
+
+    def __init__(self, broker: Broker, markers: Markers) -> None:
+        compacting = {
+            "cleanup.policy": "compact",
+            "segment.ms": "1000",
+            "min.cleanable.dirty.ratio": "0.01",
+        }
+        configs = {COMPACTED: compacting, ORDERS: {"retention.ms": "-1"}}
         for name, partitions in ((DELETED, 2), *PARTITIONS.items()):
             broker.create_topic(name, partitions, configs.get(name))
         servers = broker.bootstrap_servers
+        self._write(servers)
+        self._compact(broker)
         with contextlib.closing(KafkaAdminClient(bootstrap_servers=servers)) as admin:
             admin.delete_topics([DELETED])
-            self._write(servers)
             with Wire(broker.address) as wire:
                 self.emptied = RawProducer(wire, "emptied")
                 self.emptied.begin(Named(EMPTIED), b"gone")
@@ -96,7 +185,89 @@ class Carried:
             self.classic.begin(self.orders, b"classic-0", b"classic-1")
             self.open = RawProducer(wire, "open")
             self.open_offset = self.open.begin(self.orders, b"open-0", partition=1)
+            self._begin_sequence(wire)
+            self._prepare(wire)
+            markers.stop()
+            self._decide(wire)
         self.note(broker)
+
+    def _compact(self, broker: Broker) -> None:
+        """Leave gaps, a tombstone, and markers of transactions of which some were aborted."""
+        with Wire(broker.address) as wire:
+            topic = Named(COMPACTED)
+            for number, commit in enumerate((True, False, True)):
+                producer = RawProducer(wire, "compacting")
+                producer.begin(topic, b"in-%d" % number, b"also-in-%d" % number)
+                producer.end(commit=commit)
+        now_ms = int(time.time() * 1000)
+        with contextlib.closing(KafkaProducer(bootstrap_servers=broker.bootstrap_servers)) as late:
+            for number, key in enumerate([b"key-0", b"key-1", b"gone", b"gone", b"last"]):
+                value = None if number == 3 else b"late-%d" % number
+                late.send(COMPACTED, value, key, timestamp_ms=now_ms + 2000 * number).get(60)
+
+        def found() -> list[ReceivedRecord]:
+            return broker.records(COMPACTED).result
+
+        def is_compacted() -> bool:
+            broker.clock.advance(seconds=5)
+            return [each.value for each in found() if each.key == b"gone"] == [None]
+
+        wait_until(is_compacted, lambda: f"{found()}")
+        broker.restart()  # A crash before the next checkpoint would have what was there before.
+        assert is_compacted()
+        offsets = [each.offset for each in found()]
+        assert len(offsets) < offsets[-1] - offsets[0] + 1, "there are gaps"
+
+    def _begin_sequence(self, wire: Wire) -> None:
+        """Write as an idempotent producer, which has no name."""
+        answer = wire.ask(INIT_PRODUCER_ID, InitProducerIdRequest(None, 60_000), 4)
+        assert answer.error_code == 0
+        self._idempotent = {
+            "producer_id": answer.producer_id,
+            "producer_epoch": answer.producer_epoch,
+        }
+        self._sent = 0
+        for _ in range(7):  # More than the sequences that are remembered.
+            assert self._send_next(wire) == self._sent - 1
+
+    def _send_next(self, wire: Wire, *, sequence: int | None = None) -> int:
+        """Send the next batch, or one of them again; answers its offset."""
+        if sequence is None:
+            sequence = self._sent
+            self._sent += 1
+        data = batch(b"%d" % sequence, base_sequence=sequence, **self._idempotent)
+        request = produce_request(12, Named(SEQUENCE), (0, data))
+        (found,) = wire.ask(PRODUCE, request, 12).responses[0].partition_responses
+        assert found.error_code == 0, ErrorCode(found.error_code)
+        offset: int = found.base_offset
+        return offset
+
+    def _prepare(self, wire: Wire) -> None:
+        """Leave a transaction that an external coordinator decides on (KIP-939)."""
+        self.prepared = self._two_phase(wire)
+        self.prepared.begin(Named(PREPARED), b"prepared-0", b"prepared-1")
+
+    def _two_phase(self, wire: Wire) -> RawProducer:
+        producer = RawProducer(wire, "two-phase")
+        request = InitProducerIdRequest("two-phase", 0, enable2_pc=True)
+        answer = wire.ask(INIT_PRODUCER_ID, request, 6)
+        assert answer.error_code == 0, ErrorCode(answer.error_code)
+        producer.producer_id, producer.epoch = answer.producer_id, answer.producer_epoch
+        return producer
+
+    def _decide(self, wire: Wire) -> None:
+        """Leave decisions that are durable, and no marker of them."""
+        for name, commit, version in (
+            ("to-commit", True, 12),
+            ("to-abort", False, 12),
+            ("to-commit-classic", True, 11),
+        ):
+            producer = RawProducer(wire, name, version)
+            for partition in range(2):
+                producer.begin(
+                    Named(DECIDED), b"%s-%d" % (name.encode(), partition), partition=partition
+                )
+            producer.end(commit=commit)
 
     def note(self, broker: Broker) -> None:
         """Take note of the records that are there."""
@@ -112,8 +283,14 @@ class Carried:
                 producer.send(COMPACTED, value, key=b"key-%d" % (number % 3))
             producer.flush(60)
 
-    def _read(self, broker: Broker, isolation: str = "read_uncommitted") -> dict[str, object]:
-        return {name: broker.records(name, isolation).result for name in PARTITIONS}
+    def _read(self, broker: Broker, isolation: str = "read_uncommitted") -> list[object]:
+        places = [
+            (name, at)
+            for name, partitions in PARTITIONS.items()
+            for at in range(partitions)
+            if name not in GROWING
+        ]
+        return read_with_librdkafka(broker, places, isolation)
 
     def check(self, broker: Broker) -> None:
         """Find everything at a broker that leads it all, and leave it as it was."""
@@ -135,6 +312,20 @@ class Carried:
             assert (again.error_code, again.base_offset) == (0, self.open_offset)
             gap = self.open.send(self.orders, b"far", partition=1, sequence=90)
             assert gap.error_code == 45, "the sequence is not known any more"
+            for sequence in range(self._sent - 5, self._sent):
+                assert self._send_next(wire, sequence=sequence) == sequence, "a duplicate"
+
+    def check_decided(self, broker: Broker) -> None:
+        """Find that decisions hold, whose markers nobody had written."""
+        expected = {
+            b"%s-%d" % (name, at) for name in (b"to-commit", b"to-commit-classic") for at in (0, 1)
+        }
+
+        def committed() -> set[bytes | None]:
+            return {each.value for each in broker.records(DECIDED, "read_committed").result}
+
+        wait_until(lambda: committed() == expected, lambda: str(committed()))
+        assert len(broker.records(DECIDED).result) == 6
 
     def check_records(self, broker: Broker) -> None:
         """Find those that were noted."""
@@ -152,9 +343,61 @@ class Carried:
             self.done.begin(self.orders, b"next")
             self.done.end()
             assert RawProducer(wire, "new").producer_id >= 12_345
+            self._end_prepared(wire)
+            assert self._send_next(wire) == self._sent - 1
+            assert self._send_next(wire, sequence=self._sent - 1) == self._sent - 1
             fenced_epoch = self.open.epoch
             self.open.init()
             assert self.open.epoch > fenced_epoch
         committed = {each.value for each in broker.records(ORDERS, "read_committed").result}
         assert {b"open-0", b"open-1", b"next", b"committed"} <= committed
         assert committed.isdisjoint({b"classic-0", b"classic-1", b"aborted"})
+        prepared = [each.value for each in broker.records(PREPARED, "read_committed").result]
+        assert prepared == [b"prepared-0", b"prepared-1"]
+
+    def _end_prepared(self, wire: Wire) -> None:
+        """Find what was prepared, and have it committed."""
+        request = InitProducerIdRequest("two-phase", 0, enable2_pc=True, keep_prepared_txn=True)
+        answer = wire.ask(INIT_PRODUCER_ID, request, 6)
+        assert answer.error_code == 0, ErrorCode(answer.error_code)
+        ongoing = answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch
+        assert ongoing == (self.prepared.producer_id, self.prepared.epoch)
+        self.prepared.wire = wire
+        self.prepared.producer_id, self.prepared.epoch = answer.producer_id, answer.producer_epoch
+        self.prepared.end()
+
+
+def read_with_librdkafka(
+    broker: Broker, places: Sequence[tuple[str, int]], isolation: str
+) -> list[object]:
+    """Return all that a consumer is given of partitions, in order, checksums looked at."""
+    settings = {
+        "bootstrap.servers": broker.bootstrap_servers,
+        "group.id": "unused",
+        "enable.auto.commit": False,
+        "isolation.level": isolation,
+        "enable.partition.eof": True,
+        "check.crcs": True,
+        "fetch.wait.max.ms": 10,
+    }
+    found: list[tuple[object, ...]] = []
+    consumer = confluent_kafka.Consumer(settings)
+    try:
+        beginning = confluent_kafka.OFFSET_BEGINNING
+        consumer.assign([confluent_kafka.TopicPartition(*each, beginning) for each in places])
+        ended: set[tuple[str, int]] = set()
+        while len(ended) < len(places):
+            message = consumer.poll(60)
+            assert message is not None, f"nothing comes, ends of {ended}"
+            error = message.error()
+            place = message.topic(), message.partition()
+            if error is None:
+                header = message.offset(), message.leader_epoch(), message.timestamp()
+                found.append((*place, *header, message.key(), message.value(), message.headers()))
+            elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
+                ended.add(place)
+            else:
+                assert error.retriable(), error
+    finally:
+        consumer.close()
+    return sorted(found, key=lambda each: each[:3])

@@ -25,12 +25,16 @@ from tests.broker.cluster.carried import (
     SETTINGS,
     Carried,
     contents_of,
+    inspect_directory,
     make_store,
     same_metadata,
+    see_that_the_store_has,
 )
 from tests.broker.cluster.members import CLUSTER_ID, MemberBroker, all_served
+from tests.broker.held_markers import Markers
 
 CONFIG = load_config().config
+TWO_PHASES = {"transaction.two.phase.commit.enable": "true"}
 
 
 @pytest.fixture
@@ -44,14 +48,16 @@ def broker_of(directory, **config):
 
 
 @pytest.fixture(params=["stopped", "crashed"])
-def source(request, tmp_path):
+def source(request, tmp_path, monkeypatch):
     """A directory with all that can be in one, and what is in it."""
     directory = tmp_path / "source"
     make_store(directory)
+    markers = Markers(monkeypatch)
     with broker_of(directory) as broker:
-        carried = Carried(broker)
+        carried = Carried(broker, markers)
         if request.param == "crashed":
             broker.crash()
+    markers.go_on()
     return directory, carried
 
 
@@ -71,14 +77,17 @@ def everything_served(broker):
 def test_all_of_a_directory_is_served_by_the_cluster(source, store):
     directory, carried = source
     before = files_of(directory)
+    inspected = inspect_directory(directory)
     import_directory(str(directory), store.base(), CONFIG)
     after = files_of(directory)
     assert after.pop(IMPORTED_MARK)
     assert after == before
     same_metadata(store.base().transfer(1).contents(), contents_of(directory))
-    with MemberBroker(store) as broker:
+    see_that_the_store_has(store.base().log_index(), inspected)
+    with MemberBroker(store, **TWO_PHASES) as broker:
         everything_served(broker)
         carried.check(broker)
+        carried.check_decided(broker)
         carried.go_on(broker)
         with pytest.raises(IdentityMismatch, match="was imported"), broker_of(directory):
             pass
@@ -93,10 +102,12 @@ def test_all_of_a_cluster_is_served_from_a_directory(source, store, tmp_path):
         replace(contents_of(directory), boot_epoch=0), replace(contents_of(imported), boot_epoch=0)
     )
     assert problems_of(str(directory), CONFIG) == []
+    assert inspect_directory(directory) == inspect_directory(imported)
     with pytest.raises(StoreUnusable, match="cluster reopen"):
         store.base().cluster_index().register(uuid4(), 5, "", 1000)
     with broker_of(directory) as broker:
         carried.check(broker)
+        carried.check_decided(broker)
         carried.go_on(broker)
         carried.note(broker)
         broker.crash()
