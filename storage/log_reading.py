@@ -1,12 +1,12 @@
 """A partition's log read back from a log index, to be opened on a broker."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from barnabas.protocol.records import CorruptBatch, iterate_batches
 from barnabas.storage.errors import Corrupt, LedSince
 from barnabas.storage.loading import DurableLog
-from barnabas.storage.log_index import Extent, LogIndex
+from barnabas.storage.log_index import Extent, LogHead, LogIndex
 
 _EXTENTS_AT_ONCE: Final = 256
 _FIRST_AT_ONCE: Final = 16
@@ -22,14 +22,36 @@ def read_log(index: LogIndex, partition_id: int) -> DurableLog:
     nobody else can have written since. What is needed of it is held in memory: not what lies below
     both its start and its snapshot, which may be there still, or not.
     """
-    state = index.partition(partition_id)
-    if state is None:
-        raise LedSince(f"partition {partition_id} was deleted")
-    snapshot = index.snapshot(partition_id)
-    needless_offset = min(state.log_start_offset, snapshot.next_offset) if snapshot else 0
+    for head in index.heads([partition_id]):
+        return whole_log(head, all_from(index, head, []))
+    raise LedSince(f"partition {partition_id} was deleted")
+
+
+def first_extents(index: LogIndex, heads: Sequence[LogHead]) -> dict[int, list[Extent]]:
+    """Return the beginnings of logs, of short ones all there is; see ``all_from``."""
+    return index.first_extents(heads, most=_FIRST_AT_ONCE, most_bytes=_BYTES_AT_ONCE)
+
+
+def is_whole(head: LogHead, extents: Sequence[Extent]) -> bool:
+    """Whether that is all there is of a log."""
+    end_offset = extents[-1].next_offset if extents else head.needless_offset
+    return end_offset >= head.state.log_end_offset
+
+
+def all_from(index: LogIndex, head: LogHead, first: Sequence[Extent]) -> Iterator[Extent]:
+    """All extents that are needed of a log, whose first ones these are; blocks."""
+    yield from first
+    if not is_whole(head, first):
+        from_offset = first[-1].next_offset if first else head.needless_offset
+        yield from extents_from(index, head.partition_id, from_offset)
+
+
+def whole_log(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
+    """Return the log that these extents are; raises Corrupt as ``read_log``."""
+    partition_id, state = head.partition_id, head.state
     batches: list[memoryview] = []
     base_offset = end_offset = state.log_end_offset
-    for extent in extents_from(index, partition_id, needless_offset):
+    for extent in extents:
         if not batches:
             base_offset = end_offset = extent.base_offset
         if extent.base_offset != end_offset:
@@ -38,7 +60,7 @@ def read_log(index: LogIndex, partition_id: int) -> DurableLog:
         batches += _batches_of(partition_id, extent)
     if end_offset < state.log_end_offset:
         raise Corrupt(f"partition {partition_id} in the store", end_offset, "it ends too early")
-    return DurableLog(batches, state.log_start_offset, base_offset, snapshot)
+    return DurableLog(batches, state.log_start_offset, base_offset, head.snapshot)
 
 
 def _batches_of(partition_id: int, extent: Extent) -> list[memoryview]:

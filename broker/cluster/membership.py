@@ -196,6 +196,10 @@ class Membership:
         node_id = self.view.wanted(partition_id)
         return None if node_id is None else self.view.session_of(node_id)
 
+    def epoch_of(self, partition_id: int) -> int:
+        """Return the epoch in which a partition is led; -1: it is not known."""
+        return self.view.leader_of(partition_id).epoch
+
     def plan_by(self, rules: Rules) -> None:
         """Plan by other rules from now on, where this broker plans; any thread may say so."""
         if rules != self._rules:

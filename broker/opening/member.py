@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.drain import Drain
 from barnabas.broker.cluster.durable_logs import StoredLogs
+from barnabas.broker.cluster.handovers import HandOvers
 from barnabas.broker.cluster.membership import REFRESH_EVERY_S, Membership
 from barnabas.broker.cluster.misses import Misses
 from barnabas.broker.cluster.stored_moves import StoredMoves
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.changes import Changes
     from barnabas.broker.topics.leadership import Leadership
-    from barnabas.storage.cluster_index import ClusterIndex
+    from barnabas.storage.cluster_index import ClusterIndex, HandOver
     from barnabas.storage.log_index import LogIndex
     from barnabas.storage.log_store import LogStore
     from barnabas.storage.metastore.interface import MetaStore
@@ -111,7 +112,8 @@ class ClusterMember:
         self._followed_version = 0
         """Every image up to that of this version of the metadata was looked at."""
         self._is_following = False
-        self._moving: set[int] = set()
+        self._hand_overs: HandOvers
+        """What others are to lead, once anything is led here."""
         self._nodes: frozenset[int] = frozenset()
         self._threads: dict[str, ThreadPoolExecutor] = {}
         self._ended_session: int | None = None
@@ -211,6 +213,13 @@ class ClusterMember:
         """Lead, and show, what the store says; ``leadership`` is open, ``changes`` are loaded."""
         self._leadership = leadership
         self._changes = changes
+        self._hand_overs = HandOvers(
+            self._membership,
+            lambda: self._home.session,
+            leadership.release,
+            self._hand_over,
+            self._host.spawn,
+        )
         leadership.on_taking_over = self._taking_over
         view = self._membership.view
         words = f"node {view.node_id}, session {self._home.session}"
@@ -248,7 +257,7 @@ class ClusterMember:
                 self._on_event("broker_gone", f"node {node_id} is out of service")
         self._nodes = nodes
         self._leadership.look()
-        self._move_away(self._leadership)
+        self._hand_overs.look()
         if self._drain is not None:
             self._drain.changed()
         if not self._is_following:
@@ -325,30 +334,9 @@ class ClusterMember:
 
     # --------------------------------------------------------------------------------------- moves
 
-    def _move_away(self, leadership: Leadership) -> None:
-        """Let go of what others are to lead."""
-        for partition_id in self._membership.wanted_elsewhere():
-            if partition_id not in self._moving:
-                self._moving.add(partition_id)
-                epoch = self.view.leader_of(partition_id).epoch
-                session = self._home.session
-                released = partial(self._released, partition_id, session, epoch)
-                leadership.release(partition_id, released)
-
-    def _released(self, partition_id: int, session: int, epoch: int) -> None:
-        if not self._is_stopping:
-            self._host.spawn(self._hand_over(partition_id, session, epoch), "hand over")
-
-    async def _hand_over(self, partition_id: int, session: int, epoch: int) -> None:
-        to = self._membership.wanted_session(partition_id)
-        hand_over = partial(self._index.hand_over, partition_id, session, epoch, to)
-        await self._aside("moves", hand_over)
-        self._moving.discard(partition_id)
+    async def _hand_over(self, session: int, partitions: Sequence[HandOver]) -> None:
+        await self._aside("moves", partial(self._index.hand_over, session, partitions))
         self._membership.refresh()
-        now = self._home.session, self.view.leader_of(partition_id).epoch
-        if now != (session, epoch) and self._leadership is not None and not self._is_stopping:
-            # It has come back while the store was asked, and may have to go again.
-            self._move_away(self._leadership)
 
     # ------------------------------------------------------------------------------------- the end
 
@@ -376,6 +364,11 @@ class ClusterMember:
     def stop(self) -> None:
         """Follow nothing any more: this broker ends, and gives up what it leads by ``leave``."""
         self._is_stopping = True
+        self._stop_moving()
+
+    def _stop_moving(self) -> None:
+        if self._leadership is not None:
+            self._hand_overs.stop()
 
     async def leave(self) -> None:
         """End the session, so that others take over at once instead of after its lease.
@@ -396,6 +389,7 @@ class ClusterMember:
     def close(self) -> None:
         """Hear of nothing any more; what waits for the store ends when ``home`` is closed."""
         self._is_stopping = self._is_closed = True
+        self._stop_moving()
         self._watch.stop()
         self.durable_logs.close()
         if self._upkeep is not None:

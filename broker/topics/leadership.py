@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -44,8 +45,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOADS_AT_ONCE: Final = 4
-"""Logs that are read at the same time, each on a thread."""
+LOADS_AT_ONCE: Final = 64
+"""Logs that are read at the same time, each on a thread that waits for them most of the time."""
+FILLED_AT_ONCE: Final = 4
+"""Logs that are made ready at the same time: that is work, and the loop waits for the threads."""
 DAMAGED_AGAIN_S: Final = 30.0
 """Until a log is read again that the store has damaged; somebody may have repaired it."""
 COMPARED_PER_TURN: Final = 256
@@ -164,6 +167,7 @@ class Leadership:
         self.logs_closed = 0
         """Those that were let go of because a flush was refused, or the session was over."""
         self._threads = ThreadPoolExecutor(LOADS_AT_ONCE, "barnabas-loader")
+        self._filling = threading.BoundedSemaphore(FILLED_AT_ONCE)
         self._compared_version: int | None = None
         self._is_looking = False
         self._is_closed = False
@@ -362,7 +366,9 @@ class Leadership:
         """On a thread: read a log and make ready all that is known of it."""
         epoch = spec.leader_epoch
         assert epoch is not None
-        return self._logs.filled(spec, self._durable_logs.read(spec.partition_id, epoch))
+        durable = self._durable_logs.read(spec.partition_id, epoch)
+        with self._filling:
+            return self._logs.filled(spec, durable)
 
     def _take_in(self, place: _Place) -> None:
         assert place.loaded is not None
