@@ -20,7 +20,7 @@ from barnabas.storage.cluster_index import HandOver
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-HANDED_OVER_AT_ONCE: Final = 64
+HANDED_OVER_AT_ONCE: Final = 32
 """So many partitions, at most, are let go of and not yet handed over."""
 
 

@@ -399,7 +399,7 @@ class Leadership:
         place.log.close()
         group = self._logs.journal.newest_group()
         drained = partial(self._happens_later, place, place.steps, Event.DRAINED)
-        if group is None:
+        if group is None or _is_settled(place.log):
             drained()
         else:
             group.add_waiter(Settled(drained))
@@ -419,11 +419,16 @@ class Leadership:
     def _end_of(self, log: PartitionLog) -> asyncio.Event | None:
         """What is set once all that was placed in a log is durable, or refused; None: it is."""
         group = self._logs.journal.newest_group()
-        if group is None or (log.next_offset == log.high_watermark and not log.awaits_log_start):
+        if group is None or _is_settled(log):
             return None
         over = asyncio.Event()
         group.add_waiter(Settled(over.set))
         return over
+
+
+def _is_settled(log: PartitionLog) -> bool:
+    """Whether nothing that was placed in a log is on its way to be durable."""
+    return log.next_offset == log.high_watermark and not log.awaits_log_start
 
 
 class _Place:

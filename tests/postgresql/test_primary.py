@@ -1,6 +1,5 @@
 """Whatever becomes of servers and connections under a call, its answer is what is so for good."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from uuid import uuid4
@@ -136,7 +135,6 @@ def test_a_server_that_does_not_answer_holds_up_nobody_who_looks_for_the_primary
     try:
         with ThreadPoolExecutor(1) as thread:
             found = thread.submit(looking.execute, "SELECT pg_is_in_recovery()")
-            time.sleep(0.5)  # It may come to the standby, in vain; it is found later all the same.
             pair.standby.promote()
             assert found.result(WAIT_S) == [(False,)]
     finally:
