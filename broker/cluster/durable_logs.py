@@ -12,6 +12,7 @@ Rules of this file:
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -29,6 +30,9 @@ WAYS_MOST: Final = 4
 """On each one question is under way."""
 TOGETHER: Final = 64
 """Logs that are asked for at the same time. A question costs a commit, whatever it asks for."""
+CROWD_S: Final = 0.005
+"""Who is about to ask waits so long for those who come with him: a commit takes as long, and the
+next question is asked after it."""
 LONG_AT_ONCE: Final = 3
 """Logs of which more is read than their first extents: one way is for all others."""
 
@@ -135,10 +139,13 @@ class StoredLogs:
 
     def _ask_for_all(self, way: LogIndex) -> None:
         """Ask for as many as may be asked for together, and answer them."""
+        time.sleep(CROWD_S)
         with self._changed:
             together = [self._waiting.popleft() for _ in range(min(TOGETHER, len(self._waiting)))]
             for each in together:
                 each.is_taken = True
+        if not together:
+            return  # Somebody else has taken all of them.
         try:
             _ask(way, together)
         except Exception as error:  # noqa: BLE001  Raised to each of those who asked.
