@@ -71,6 +71,15 @@ class Assignment(NamedTuple):
     expected_epoch: int
 
 
+class HandOver(NamedTuple):
+    """That a session lets go of a partition which it leads in an epoch."""
+
+    partition_id: int
+    epoch: int
+    to: int | None
+    """The session that leads it in the next epoch, if that is live; None: nobody does."""
+
+
 class ClusterIndex(Protocol):
     """Sessions, and who leads; see the rules at the head of this module."""
 
@@ -111,11 +120,11 @@ class ClusterIndex(Protocol):
         nothing more.
         """
 
-    def hand_over(self, partition_id: int, session: int, epoch: int, to: int | None) -> None:
-        """Let go of a partition, which nobody leads then, or the live session ``to``.
+    def hand_over(self, session: int, partitions: Sequence[HandOver]) -> None:
+        """Let go of partitions, each at most once, all of them at the same time.
 
-        That one in the next epoch; its wish is met then. Nothing changes when the session does not
-        lead it in this epoch.
+        What is led in the next epoch has its wish met. What the session does not lead in the epoch
+        stays as it is.
         """
 
     def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:

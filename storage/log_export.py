@@ -13,12 +13,12 @@ from barnabas.storage.committer import apply_operations
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.loading import Filling
 from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT
-from barnabas.storage.log_reading import stored_batches
+from barnabas.storage.log_reading import all_from, stored_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from barnabas.storage.log_index import LogIndex
+    from barnabas.storage.log_index import Extent, LogHead, LogIndex
     from barnabas.storage.partition_log import PartitionLog
 
 
@@ -34,14 +34,17 @@ def export_log(log: PartitionLog, index: LogIndex, on_read: Callable[[int], None
     ``on_read`` is called with the bytes of each extent. Waits for the disk and the store. Raises
     Corrupt for what is damaged there.
     """
-    state = index.partition(log.partition_id)
-    if state is None:  # Its topic was being made.
-        return
-    snapshot = index.snapshot(log.partition_id)
+    for head in index.heads([log.partition_id]):  # None: its topic was being made.
+        _export(log, head, all_from(index, head, ()), on_read)
+
+
+def _export(
+    log: PartitionLog, head: LogHead, extents: Iterable[Extent], on_read: Callable[[int], None]
+) -> None:
     filling: Filling | None = None
-    for stored in stored_batches(index, log.partition_id, state, snapshot):
+    for stored in stored_batches(head, extents):
         if filling is None:
-            filling = Filling(log, stored.base_offset, snapshot)
+            filling = Filling(log, stored.base_offset, head.snapshot)
         group = CommitGroup()
         for batch in stored.batches:
             filling.add(batch, group)
@@ -50,8 +53,8 @@ def export_log(log: PartitionLog, index: LogIndex, on_read: Callable[[int], None
             member.written_up_to(end)
         on_read(stored.size_bytes)
     if filling is None:
-        filling = Filling(log, state.log_end_offset, snapshot)
-    filling.end(state.log_start_offset)
+        filling = Filling(log, head.state.log_end_offset, head.snapshot)
+    filling.end(head.state.log_start_offset)
     if log.next_offset:
         log.batches_since_snapshot += (
             1  # What the cluster's snapshot knows is in no batch, perhaps.

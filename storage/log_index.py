@@ -133,6 +133,21 @@ class LogSnapshot(NamedTuple):
     """As ``encode_leader_epochs`` has them, and a checksum; see ``take_snapshot``."""
 
 
+class LogHead(NamedTuple):
+    """What there is to know of a partition before its extents are read."""
+
+    partition_id: int
+    state: PartitionState
+    snapshot: LogSnapshot | None
+
+    @property
+    def needless_offset(self) -> int:
+        """Extents that end at or before it are needed by nobody, and may be gone."""
+        if self.snapshot is None:
+            return 0
+        return min(self.state.log_start_offset, self.snapshot.next_offset)
+
+
 class LogIndex(Protocol):
     """What is durable; see the rules at the head of this module."""
 
@@ -147,6 +162,18 @@ class LogIndex(Protocol):
 
     def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
         """Return up to ``most`` extents that reach beyond an offset, in order."""
+
+    def heads(self, partition_ids: Sequence[int]) -> list[LogHead]:
+        """Return what is known of partitions, in any order; those that there are."""
+
+    def first_extents(
+        self, heads: Sequence[LogHead], *, most: int, most_bytes: int
+    ) -> dict[int, list[Extent]]:
+        """Return the first extents of logs that are needed, by partition, in order.
+
+        Up to ``most`` of each, and together not many more bytes than ``most_bytes``: there may be
+        none of some, and more of each.
+        """
 
     def put_snapshot(
         self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot

@@ -6,7 +6,7 @@ from it. Offsets and epochs of a batch lie outside of its checksum, so they are 
 of the extent and of the batch before.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from crc32c import crc32c
@@ -20,7 +20,7 @@ from barnabas.protocol.records import (
 )
 from barnabas.storage.errors import Corrupt, LedSince
 from barnabas.storage.loading import DurableLog
-from barnabas.storage.log_index import Extent, LogIndex, LogSnapshot, PartitionState
+from barnabas.storage.log_index import Extent, LogHead, LogIndex
 
 _EXTENTS_AT_ONCE: Final = 256
 _FIRST_AT_ONCE: Final = 16
@@ -45,36 +45,52 @@ def read_log(index: LogIndex, partition_id: int) -> DurableLog:
     nobody else can have written since. What is needed of it is held in memory: not what lies below
     both its start and its snapshot, which may be there still, or not.
     """
-    state = index.partition(partition_id)
-    if state is None:
-        raise LedSince(f"partition {partition_id} was deleted")
-    snapshot = index.snapshot(partition_id)
+    for head in index.heads([partition_id]):
+        return whole_log(head, all_from(index, head, ()))
+    raise LedSince(f"partition {partition_id} was deleted")
+
+
+def first_extents(index: LogIndex, heads: Sequence[LogHead]) -> dict[int, list[Extent]]:
+    """Return the beginnings of logs, of short ones all there is; see ``all_from``."""
+    return index.first_extents(heads, most=_FIRST_AT_ONCE, most_bytes=_BYTES_AT_ONCE)
+
+
+def is_whole(head: LogHead, extents: Sequence[Extent]) -> bool:
+    """Whether that is all there is of a log."""
+    end_offset = extents[-1].next_offset if extents else head.needless_offset
+    return end_offset >= head.state.log_end_offset
+
+
+def all_from(index: LogIndex, head: LogHead, first: Sequence[Extent]) -> Iterator[Extent]:
+    """All extents that are needed of a log, whose first ones these are; blocks."""
+    yield from first
+    if not is_whole(head, first):
+        from_offset = first[-1].next_offset if first else head.needless_offset
+        yield from _extents_from(index, head.partition_id, from_offset)
+
+
+def whole_log(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
+    """Return the log that these extents are; raises Corrupt as ``read_log``."""
     batches: list[memoryview] = []
     base_offset: int | None = None
-    for stored in stored_batches(index, partition_id, state, snapshot):
+    for stored in stored_batches(head, extents):
         if base_offset is None:
             base_offset = stored.base_offset
         batches += stored.batches
     if base_offset is None:
-        base_offset = state.log_end_offset
-    return DurableLog(batches, state.log_start_offset, base_offset, snapshot)
+        base_offset = head.state.log_end_offset
+    return DurableLog(batches, head.state.log_start_offset, base_offset, head.snapshot)
 
 
-def stored_batches(
-    index: LogIndex, partition_id: int, state: PartitionState, snapshot: LogSnapshot | None
-) -> Iterator[StoredBatches]:
-    """Read what is needed of a partition, extent by extent; raises as ``read_log`` does.
-
-    ``state`` and ``snapshot`` are those that the index has of it.
-    """
-    needless_offset = min(state.log_start_offset, snapshot.next_offset) if snapshot else 0
-    reader = _Reader(partition_id, state.leader_epoch)
-    for extent in _extents_from(index, partition_id, needless_offset):
-        reader.require_next(extent, needless_offset)
+def stored_batches(head: LogHead, extents: Iterable[Extent]) -> Iterator[StoredBatches]:
+    """What these extents hold, which are all that are needed; raises Corrupt as ``read_log``."""
+    reader = _Reader(head.partition_id, head.state.leader_epoch)
+    for extent in extents:
+        reader.require_next(extent, head.needless_offset)
         yield reader.read(extent)
-    end_offset = needless_offset if reader.end_offset is None else reader.end_offset
-    if end_offset < state.log_end_offset:
-        path = f"partition {partition_id} in the store"
+    end_offset = head.needless_offset if reader.end_offset is None else reader.end_offset
+    if end_offset < head.state.log_end_offset:
+        path = f"partition {head.partition_id} in the store"
         raise Corrupt(path, end_offset, "it ends too early")
 
 

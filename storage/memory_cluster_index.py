@@ -10,7 +10,7 @@ from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.memory_way import Link, Way
 
 if TYPE_CHECKING:
-    from barnabas.storage.cluster_index import Assignment, Picture
+    from barnabas.storage.cluster_index import Assignment, HandOver, Picture
     from barnabas.storage.memory_index import MemoryIndex
 
 
@@ -71,9 +71,9 @@ class MemoryClusterIndex(Way):
         """See ``ClusterIndex``."""
         return self._ask(self._index.assign, assignments)
 
-    def hand_over(self, partition_id: int, session: int, epoch: int, to: int | None) -> None:
+    def hand_over(self, session: int, partitions: Sequence[HandOver]) -> None:
         """See ``ClusterIndex``."""
-        self._ask(self._index.hand_over, partition_id, session, epoch, to)
+        self._ask(self._index.hand_over, session, partitions)
 
     def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
         """See ``ClusterIndex``."""

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Final
 from uuid import UUID
 
-from barnabas.storage.cluster_index import FIRST_NODE_ID, Assignment, Led, Member, Picture
+from barnabas.storage.cluster_index import FIRST_NODE_ID, Assignment, HandOver, Led, Member, Picture
 from barnabas.storage.cluster_transfer import (
     EXPORTED,
     IN_USE,
@@ -34,6 +34,7 @@ from barnabas.storage.log_index import (
     FlushAnswer,
     IndexMisused,
     Item,
+    LogHead,
     LogSnapshot,
     LogStart,
     Outcome,
@@ -292,17 +293,17 @@ class MemoryIndex:
                 if self._leads(each.session, each.partition_id, each.expected_epoch + 1)
             )
 
-    def hand_over(self, partition_id: int, session: int, epoch: int, to: int | None) -> None:
+    def hand_over(self, session: int, partitions: Sequence[HandOver]) -> None:
         """See ``ClusterIndex``."""
         with self._lock:
-            if not self._leads(session, partition_id, epoch):
-                return
-            if to is not None and self._session(to).takes_partitions:
-                self._lead(partition_id, to)
-                self.rows[partition_id].wanted_node = None
-            else:
-                self.rows[partition_id].leader_session = None
-            self._note_changed([partition_id])
+            led = [each for each in partitions if self._leads(session, *each[:2])]
+            for partition_id, _, to in led:
+                if to is not None and self._session(to).takes_partitions:
+                    self._lead(partition_id, to)
+                    self.rows[partition_id].wanted_node = None
+                else:
+                    self.rows[partition_id].leader_session = None
+            self._note_changed([each.partition_id for each in led])
 
     def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
         """See ``ClusterIndex``."""
@@ -380,11 +381,7 @@ class MemoryIndex:
         """See ``LogIndex``."""
         with self._lock:
             row = self.rows.get(partition_id)
-            if row is None:
-                return None
-            return PartitionState(
-                row.leader_session, row.leader_epoch, row.log_start_offset, row.log_end_offset
-            )
+            return None if row is None else _state(row)
 
     def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
         """See ``LogIndex``."""
@@ -396,6 +393,26 @@ class MemoryIndex:
         with self._lock:
             found = self._extents(partition_id, from_offset, most)
         return [ExtentSize(each.base_offset, each.next_offset, len(each.data)) for each in found]
+
+    def heads(self, partition_ids: Sequence[int]) -> list[LogHead]:
+        """See ``LogIndex``."""
+        with self._lock:
+            rows = {each: self.rows[each] for each in partition_ids if each in self.rows}
+            return [LogHead(each, _state(row), row.snapshot) for each, row in rows.items()]
+
+    def first_extents(
+        self, heads: Sequence[LogHead], *, most: int, most_bytes: int
+    ) -> dict[int, list[Extent]]:
+        """See ``LogIndex``."""
+        found: dict[int, list[Extent]] = {}
+        with self._lock:
+            for head in heads:
+                for extent in self._extents(head.partition_id, head.needless_offset, most):
+                    if most_bytes <= 0:
+                        return found
+                    most_bytes -= len(extent.data)
+                    found.setdefault(head.partition_id, []).append(extent)
+        return found
 
     def put_snapshot(
         self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
@@ -571,6 +588,12 @@ def _touch(before: Extent, after: Extent) -> bool:
     return before.next_offset == after.base_offset
 
 
+def _state(row: PartitionRow) -> PartitionState:
+    return PartitionState(
+        row.leader_session, row.leader_epoch, row.log_start_offset, row.log_end_offset
+    )
+
+
 class MemoryLogIndex(Way):
     """A ``LogIndex``: one broker's calls, each made again until its answer is heard."""
 
@@ -603,6 +626,16 @@ class MemoryLogIndex(Way):
     def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
         """See ``LogIndex``."""
         return self._ask(self._index.extents, partition_id, from_offset, most=most)
+
+    def heads(self, partition_ids: Sequence[int]) -> list[LogHead]:
+        """See ``LogIndex``."""
+        return self._ask(self._index.heads, partition_ids)
+
+    def first_extents(
+        self, heads: Sequence[LogHead], *, most: int, most_bytes: int
+    ) -> dict[int, list[Extent]]:
+        """See ``LogIndex``."""
+        return self._ask(self._index.first_extents, heads, most=most, most_bytes=most_bytes)
 
     def put_snapshot(
         self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot

@@ -5,76 +5,201 @@ Rules of this file:
 * A log is served only when the store has said, in an answer that no failover takes back, that this
   session leads it in this epoch: from then on nobody else's flush of it is committed, so what is
   read after that is all there is.
+* Logs come in crowds, and most are short: what several threads wait for is asked for together.
 * A session that the broker has not begun yet leads nothing here, be it named by the view already.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from barnabas.storage.errors import LedSince
 from barnabas.storage.log_index import IndexClosed
-from barnabas.storage.log_reading import read_log
+from barnabas.storage.log_reading import all_from, first_extents, is_whole, whole_log
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.base import ClusterBase
     from barnabas.storage.loading import DurableLog
-    from barnabas.storage.log_index import LogIndex
+    from barnabas.storage.log_index import Extent, LogHead, LogIndex
+
+WAYS_MOST: Final = 4
+"""On each one question is under way."""
+TOGETHER: Final = 64
+"""Logs that are asked for at the same time. A question costs a commit, whatever it asks for."""
+CROWD_S: Final = 0.005
+"""Who is about to ask waits so long for those who come with him: a commit takes as long, and the
+next question is asked after it."""
+LONG_AT_ONCE: Final = 3
+"""Logs of which more is read than their first extents: one way is for all others."""
 
 
 class StoredLogs:
-    """Reads logs, on several threads at once."""
+    """Reads logs, on any number of threads: what they ask for meanwhile is asked together."""
 
     def __init__(self, base: ClusterBase) -> None:
         """Nothing can be read before ``begin``; closing ``base`` ends what is being read."""
         self._base = base
-        self._of_thread = threading.local()
-        self._begun = threading.Condition()
+        self._changed = threading.Condition()
         self._session: int | None = None
         self._is_closed = False
+        self._waiting: deque[_Asked] = deque()
+        """Those of whom the store was not asked yet."""
+        self._ways: list[LogIndex] = []
+        """Those that are free."""
+        self._ways_made = 0
+        self._long_logs = threading.BoundedSemaphore(LONG_AT_ONCE)
 
     def begin(self, session: int) -> None:
         """Read what ``session`` leads, from now on."""
-        with self._begun:
+        with self._changed:
             self._session = session
-            self._begun.notify_all()
+            self._changed.notify_all()
 
     def end(self) -> None:
         """Read nothing before the next session has begun."""
-        with self._begun:
+        with self._changed:
             self._session = None
 
     def close(self) -> None:
         """Read nothing any more."""
-        with self._begun:
+        with self._changed:
             self._is_closed = True
-            self._begun.notify_all()
+            self._changed.notify_all()
 
     def read(self, partition_id: int, leader_epoch: int) -> DurableLog:
         """See ``DurableLogs``; raises IndexClosed, too."""
-        session = self._current_session()
-        index = self._index()
-        state = index.partition(partition_id)
-        if state is None:
-            raise LedSince(f"partition {partition_id} was deleted")
-        if (state.leader_session, state.leader_epoch) != (session, leader_epoch):
-            raise LedSince(
-                f"partition {partition_id} is led by session {state.leader_session} in epoch"
-                f" {state.leader_epoch}, not by {session} in {leader_epoch}"
-            )
-        return read_log(index, partition_id)
+        asked = _Asked(partition_id, self._current_session(), leader_epoch)
+        with self._changed:
+            self._waiting.append(asked)
+        while (way := self._way_for(asked)) is not None:
+            try:
+                self._ask_for_all(way)
+            finally:
+                self._give_back(way)
+        head = asked.head()
+        if is_whole(head, asked.extents):
+            return whole_log(head, asked.extents)
+        with self._long_logs:
+            way = self._way()
+            try:
+                return whole_log(head, all_from(way, head, asked.extents))
+            finally:
+                self._give_back(way)
 
     def _current_session(self) -> int:
-        with self._begun:
-            self._begun.wait_for(lambda: self._is_closed or self._session is not None)
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or self._session is not None)
             if self._is_closed or self._session is None:
                 raise IndexClosed
             return self._session
 
-    def _index(self) -> LogIndex:
-        """Return this thread's own way there."""
-        found: LogIndex | None = getattr(self._of_thread, "index", None)
-        if found is None:
-            found = self._of_thread.index = self._base.log_index()
-        return found
+    # ------------------------------------------------------------------------- ways to the store
+
+    def _way_for(self, asked: _Asked) -> LogIndex | None:
+        """Return a way to ask on; None: somebody else has asked, and there is an answer."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: (
+                    self._is_closed or asked.is_answered or (not asked.is_taken and self._is_free)
+                )
+            )
+            if asked.is_answered:
+                return None
+        return self._way()
+
+    @property
+    def _is_free(self) -> bool:
+        return bool(self._ways) or self._ways_made < WAYS_MOST
+
+    def _way(self) -> LogIndex:
+        """Wait for a way that nobody uses, and take it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or self._is_free)
+            if self._is_closed:
+                raise IndexClosed
+            if self._ways:
+                return self._ways.pop()
+            self._ways_made += 1
+        try:
+            return self._base.log_index()
+        except BaseException:
+            with self._changed:
+                self._ways_made -= 1
+                self._changed.notify_all()
+            raise
+
+    def _give_back(self, way: LogIndex) -> None:
+        with self._changed:
+            self._ways.append(way)
+            self._changed.notify_all()
+
+    def _ask_for_all(self, way: LogIndex) -> None:
+        """Ask for as many as may be asked for together, and answer them."""
+        time.sleep(CROWD_S)
+        with self._changed:
+            together = [self._waiting.popleft() for _ in range(min(TOGETHER, len(self._waiting)))]
+            for each in together:
+                each.is_taken = True
+        if not together:
+            return  # Somebody else has taken all of them.
+        try:
+            _ask(way, together)
+        except Exception as error:  # noqa: BLE001  Raised to each of those who asked.
+            for each in together:
+                each.error = error
+        finally:
+            with self._changed:
+                for each in together:
+                    each.is_answered = True
+                self._changed.notify_all()
+
+
+class _Asked:
+    """A log that somebody waits for."""
+
+    def __init__(self, partition_id: int, session: int, leader_epoch: int) -> None:
+        self.partition_id = partition_id
+        self.leader = session, leader_epoch
+        self.is_taken = False
+        """Whether somebody asks the store for it."""
+        self.is_answered = False
+        self.error: Exception | None = None
+        self.found: LogHead | None = None
+        self.extents: Sequence[Extent] = ()
+        """The first of them, where it is led so."""
+
+    @property
+    def is_led(self) -> bool:
+        """Whether the store has said that it is led as whoever asks for it knows."""
+        return self.found is not None and self.found.state[:2] == self.leader
+
+    def head(self) -> LogHead:
+        """Return what is known of the log; raises LedSince, and what asking for it has raised."""
+        if self.error is not None:
+            raise self.error
+        if self.found is None:
+            raise LedSince(f"partition {self.partition_id} was deleted")
+        if not self.is_led:
+            session, epoch, *_ = self.found.state
+            raise LedSince(
+                f"partition {self.partition_id} is led by session {session} in epoch {epoch},"
+                f" not by {self.leader[0]} in {self.leader[1]}"
+            )
+        return self.found
+
+
+def _ask(way: LogIndex, together: Sequence[_Asked]) -> None:
+    heads = {
+        each.partition_id: each for each in way.heads([each.partition_id for each in together])
+    }
+    for each in together:
+        each.found = heads.get(each.partition_id)
+    led = {each.partition_id: each.found for each in together if each.is_led and each.found}
+    extents = first_extents(way, [*led.values()])
+    for each in together:
+        if each.is_led:
+            each.extents = extents.get(each.partition_id, ())

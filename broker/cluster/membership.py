@@ -99,7 +99,7 @@ class Membership:
         self._on_fatal = on_fatal
         self._on_looked = on_looked
         self._clock = clock
-        self.view = PicturedView(Node(node_id, rack, endpoints))
+        self.view = PicturedView(Node(node_id, place.rack, place.endpoints))
         """What this broker knows of the cluster; to be read on the loop."""
         self._lock = threading.Lock()
         self._session: int | None = None
@@ -199,6 +199,10 @@ class Membership:
         """Return the session of the node that is to lead a partition; None: there is none now."""
         node_id = self.view.wanted(partition_id)
         return None if node_id is None else self.view.session_of(node_id)
+
+    def epoch_of(self, partition_id: int) -> int:
+        """Return the epoch in which a partition is led; -1: it is not known."""
+        return self.view.leader_of(partition_id).epoch
 
     def plan_by(self, rules: Rules) -> None:
         """Plan by other rules from now on, where this broker plans; any thread may say so."""

@@ -23,6 +23,7 @@ from barnabas.broker.cluster.drain import Drain
 from barnabas.broker.cluster.durable_logs import StoredLogs
 from barnabas.broker.cluster.endpoints import Place
 from barnabas.broker.cluster.errands import Errands
+from barnabas.broker.cluster.handovers import HandOvers
 from barnabas.broker.cluster.membership import Membership
 from barnabas.broker.cluster.misses import Misses
 from barnabas.broker.cluster.stored_moves import StoredMoves
@@ -30,7 +31,6 @@ from barnabas.broker.cluster.upkeep import Upkeep
 from barnabas.broker.coordination.leadership_check import LeadershipCheck
 from barnabas.broker.metrics.cluster import Standing
 from barnabas.broker.metrics.collectors import register_cluster, register_cluster_store
-from barnabas.broker.opening.hand_over import HandOver
 from barnabas.broker.opening.metadata_follower import MetadataFollower
 from barnabas.broker.opening.service import Service
 from barnabas.broker.opening.sessions import Sessions
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.changes import Changes
     from barnabas.broker.topics.leadership import Leadership
+    from barnabas.storage.cluster_index import HandOver
     from barnabas.storage.log_store import LogStore
     from barnabas.storage.partition_log import PartitionLog
 
@@ -172,9 +173,11 @@ class ClusterMember:
         host, on_event = self._around.host, self._around.on_event
         on_event("cluster_joined", f"node {self.node_id}, session {self._sessions.newest}")
         membership, sessions = self._membership, self._sessions
-        hand_over = HandOver(host, membership, sessions, self._errands, leadership)
+        hand_overs = HandOvers(
+            membership, lambda: sessions.newest, leadership.release, self._hand_over, host.spawn
+        )
         follower = MetadataFollower(host, membership, changes, self.misses.wake)
-        self._service = Service(self.view, peers, leadership, hand_over, follower, on_event)
+        self._service = Service(self.view, peers, leadership, hand_overs, follower, on_event)
         sessions.lead()
         self._upkeep.start()
         self._changed()
@@ -240,6 +243,10 @@ class ClusterMember:
 
     def _is_following(self) -> bool:
         return self._service is not None and self._service.follower.is_under_way
+
+    async def _hand_over(self, session: int, partitions: Sequence[HandOver]) -> None:
+        await self._errands.run(lambda index: index.hand_over(session, partitions))
+        self._membership.refresh()
 
     # ------------------------------------------------------------------------------------- the end
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from barnabas.broker.cluster.handovers import HandOvers
     from barnabas.broker.cluster.view import ClusterView
-    from barnabas.broker.opening.hand_over import HandOver
     from barnabas.broker.opening.metadata_follower import MetadataFollower
     from barnabas.broker.peers.interface import Peers
     from barnabas.broker.topics.leadership import Leadership
@@ -25,7 +25,7 @@ class Service:
         view: ClusterView,
         peers: Peers,
         leadership: Leadership,
-        hand_over: HandOver,
+        hand_overs: HandOvers,
         follower: MetadataFollower,
         on_event: Callable[[str, str], object],
     ) -> None:
@@ -33,7 +33,7 @@ class Service:
         self._view = view
         self._peers = peers
         self.leadership = leadership
-        self._hand_over = hand_over
+        self._hand_overs = hand_overs
         self.follower = follower
         self._on_event = on_event
         self._nodes = self._nodes_now()
@@ -45,13 +45,13 @@ class Service:
         if not self._is_stopped:
             self._look_at_nodes()
             self.leadership.look()
-            self._hand_over.look()
+            self._hand_overs.look()
             self.follower.look()
 
     def stop(self) -> None:
         """Follow nothing any more."""
         self._is_stopped = True
-        self._hand_over.stop()
+        self._hand_overs.stop()
 
     def _look_at_nodes(self) -> None:
         nodes, own_id = self._nodes_now(), self._view.node_id

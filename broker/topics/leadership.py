@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -44,8 +45,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOADS_AT_ONCE: Final = 4
-"""Logs that are read at the same time, each on a thread."""
+LOADS_AT_ONCE: Final = 64
+"""Logs that are read at the same time, each on a thread that waits for them most of the time."""
+FILLED_AT_ONCE: Final = 4
+"""Logs that are made ready at the same time: that is work, and the loop waits for the threads."""
 DAMAGED_AGAIN_S: Final = 30.0
 """Until a log is read again that the store has damaged; somebody may have repaired it."""
 COMPARED_PER_TURN: Final = 256
@@ -164,6 +167,7 @@ class Leadership:
         self.logs_closed = 0
         """Those that were let go of because a flush was refused, or the session was over."""
         self._threads = ThreadPoolExecutor(LOADS_AT_ONCE, "barnabas-loader")
+        self._filling = threading.BoundedSemaphore(FILLED_AT_ONCE)
         self._compared_version: int | None = None
         self._is_looking = False
         self._is_closed = False
@@ -372,7 +376,9 @@ class Leadership:
         """On a thread: read a log and make ready all that is known of it."""
         epoch = spec.leader_epoch
         assert epoch is not None
-        return self._logs.filled(spec, self._durable_logs.read(spec.partition_id, epoch))
+        durable = self._durable_logs.read(spec.partition_id, epoch)
+        with self._filling:
+            return self._logs.filled(spec, durable)
 
     def _take_in(self, place: _Place) -> None:
         assert place.loaded is not None
@@ -403,7 +409,7 @@ class Leadership:
         place.log.close()
         group = self._logs.journal.newest_group()
         drained = partial(self._happens_later, place, place.steps, Event.DRAINED)
-        if group is None:
+        if group is None or _is_settled(place.log):
             drained()
         else:
             group.add_waiter(Settled(drained))
@@ -423,11 +429,16 @@ class Leadership:
     def _end_of(self, log: PartitionLog) -> asyncio.Event | None:
         """What is set once all that was placed in a log is durable, or refused; None: it is."""
         group = self._logs.journal.newest_group()
-        if group is None or (log.next_offset == log.high_watermark and not log.awaits_log_start):
+        if group is None or _is_settled(log):
             return None
         over = asyncio.Event()
         group.add_waiter(Settled(over.set))
         return over
+
+
+def _is_settled(log: PartitionLog) -> bool:
+    """Whether nothing that was placed in a log is on its way to be durable."""
+    return log.next_offset == log.high_watermark and not log.awaits_log_start
 
 
 class _Place:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Self
 from uuid import UUID
 
-from barnabas.storage.cluster_index import Assignment, Led, Member, Picture
+from barnabas.storage.cluster_index import Assignment, HandOver, Led, Member, Picture
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
 from barnabas.storage.postgresql.schema import bring_up_to_date
 
@@ -113,10 +113,11 @@ class PostgreSqlClusterIndex:
         statement = "SELECT barnabas.assign(%s::bigint[], %s::bigint[], %s::integer[])"
         return frozenset(self._primary.value(list, statement, *columns))
 
-    def hand_over(self, partition_id: int, session: int, epoch: int, to: int | None) -> None:
-        """Let go of a partition."""
-        statement = "SELECT barnabas.hand_over(%s, %s, %s::integer, %s::bigint)"
-        self._primary.execute(statement, (partition_id, session, epoch, to))
+    def hand_over(self, session: int, partitions: Sequence[HandOver]) -> None:
+        """Let go of partitions."""
+        columns = [list(column) for column in zip(*partitions, strict=True)] or [[]] * 3
+        statement = "SELECT barnabas.hand_over_all(%s, %s::bigint[], %s::integer[], %s::bigint[])"
+        self._primary.execute(statement, (session, *columns))
 
     def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
         """Say who is to lead partitions."""

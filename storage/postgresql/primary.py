@@ -6,7 +6,8 @@ Rules of this file:
    number of times: the outcome of one that was not answered is unknown, so it is executed again, on
    a new connection.
 2. Nothing is ever cancelled, by nobody: a cancelled commit is visible without being replicated. A
-   server that does not answer within ``patience_s`` is left: the socket is closed under it.
+   server that does not answer within ``patience_s`` is left: the socket is closed under it. So is
+   one that is silent while another takes writes: it was replaced, whatever has become of it.
 3. Whatever the driver raises means unknown, but for what the server says before it commits anything
    and would say again (``_FINAL``). So does an answer that came with a WARNING: "canceling wait for
    synchronous replication" comes with a success.
@@ -18,6 +19,7 @@ Rules of this file:
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -27,10 +29,12 @@ import psycopg
 from psycopg import waiting
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq.abc import PGconn
 
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.log_index import IndexClosed, IndexMisused
 from barnabas.storage.postgresql.durability import NotDurable, judge, read_durability
+from barnabas.storage.postgresql.search import Search, place_of
 from barnabas.storage.postgresql.witness import Witness
 
 Result = TypeVar("Result")
@@ -39,6 +43,8 @@ Row = tuple[Any, ...]
 PATIENCE_S: Final = 5.0
 PREPARING_PATIENCE_S: Final = 600.0
 """For what is done once, such as a migration of large tables, or waiting for another broker's."""
+QUIET_S: Final = 1.0
+"""After so long without an answer it is looked for another server that takes writes."""
 PAUSE_S_MIN: Final = 0.02
 PAUSE_S_MAX: Final = 0.5
 LOOK_S: Final = 0.1
@@ -157,7 +163,12 @@ class Primary:
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._connection: _Connection | None = None
+        self._found: PGconn | None = None
+        """A connection to another server, for which the one before was left."""
+        self._elsewhere: Search | None = None
+        """Under way while an answer is waited for."""
         self._until_s = 0.0
+        self._quiet_until_s = math.inf
         self._warnings: list[str] = []
         self.attempts_failed = 0
         """How many attempts were not answered, or were with a warning."""
@@ -240,6 +251,7 @@ class Primary:
         self._closed.set()
         with self._lock:
             self._leave()
+            self._leave_found()
 
     def _repeat(
         self, act: Callable[[psycopg.Connection[Row]], Result], *, judged: bool = True
@@ -275,7 +287,9 @@ class Primary:
             connection = self._connect(judged=judged)
         self._warnings.clear()
         self._until_s = time.monotonic() + self._patience_s
+        self._quiet_until_s = time.monotonic() + QUIET_S
         result = act(connection)
+        self._look_elsewhere_no_more()
         if self._warnings:
             raise _Warned(self._warnings[0])
         return result
@@ -287,17 +301,20 @@ class Primary:
         if connection is None:
             self._connect(judged=False).execute(f"LISTEN {channel}".encode())
             return
-        self._until_s = time.monotonic() + timeout_s
+        self._until_s, self._quiet_until_s = time.monotonic() + timeout_s, math.inf
         with contextlib.suppress(_Silent):
             for _ in connection.notifies(stop_after=1):
                 pass
 
     def _connect(self, *, judged: bool) -> _Connection:
-        connection = _Connection.connect(self._address, autocommit=True)
+        found, self._found = self._found, None
+        connection = _Connection(found or self._look_for_one())
         self._connection = connection
         connection.attend = self._attend
+        connection.autocommit = True
         connection.add_notice_handler(self._notice)
         self._until_s = time.monotonic() + self._patience_s
+        self._quiet_until_s = math.inf
         connection.execute(_SESSION)
         if judged:
             judge(read_durability(connection))
@@ -313,11 +330,48 @@ class Primary:
                 raise _Warned(self._warnings[0]) from None
             raise
 
+    def _look_for_one(self) -> PGconn:
+        """Wait for a connection to a server that takes writes."""
+        with Search(self._address) as search:
+            while (found := search.step()) is None:
+                if self._closed.is_set():
+                    raise IndexClosed
+        return found
+
     def _attend(self) -> None:
         if self._closed.is_set():
             raise IndexClosed
-        if time.monotonic() > self._until_s:
+        now_s = time.monotonic()
+        if now_s > self._until_s:
             raise _Silent("no answer in time")
+        if now_s > self._quiet_until_s:
+            self._look_elsewhere(now_s)
+
+    def _look_elsewhere(self, now_s: float) -> None:
+        """Look whether another server takes writes by now; raises _Silent where one does."""
+        connection = self._connection
+        assert connection is not None
+        try:
+            if self._elsewhere is None:
+                self._elsewhere = Search(self._address, but_for=place_of(connection))
+            found = self._elsewhere.step(0)
+        except psycopg.OperationalError:
+            self._look_elsewhere_no_more()
+            self._quiet_until_s = now_s + QUIET_S
+            return
+        if found is not None:
+            self._found = found
+            raise _Silent("no answer, and another server takes writes")
+
+    def _look_elsewhere_no_more(self) -> None:
+        elsewhere, self._elsewhere = self._elsewhere, None
+        if elsewhere is not None:
+            elsewhere.close()
+
+    def _leave_found(self) -> None:
+        found, self._found = self._found, None
+        if found is not None:
+            found.finish()
 
     def _notice(self, diagnostic: psycopg.errors.Diagnostic) -> None:
         if diagnostic.severity_nonlocalized == "WARNING":
@@ -327,3 +381,4 @@ class Primary:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+        self._look_elsewhere_no_more()

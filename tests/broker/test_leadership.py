@@ -128,7 +128,7 @@ EXPECTED = {
     read: (AWAY, OPENED, OPENED, SERVED, DRAINING),
     written: (AWAY, READING, SERVED, SERVED, AWAY),
     only_durable: (AWAY, READING, OPENED, SERVED, AWAY),
-    released: (AWAY, AWAY, DRAINING, AWAY, DRAINING),
+    released: (AWAY, AWAY, AWAY, AWAY, DRAINING),
     taken: (AWAY, READING, AWAY, AWAY, AWAY),
     dropped: (AWAY, READING, READING, READING, AWAY),
     session_lost: (AWAY, AWAY, AWAY, AWAY, AWAY),
@@ -249,6 +249,15 @@ async def test_a_partition_that_was_released_is_not_taken_up_again_in_its_epoch(
     await led_again(member)
     await member.settle()
     assert member.state(INTERNAL) is SERVED
+
+
+async def test_who_has_placed_nothing_waits_for_nothing_of_others(member):
+    await reach(member, SERVED)
+    assert member.place(DATA)
+    member.release(INTERNAL)
+    assert (member.released, member.state(INTERNAL)) == ([INTERNAL], AWAY)
+    await member.settle()
+    member.check()
 
 
 async def test_what_was_placed_is_durable_when_a_partition_is_released(member):

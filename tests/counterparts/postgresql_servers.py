@@ -24,6 +24,7 @@ import psycopg
 
 from tests.counterparts.postgresql import postgresql
 from tests.counterparts.probe import free_port
+from tests.counterparts.usage import children
 from tests.waiting import wait_until
 
 HOST = "127.0.0.1"
@@ -163,6 +164,16 @@ class Server:
         """End it as a crash does: what follows begins with recovery."""
         self._end(signal.SIGQUIT)
 
+    def pause(self) -> None:
+        """Have it do nothing more: connections are taken, and stay, and nobody answers on them."""
+        for each in (self.pid, *children(self.pid)):
+            os.kill(each, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Have it go on after ``pause``."""
+        for each in (*children(self.pid), self.pid):
+            os.kill(each, signal.SIGCONT)
+
     def promote(self) -> None:
         """Have a standby take writes; returns when it does."""
         self.execute("SELECT pg_promote(true, 60)")
@@ -170,6 +181,7 @@ class Server:
     def close(self) -> None:
         """End it and remove what it kept."""
         if self._process is not None:
+            self.resume()
             self.crash()
         self._temporary.cleanup()
 
@@ -339,6 +351,10 @@ class Pair:
 
     def _promote(self) -> None:
         self.standby.promote()
+        self.take_over()
+
+    def take_over(self) -> None:
+        """Take note that the standby was promoted."""
         self.primary, self.standby = self.standby, self.primary
         # A copy has the settings of what it was copied from; nobody follows it yet.
         self.primary.set(synchronous_standby_names="")

@@ -124,6 +124,40 @@ def connections_to(server: Server) -> list[int]:
     return [count for (count,) in server.execute(statement)]
 
 
+@pytest.mark.parametrize("end", [Server.crash, Server.pause])
+def test_a_failover_of_the_store_has_no_log_read_again(tmp_path, end):
+    """Sessions go on, and so does what they lead: what was not answered is asked again."""
+    settings = {"barnabas.lease.ms": "60000", "auto.leader.rebalance.enable": "false"}
+    with Pair() as pair:
+        members = [
+            Member(tmp_path / f"broker-{number}", pair.url, **settings) for number in range(2)
+        ]
+        with running(members):
+            make_topic(members[0])
+            all_know(members, 2)
+            expected = produced_and_consumed(members)
+            before = [read_again(each) for each in members]
+            assert sum(loaded for loaded, _ in before) >= PARTITIONS
+            end(pair.primary)
+            pair.standby.promote()
+            expected += produced_and_consumed(members)
+            assert values_of(members) == expected
+            assert [read_again(each) for each in members] == before
+            assert not any("session lost" in each.output(limit=1 << 20) for each in members)
+
+
+def read_again(member: Member) -> tuple[int, int]:
+    """How many logs a broker has read from the store so far, and how many it has closed."""
+    names = "barnabas_cluster_takeover_seconds_count", "barnabas_cluster_logs_closed_total"
+    with urllib.request.urlopen(f"http://127.0.0.1:{member.http_port}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    loaded, closed = (
+        sum(int(float(each.split()[1])) for each in lines if each.startswith(f"{name} "))
+        for name in names
+    )
+    return loaded, closed
+
+
 def node_id_of(member: Member) -> str:
     text = (member.data_directory / "meta.properties").read_text()
     (line,) = [each for each in text.splitlines() if each.startswith("node.id=")]
@@ -144,7 +178,7 @@ def produced_and_consumed(members: list[Member]) -> Counter[bytes]:
     with contextlib.closing(
         KafkaConsumer(
             TOPIC,
-            bootstrap_servers=members[2].bootstrap_servers,
+            bootstrap_servers=members[-1].bootstrap_servers,
             group_id="plain",
             auto_offset_reset="earliest",
             consumer_timeout_ms=60_000,

@@ -13,7 +13,7 @@ import pytest
 
 from barnabas.broker.cluster.endpoints import Place
 from barnabas.broker.cluster.membership import Membership
-from barnabas.storage.cluster_index import Assignment
+from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane, Outcome
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.storage.postgresql.durability import NotDurable
@@ -70,7 +70,8 @@ def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base
                     index.assign([Assignment(e.partition_id, session, e.epoch) for e in some])
                 case 2:
                     other = random.choice(index.picture(0).members).session
-                    index.hand_over(some[0].partition_id, session, some[0].epoch, other)
+                    given = [HandOver(each.partition_id, each.epoch, other) for each in some]
+                    index.hand_over(session, given)
                 case 3:
                     index.want([each.partition_id for each in some], random.randrange(9))
                 case 4:
@@ -201,6 +202,10 @@ def test_what_a_picture_tells_of_is_replicated(pair):
             assigned = threads.submit(changing.assign, asked)
             pair.primary.wait_for(WAITING)
             pair.primary.terminate_waiting()
+            pair.primary.wait_for(
+                f"SELECT leader_session = {session} FROM barnabas.partitions"
+                f" WHERE partition_id = {partition_id}"
+            )
             # Now it can be seen, here only.
             looked = threads.submit(world.index.picture, seen.version)
             time.sleep(0.1)

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from barnabas.storage.cluster_index import HandOver
 from barnabas.storage.log_index import (
     Extent,
     Flush,
@@ -115,7 +116,7 @@ def lane_version(server, session):
 def test_one_partition_of_somebody_else_refuses_all_f1(index, session, partition):
     lost, released, unknown, older = led(index, session), led(index, session), 10**9, partition
     index.assign_one(lost, register(index), 0)
-    index.hand_over(released, session, 0, None)
+    index.hand_over(session, [HandOver(released, 0, None)])
     for wrong in (lost, released, unknown):
         items = [(partition, 0, 0, 1), (wrong, 0, 0, 1)]
         assert index.commit_flush(session, flush(0, *items)) == refused(wrong)

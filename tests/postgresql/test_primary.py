@@ -8,9 +8,11 @@ import pytest
 
 from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane, Outcome
 from barnabas.storage.postgresql.durability import NotDurable
-from tests.counterparts.postgresql_servers import Pair, Server
+from barnabas.storage.postgresql.primary import Primary
+from tests.counterparts.broker_process import HOST
+from tests.counterparts.postgresql_servers import ROLE, Pair, Server
 from tests.postgresql.whole_index import WholeIndex
-from tests.waiting import wait_until
+from tests.waiting import WAIT_S, wait_until
 
 PATIENCE_S = 0.5
 WAITING = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
@@ -105,6 +107,53 @@ def test_a_call_leaves_a_primary_that_was_replaced_and_lives(pair, writer):
     # It was left alone: nobody has cancelled anything.
     assert is_whole(old, 1)
     assert ADMITTED not in old.said()
+
+
+def test_a_primary_that_falls_silent_is_left_once_another_takes_writes(pair):
+    """However long one would wait for it alone."""
+    writer = Writer(pair.url, patience_s=3600)
+    assert writer.flush() is Outcome.COMMITTED
+    pair.primary.pause()
+    try:
+        with flushing(writer) as answer:
+            pair.standby.promote()
+            assert answer.result(WAIT_S) is Outcome.COMMITTED
+        assert writer.index.attempts_failed == 1
+        assert is_whole(pair.standby, 2)
+    finally:
+        pair.primary.resume()
+        writer.index.close()
+
+
+def test_a_server_that_does_not_answer_holds_up_nobody_who_looks_for_the_primary(pair):
+    """Be it the first, and whatever the others are when they are asked first."""
+    ports = f"{HOST}:{pair.primary.port},{HOST}:{pair.standby.port}"
+    url = f"postgresql://{ROLE}@{ports}/postgres?load_balance_hosts=disable&connect_timeout=3600"
+    writer = Writer(pair.url)
+    pair.primary.pause()
+    looking = Primary(url)
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            found = thread.submit(looking.execute, "SELECT pg_is_in_recovery()")
+            pair.standby.promote()
+            assert found.result(WAIT_S) == [(False,)]
+    finally:
+        pair.primary.resume()
+        looking.close()
+        writer.index.close()
+
+
+def test_closing_ends_the_search_for_a_primary(pair):
+    pair.primary.stop()
+    pair.standby.pause()
+    looking = Primary(pair.url + "&connect_timeout=3600")
+    try:
+        with asking(looking, lambda: looking.execute("SELECT 1")) as answer:
+            looking.close()
+            with pytest.raises(IndexClosed):
+                answer.result(WAIT_S)
+    finally:
+        pair.standby.resume()
 
 
 @pytest.mark.parametrize("read", ["partition", "extents"])

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.storage.cluster_index import FIRST_NODE_ID, Assignment, Led, Member
+from barnabas.storage.cluster_index import FIRST_NODE_ID, Assignment, HandOver, Led, Member
 from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane
 from tests.waiting import wait_until
 
@@ -199,14 +199,39 @@ class ClusterIndexContract:
         (partition_id,) = world.partitions()
         world.lead(first, partition_id)
         world.index.want([partition_id], UNKNOWN)
-        world.index.hand_over(partition_id, first, 0, second)
+        world.index.hand_over(first, [HandOver(partition_id, 0, second)])
         assert world.led(partition_id) == Led(partition_id, second, 1, None)
         version = world.version
         for session, epoch in ((first, 0), (second, 0), (first, 1)):
-            world.index.hand_over(partition_id, session, epoch, first)
-        world.index.hand_over(UNKNOWN, first, 0, second)
+            world.index.hand_over(session, [HandOver(partition_id, epoch, first)])
+        world.index.hand_over(first, [HandOver(UNKNOWN, 0, second)])
         assert world.version == version
         assert world.led(partition_id) == Led(partition_id, second, 1, None)
+
+    def test_what_is_handed_over_together_is_one_change(self, world):
+        leader, draining, *takers = (world.register() for _ in range(4))
+        ids = world.partitions(6)
+        world.lead(leader, *ids[:5])
+        world.lead(takers[0], ids[5])
+        world.index.want(ids, UNKNOWN)
+        world.index.drain(draining)
+        before = world.index.picture(0)
+        to = [takers[0], takers[1], None, draining, takers[1], takers[1]]
+        epochs = [0, 0, 0, 0, 7, 0]
+        given = [HandOver(*each) for each in zip(ids, epochs, to, strict=True)]
+        for _ in range(2):  # Whoever was not answered asks again.
+            world.index.hand_over(leader, given)
+            assert world.version == before.version + 1
+            assert [world.led(each)[1:] for each in ids] == [
+                (takers[0], 1, None),
+                (takers[1], 1, None),
+                (None, 0, UNKNOWN),
+                (None, 0, UNKNOWN),
+                (leader, 0, UNKNOWN),
+                (takers[0], 0, UNKNOWN),
+            ]
+        changed = [each.partition_id for each in world.index.picture(before.version).led]
+        assert changed == ids[:4]
 
     def test_what_nobody_takes_is_led_by_nobody(self, world):
         leader, draining, ended = (world.register() for _ in range(3))
@@ -215,8 +240,8 @@ class ClusterIndexContract:
         world.index.want(ids[:1], UNKNOWN)
         world.index.drain(draining)
         world.index.fence(ended)
-        for partition_id, to in zip(ids, (None, draining, ended), strict=False):
-            world.index.hand_over(partition_id, leader, 0, to)
+        takers = zip(ids, (None, draining, ended), strict=False)
+        world.index.hand_over(leader, [HandOver(each, 0, to) for each, to in takers])
         assert [world.led(each)[1:] for each in ids] == [
             (None, 0, UNKNOWN), (None, 0, None), (None, 0, None), (leader, 0, None)
         ]  # fmt: skip
@@ -249,7 +274,7 @@ class ClusterIndexContract:
         world.lead(first, ids[0])
         newer = world.index.picture(seen.version)
         assert [each.partition_id for each in newer.led] == [ids[0], ids[1], ids[3]]
-        world.index.hand_over(ids[0], first, 0, second)
+        world.index.hand_over(first, [HandOver(ids[0], 0, second)])
         newest = world.index.picture(newer.version)
         assert newest.led == [Led(ids[0], second, 1, None)]
         assert [each.session for each in newest.members] == [first, second]

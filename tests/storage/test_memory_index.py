@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.storage.cluster_index import Assignment, Led
+from barnabas.storage.cluster_index import Assignment, HandOver, Led
 from barnabas.storage.errors import LedSince
 from barnabas.storage.log_index import (
     Flush,
@@ -210,7 +210,7 @@ def test_every_call_goes_the_same_way(index):
     logs.add_partition(1)
     assert way.assign([Assignment(1, session, -1)])
     assert way.heartbeat(session, 1000)
-    way.hand_over(1, session, 0, None)
+    way.hand_over(session, [HandOver(1, 0, None)])
     assert way.assign([Assignment(1, session, 0)])
     assert logs.commit_flush(session, flush(0, (1, 1, 0))) == COMMITTED
     assert [each.leader_epoch for each in logs.extents(1, 0, most=5)] == [1]

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from barnabas.storage.cluster_index import HandOver
 from barnabas.storage.log_index import (
     Extent,
     ExtentSize,
@@ -145,11 +146,43 @@ class UpkeepContract:
         assert not index.heartbeat(session, 1000)
         index.drain(session)
         index.fence(session)
-        index.hand_over(partition, leader.session, leader.epoch(partition), session)
+        index.hand_over(leader.session, [HandOver(partition, leader.epoch(partition), session)])
         assert index.partition(partition).leader_session is None
         assert bases(index, partition) == [0]
         assert session not in {each.session for each in index.picture(0).members}
         assert index.register(token, node, "", 0) > session
+
+    # --------------------------------------------------------------------- several logs at a time
+
+    def test_heads_and_first_extents_are_those_of_each_log(self, index, leader, partition):
+        """At whatever number of extents, and of bytes, it ends."""
+        empty, other, late = leader.lead(), leader.lead(), leader.lead()
+        for number in range(3):
+            leader.append(other, late, size=8 + number)
+        leader.snapshot(late, 4)
+        leader.start_at(late, 3)
+        ids = [empty, partition, other, late]
+        heads = index.heads([*ids, MANY**3])
+        assert sorted(each.partition_id for each in heads) == sorted(ids)
+        for each in heads:
+            assert each.state == index.partition(each.partition_id)
+            assert each.snapshot == index.snapshot(each.partition_id)
+        offsets = {each.partition_id: each.needless_offset for each in heads}
+        assert offsets == dict.fromkeys(ids, 0) | {late: 3}
+        assert index.heads([]) == []
+        assert index.first_extents([], most=MANY, most_bytes=MANY) == {}
+        for most in (1, 2, MANY):
+            logs = {each: index.extents(each, offsets[each], most=most) for each in ids}
+            order = [(each, extent) for each in sorted(ids) for extent in logs[each]]
+            for most_bytes in range(0, sum(len(each.data) for _, each in order) + 3, 3):
+                bytes_before = 0
+                expected = {}
+                for each, extent in order:
+                    if bytes_before < most_bytes:
+                        expected.setdefault(each, []).append(extent)
+                    bytes_before += len(extent.data)
+                heads.sort()
+                assert index.first_extents(heads, most=most, most_bytes=most_bytes) == expected
 
     # ------------------------------------------------------------------------------- snapshots
 

@@ -8,9 +8,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench.cluster import report
+from tests.bench.cluster import report, takeovers
 from tests.bench.cluster.rows import ROWS
 from tests.bench.cluster.run import FULL, QUICK, run
+from tests.bench.cluster.takeover_report import part_of, with_part, written
 from tests.bench.load import RequestFailed
 from tests.bench.machine import describe
 from tests.counterparts.broker_process import BrokerDied
@@ -23,6 +24,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "benchmarks-cluster.md"
 def main() -> int:
     """Measure, print the tables; a whole run of both also writes docs/benchmarks-cluster.md."""
     arguments = _parser().parse_args()
+    if arguments.takeovers:
+        return _takeovers(arguments)
     rows = [row for row in ROWS if arguments.only in (None, row.key)]
     names = ["barnabas", "kafka"] if arguments.clusters == "both" else [arguments.clusters]
     # Before the run, which is load enough itself: who else was using the machine?
@@ -40,7 +43,28 @@ def main() -> int:
     page = report.page([*facts, load], results, rows, names)
     print(page)
     if len(names) == 2 and not arguments.quick and arguments.only is None:
-        PAGE.write_text(page)
+        PAGE.write_text(with_part(page, part_of(PAGE.read_text())))
+    return 0
+
+
+def _takeovers(arguments: argparse.Namespace) -> int:
+    """Measure takeovers; a run of the usual size also writes its part of the page."""
+    size = takeovers.Size(arguments.partitions, lease_ms=arguments.lease_ms)
+    load = ("load average before", f"{os.getloadavg()[0]:.1f}")
+    try:
+        results = takeovers.run(size)
+    except (BrokerDied, PostgreSqlFailed, RequestFailed, OSError) as error:
+        print(f"bench-cluster: {error}", file=sys.stderr)
+        return 1
+    facts = describe(
+        Path(tempfile.gettempdir()), barnabas="three brokers, a PostgreSQL and its standby"
+    )
+    part = written([*(each for each in facts if each[0] != "Apache Kafka"), load], results)
+    print(part)
+    print("slowest to be served:", *results.kill.served.slowest)
+    print(f"asked again after {results.stop.cycle_s * 1000:.0f} ms (median) during the stop")
+    if size == takeovers.Size():
+        PAGE.write_text(with_part(PAGE.read_text(), part))
     return 0
 
 
@@ -49,6 +73,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="one short round: a second per row")
     parser.add_argument("--only", choices=[row.key for row in ROWS], help="one row")
     parser.add_argument("--clusters", choices=["barnabas", "kafka", "both"], default="both")
+    parser.add_argument(
+        "--takeovers", action="store_true", help="how long partitions are without a leader"
+    )
+    parser.add_argument("--partitions", type=int, default=1000, help="of the topic of takeovers")
+    parser.add_argument("--lease-ms", type=int, default=10_000, help="of the brokers of takeovers")
     return parser
 
 

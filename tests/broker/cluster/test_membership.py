@@ -13,7 +13,7 @@ from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.endpoints import Place, encode_place
 from barnabas.broker.cluster.membership import LOOK_EVERY_S, Membership, NodeIdTaken, boot_time_s
 from barnabas.broker.cluster.view import NO_NODE, Leader, Node
-from barnabas.storage.cluster_index import Assignment
+from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.memory_base import MemoryStore
 from tests.waiting import until
 
@@ -117,7 +117,7 @@ class Broker:
         for partition_id in self.membership.wanted_elsewhere():
             epoch = self.view.leader_of(partition_id).epoch
             to = self.membership.wanted_session(partition_id)
-            self.cluster.index.hand_over(partition_id, self.session, epoch, to)
+            self.cluster.index.hand_over(self.session, [HandOver(partition_id, epoch, to)])
 
 
 @pytest.fixture

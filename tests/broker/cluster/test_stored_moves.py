@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.broker.cluster.errands import Errands
 from barnabas.broker.cluster.stored_moves import StoredMoves
-from barnabas.storage.cluster_index import Assignment
+from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.memory_base import MemoryStore
 from tests.waiting import until
 
@@ -86,7 +86,7 @@ async def test_wishes_are_seen_before_the_next_picture_and_go_with_it(
     picture.take()
     assert [picture.wanted(each) for each in range(4)] == seen(moves)
     session, other = store.sessions
-    store.index.hand_over(0, session, 0, other)
+    store.index.hand_over(session, [HandOver(0, 0, other)])
     picture.take()
     assert seen(moves) == [None, 2, 3, None], "it is met"
 

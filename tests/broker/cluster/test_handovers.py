@@ -1,0 +1,200 @@
+"""What is handed over together, in which order, and how often."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from barnabas.broker.cluster.handovers import HandOvers
+from barnabas.storage.cluster_index import Assignment, HandOver
+from barnabas.storage.memory_index import MemoryIndex
+from tests.broker.cluster.members import MemberBroker, all_served, members, send, values_in
+from tests.seeds import SEED
+from tests.storage.flushes import assign, register
+from tests.waiting import wait_until
+
+TOPIC = "orders"
+PARTITIONS = 12
+AT_ONCE = 4
+GIVER, TAKER = 1, 2
+
+
+class World:
+    """A leader of partitions, whose view is as old as the test has it be."""
+
+    def __init__(self, count: int = PARTITIONS) -> None:
+        self.index = MemoryIndex()
+        self.session, self.other = register(self.index, GIVER), register(self.index, TAKER)
+        for each in range(count):
+            assign(self.index, each, self.session)
+        self.index.want(list(range(count)), TAKER)
+        self.asked: list[list[HandOver]] = []
+        self.releasing: list[tuple[int, object]] = []
+        self.tasks: list[object] = []
+        self.look()
+        self.hand_overs = HandOvers(
+            self,
+            lambda: self.session,
+            lambda partition_id, told: self.releasing.append((partition_id, told)),
+            self._hand_over,
+            lambda task, _: self.tasks.append(task),
+            at_once=AT_ONCE,
+        )
+
+    async def _hand_over(self, session: int, partitions: list[HandOver]) -> None:
+        self.asked.append(list(partitions))
+        self.index.hand_over(session, partitions)
+
+    # What the view says.
+
+    def look(self) -> None:
+        self.seen = {each.partition_id: each for each in self.index.picture(0).led}
+
+    def wanted_elsewhere(self) -> list[int]:
+        return [
+            each.partition_id
+            for each in self.seen.values()
+            if each.session == self.session and each.wanted_node == TAKER
+        ]
+
+    def wanted_session(self, _: int) -> int:
+        return self.other
+
+    def epoch_of(self, partition_id: int) -> int:
+        return self.seen[partition_id].epoch
+
+    # What happens.
+
+    def release(self) -> None:
+        releasing, self.releasing = self.releasing, []
+        for _, told in releasing:
+            told()
+
+    def run(self) -> None:
+        tasks, self.tasks = self.tasks, []
+        for each in tasks:
+            with pytest.raises(StopIteration):
+                each.send(None)
+
+
+def test_so_many_are_let_go_of_at_a_time_and_go_in_one_commit():
+    world = World()
+    world.hand_overs.look()
+    let_go = []
+    while world.releasing:
+        let_go.append([each for each, _ in world.releasing])
+        version = world.index.picture(0).version
+        world.release()
+        assert world.index.picture(0).version == version, "not before the loop's next turn"
+        world.run()
+        assert world.index.picture(0).version == version + 1
+    assert let_go == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+    assert [[each.partition_id for each in batch] for batch in world.asked] == let_go
+    assert {each.session for each in world.index.picture(0).led} == {world.other}
+
+
+def test_what_was_handed_over_is_let_be_until_the_view_has_shown_it():
+    world = World(AT_ONCE)
+    for _ in range(3):
+        world.hand_overs.look()
+        world.release()
+        world.run()
+    assert len(world.asked) == 1
+    world.look()
+    world.hand_overs.look()
+    assert not world.releasing
+    # It comes back, and has to go again.
+    assert world.index.assign([Assignment(2, world.session, world.epoch_of(2))])
+    world.index.want([2], TAKER)
+    world.look()
+    world.hand_overs.look()
+    world.release()
+    world.run()
+    assert world.asked[1:] == [[HandOver(2, 2, world.other)]]
+
+
+def test_nothing_is_handed_over_any_more_once_it_is_stopped():
+    world = World()
+    world.hand_overs.look()
+    world.hand_overs.stop()
+    world.release()
+    world.hand_overs.look()
+    assert (world.tasks, world.releasing, world.asked) == ([], [], [])
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 20))
+def test_in_whatever_order_things_happen_all_are_handed_over_once(seed):
+    random = Random(seed)
+    world = World()
+    for _ in range(300):
+        match random.randrange(4):
+            case 0:
+                world.look()
+                world.hand_overs.look()
+            case 1 if world.releasing:
+                _, told = world.releasing.pop(random.randrange(len(world.releasing)))
+                told()
+            case 2:
+                world.run()
+            case 3:
+                world.hand_overs.look()
+        assert len(world.releasing) <= AT_ONCE
+    given = [each.partition_id for batch in world.asked for each in batch]
+    assert sorted(given) == list(range(PARTITIONS))
+    assert {each.epoch for each in world.index.picture(0).led} == {1}
+
+
+class Killed(Exception):
+    """The broker, where it asks the store."""
+
+
+def give_all(store, giver: MemberBroker, taker: MemberBroker) -> list[int]:
+    """Have all of the topic be led by another broker; return its partitions."""
+    found = giver.call(lambda: giver.server.catalogue.topic(TOPIC))
+    ids = [each.partition_id for each in found.partitions]
+    store.index.want(ids, taker.node_id)
+    return ids
+
+
+@pytest.mark.parametrize("is_committed", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("batch", range(3))
+def test_who_is_killed_at_a_batch_has_handed_over_all_of_it_or_nothing(batch, is_committed):
+    """Whatever was handed over, and whatever was not: others serve all that was acknowledged."""
+    config = {"barnabas.lease.ms": "1000", "auto.leader.rebalance.enable": "false"}
+    with members(2, **config) as (store, brokers):
+        giver, taker = brokers
+        giver.create_topic(TOPIC, PARTITIONS)
+        all_served(brokers, TOPIC, PARTITIONS)
+        ids = give_all(store, taker, giver)
+        wait_until(lambda: giver.leads(TOPIC) == set(range(PARTITIONS)))
+        send(giver, TOPIC, range(5 * PARTITIONS), PARTITIONS)
+        member = giver.server._member
+        giver.call(lambda: setattr(member._hand_overs, "_at_once", AT_ONCE))
+        hand_over, asked, led = member._index.hand_over, [], []
+
+        def leaders() -> list[tuple[int, int]]:
+            rows = store.index.rows
+            return [(rows[each].leader_session, rows[each].leader_epoch) for each in ids]
+
+        def killed_at(session: int, partitions: list[HandOver]) -> None:
+            asked.append([each.partition_id for each in partitions])
+            if len(asked) <= batch:
+                hand_over(session, partitions)
+                return
+            led.append(leaders())
+            if is_committed:
+                hand_over(session, partitions)
+            led.append(leaders())
+            giver.base.cut()
+            raise Killed
+
+        member._index.hand_over = killed_at
+        give_all(store, giver, taker)
+        wait_until(lambda: len(led) == 2)
+        giver.crash()
+        changed = {each for each, before, after in zip(ids, *led, strict=True) if before != after}
+        assert changed == (set(asked[-1]) if is_committed else set())
+        assert len(asked[-1]) <= AT_ONCE
+        all_served([taker], TOPIC, PARTITIONS)
+        assert sorted(values_in(taker, TOPIC, PARTITIONS)) == list(range(5 * PARTITIONS))
