@@ -158,7 +158,7 @@ def run_with_confluent(settings: Settings, stopping: Stopping) -> None:
 
 def run_with_kafka_python(settings: Settings, stopping: Stopping) -> None:
     from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-    from kafka.errors import KafkaError
+    from kafka.errors import KafkaError, KafkaTimeoutError
     from kafka.structs import OffsetAndMetadata
 
     def connected(kind: Any, **options: Any) -> Any:
@@ -235,7 +235,9 @@ def run_with_kafka_python(settings: Settings, stopping: Stopping) -> None:
     finally:
         with contextlib.suppress(KafkaError):
             consumer.close()
-        producer.close(timeout=0)
+        # What it has not sent yet belongs to a transaction that ends without it.
+        with contextlib.suppress(KafkaTimeoutError):
+            producer.close(timeout=0)
 
 
 # --------------------------------------------------------------------------------------- aiokafka

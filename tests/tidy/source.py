@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from tests.checkout import ROOT
@@ -22,6 +22,11 @@ class Source:
     path: Path
     text: str
     tree: ast.Module
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the tree."""
+        return tuple(ast.walk(self.tree))
 
     @property
     def name(self) -> str:
@@ -52,14 +57,18 @@ class Source:
 @cache
 def sources(*folders: str) -> tuple[Source, ...]:
     """Every Python file in these folders of the repository."""
-    found = []
-    for folder in folders:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            if path.resolve() != path:
-                continue  # Behind a link of src/.
-            text = path.read_text(encoding="utf-8")
-            found.append(Source(path, text, ast.parse(text, str(path))))
-    return tuple(found)
+    return tuple(
+        _parsed(path)
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if path.resolve() == path  # Else behind a link of src/.
+    )
+
+
+@cache
+def _parsed(path: Path) -> Source:
+    text = path.read_text(encoding="utf-8")
+    return Source(path, text, ast.parse(text, str(path)))
 
 
 def functions(source: Source) -> Iterator[tuple[str, int]]:
@@ -88,7 +97,7 @@ def _length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 def imported_modules(source: Source) -> set[str]:
     """Every dotted name that a file imports; ``from a import b`` counts as a and as a.b."""
     names: set[str] = set()
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

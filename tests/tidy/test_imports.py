@@ -87,7 +87,7 @@ def test_the_product_has_one_name():
     guilty = [
         f"{source.name}:{node.lineno}"
         for source in sources(*PACKAGES, "tests", "examples", "docker")
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         for name in imported(node)
         if name.partition(".")[0] in BARE_NAMES
     ]

@@ -33,7 +33,7 @@ def attributes_read():
     return {
         node.attr
         for source in sources("broker")
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
     }
 
@@ -43,7 +43,7 @@ def read_by_name():
     return {
         node.value
         for source in (*sources("broker/security"), *sources("broker/tls"))
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
 

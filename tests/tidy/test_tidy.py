@@ -81,7 +81,7 @@ def test_files_are_opened_in_storage_io_only():
         f"{source.name}:{node.lineno}"
         for source in sources(*PACKAGES)
         if source.name not in MAY_OPEN
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open"
     ]
     assert guilty == []
@@ -160,7 +160,7 @@ def test_no_test_is_skipped_unconditionally():
     guilty = [
         f"{source.name}:{node.lineno}"
         for source in sources("tests")
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Attribute)
         and node.attr in {"skip", "xfail"}
         and ast.unparse(node) in {"pytest.mark.skip", "pytest.mark.xfail", "pytest.skip"}
