@@ -10,19 +10,15 @@ import json
 import random
 import subprocess
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Event
-from types import TracebackType
-from typing import Self
 
 from tests.counterparts import kafka_tools
 from tests.counterparts.kafka_tools import run_tool, tool_command
 from tests.interop.administration import admin, create
 from tests.interop.message_copier import Copier
 from tests.interop.transactional import COMMITTED, committed_offset, read_with_confluent
-from tests.torture.killer import Killer
+from tests.torture.killer import Killer, Meanwhile
 from tests.torture.turns import Brokers
 from tests.waiting import wait_until
 
@@ -115,21 +111,24 @@ class Copying:
         return str(path)
 
 
-class Reassigning:
+class Reassigning(Meanwhile):
     """Has kafka-reassign-partitions move all partitions to and fro, until its block is left.
 
     A broker that is asked, or is to lead, may be dying: then one call of the tool does nothing.
     """
 
     def __init__(self, servers: str, directory: Path, seed: int) -> None:
-        self.moves = 0
-        """How often the partitions were given other leaders."""
+        self._moves = 0
         self._servers = servers
         self._plan = directory / "plan.json"
         self._chance = random.Random(seed)
-        self._is_enough = Event()
-        self._threads = ThreadPoolExecutor(1)
-        self._run = self._threads.submit(self._move)
+        super().__init__(self._move)
+
+    @property
+    def moves(self) -> int:
+        """How often the partitions were given other leaders. Raises what has ended it."""
+        assert not self.is_over or self._is_enough.is_set(), "it has ended by itself"
+        return self._moves
 
     def _move(self) -> None:
         while not self._is_enough.is_set():
@@ -139,7 +138,7 @@ class Reassigning:
                 *("--bootstrap-server", self._servers),
                 *("--reassignment-json-file", str(self._plan), "--execute"),
             )
-            self.moves += "Successfully started partition reassignments" in result.output
+            self._moves += "Successfully started partition reassignments" in result.output
 
     def _random_plan(self) -> list[dict[str, object]]:
         known = admin(self._servers).list_topics(timeout=ANSWER_S)
@@ -149,19 +148,6 @@ class Reassigning:
             for name in sorted(known.topics)
             for each in sorted(known.topics[name].partitions)
         ]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._is_enough.set()
-        self._threads.shutdown()
-        self._run.result()
 
 
 def copy_while_brokers_die(

@@ -11,38 +11,45 @@ from typing import Self
 from tests.torture.turns import EVERY_S, Brokers
 
 
-class InTurn:
-    """Does something to one broker after the other, in a thread.
-
-    ``with`` waits for it at the end, and raises what has failed in it.
-    """
+class Meanwhile:
+    """Does something in a thread, beside what is in its block, which ends when that has ended."""
 
     def __init__(self, work: Callable[[], None]) -> None:
+        self._is_enough = threading.Event()
         self._threads = ThreadPoolExecutor(1)
         self._run = self._threads.submit(work)
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more happens to any broker."""
-        return self._run.done()
+        """Whether nothing more is done. Raises what it has failed by."""
+        if not self._run.done():
+            return False
+        self._run.result()
+        return True
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self._is_enough.set()
         self._threads.shutdown()
         self._run.result()
 
 
-class Killer(InTurn):
+class Killer(Meanwhile):
     """Kills -9 one broker after the other and starts it again, until its block is left."""
 
     def __init__(self, brokers: Brokers, every_s: float = EVERY_S) -> None:
-        self.kills = 0
+        self._kills = 0
         self._brokers = brokers
         self._every_s = every_s
-        self._is_enough = threading.Event()
         super().__init__(self._kill)
+
+    @property
+    def kills(self) -> int:
+        """How many there were. Raises what has ended it."""
+        assert not self.is_over or self._is_enough.is_set(), "it has ended by itself"
+        return self._kills
 
     def _kill(self) -> None:
         for number in itertools.cycle(range(self._brokers.count)):
@@ -50,15 +57,14 @@ class Killer(InTurn):
                 return
             self._brokers.kill_one(number)
             self._brokers.start_one(number)
-            self.kills += 1
+            self._kills += 1
 
     def __exit__(self, *error: object) -> None:
-        self._is_enough.set()
         super().__exit__(*error)
         self._brokers.wait_until_ready()
 
 
-class RollingRestart(InTurn):
+class RollingRestart(Meanwhile):
     """Stops each broker in good order and starts it again; the next one when all serve."""
 
     def __init__(self, brokers: Brokers) -> None:

@@ -36,7 +36,7 @@ from tests.torture.turns import EVERY_S, Brokers, TurnsTorture, told, unexpected
 BROKERS = 3
 ROUND_S = 60.0
 TWO_PHASE = {"transaction.two.phase.commit.enable": "true"}
-COPIED_RECORDS = 2000
+COPIED_RECORDS = 600
 
 
 @contextmanager

@@ -1,55 +1,121 @@
-"""The brokers of a cluster as clients of ours know them: who is there, and who is asked."""
+"""The blocking client: which brokers it finds, and what it says of those that it does not."""
 
-from __future__ import annotations
+import socket
+import threading
 
 import pytest
 
-from barnabas.broker.client.brokers import Brokers
-from barnabas.broker.client.errors import Unreachable
-from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
-from barnabas.testing import Cluster
-from tests.seeds import SEED
-from tests.waiting import wait_until
+from barnabas.broker.cli.cluster_view import Rejected
+from barnabas.broker.cli.offsets import may_pass
+from barnabas.broker.client.brokers import GROUP, TRANSACTION, Brokers
+from barnabas.broker.client.errors import NotKafka, Unreachable
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR
+from barnabas.testing import Broker
 
-TIMEOUT_S = 30
+TIMEOUT_SECONDS = 30
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with Broker() as broker:
+        yield broker
 
 
 @pytest.fixture
-def cluster():
-    with Cluster(brokers=2, seed=SEED) as running:
-        yield running
+def brokers(broker):
+    with Brokers([broker.address], "test", TIMEOUT_SECONDS) as brokers:
+        yield brokers
 
 
 @pytest.fixture
-def brokers(cluster):
-    addresses = [each.rpartition(":") for each in cluster.bootstrap_servers.split(",")]
-    with Brokers([(host, int(port)) for host, _, port in addresses], "test", TIMEOUT_S) as known:
-        yield known
+def nobody():
+    """An address that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()
 
 
-def test_a_broker_that_metadata_names_no_more_is_not_there(cluster, brokers):
+def test_the_first_broker_that_takes_a_connection_is_asked(broker, nobody):
+    with Brokers([nobody, broker.address], "test", TIMEOUT_SECONDS) as brokers:
+        assert len(brokers.metadata([]).brokers) == 1
+        (node_id,) = brokers.node_ids
+        assert brokers.node(node_id).name == "{}:{}".format(*broker.address)
+
+
+def test_every_address_that_fails_is_named(nobody):
+    other = ("no-such-host.invalid", 9092)
+    brokers = Brokers([nobody, other], "test", TIMEOUT_SECONDS)
+    with pytest.raises(Unreachable) as problem:
+        brokers.any()
+    assert all(f"{host}:{port}: " in str(problem.value) for host, port in (nobody, other))
+    assert may_pass(problem.value)
+
+
+def test_a_broker_that_no_answer_has_named(brokers):
+    with pytest.raises(Unreachable, match="broker 7 is not there"):
+        brokers.node(7)
+
+
+def test_each_lane_has_a_connection_of_its_own_and_a_closed_one_is_replaced(brokers):
     brokers.metadata([])
-    assert brokers.node_ids == [0, 1]
-    connection = brokers.node(1)
-    cluster.kill(1)
-    wait_until(lambda: len(brokers.metadata([]).brokers) == 1)
-    assert brokers.node_ids == [0]
-    assert not connection.is_open
-    with pytest.raises(Unreachable, match="broker 1 is not there"):
-        brokers.node(1)
-    cluster.restart(1)
-    wait_until(lambda: len(brokers.metadata([]).brokers) == 2)
-    assert brokers.node(1).ask(METADATA, MetadataRequest(topics=[]))
+    (node_id,) = brokers.node_ids
+    first = brokers.node(node_id)
+    assert brokers.node(node_id) is first
+    assert brokers.node(node_id, "data") is not first
+    first.close()
+    assert brokers.node(node_id).is_open
+    brokers.close()
+    assert brokers.any().is_open
 
 
-def test_whoever_was_asked_first_is_asked_last_once_it_was_turned_from(cluster, brokers):
-    asked = []
-    for _ in range(3):
-        asked.append(brokers.any().name)
-        assert brokers.any().name == asked[-1]
-        brokers.turn_to_another()
-    first, second = cluster.bootstrap_servers.split(",")
-    assert asked == [first, second, first]
-    # The next one is the second, which is gone.
-    cluster.kill(1)
-    assert brokers.any().name == first
+def test_asking_for_a_topic_does_not_create_it(brokers):
+    for _ in range(2):
+        (topic,) = brokers.metadata(["missing"]).topics
+        assert topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [topic.name for topic in brokers.metadata(None).topics] == []
+
+
+@pytest.mark.parametrize("kind", [GROUP, TRANSACTION], ids=["groups", "transactions"])
+@pytest.mark.parametrize("last", [3, FIND_COORDINATOR.max_version], ids=["one-by-one", "at-once"])
+def test_coordinators_are_found_and_can_be_connected_to(kind, last):
+    with (
+        Broker(max_versions={"FindCoordinator": last}) as broker,
+        Brokers([broker.address], "test", TIMEOUT_SECONDS) as brokers,
+    ):
+        found = brokers.coordinators(kind, ["a", "b"])
+        assert [(each.key, each.error_code) for each in found] == [("a", 0), ("b", 0)]
+        assert brokers.node(found[0].node_id).is_open
+
+
+def test_where_a_coordinator_is_that_was_not_found_is_not_believed(broker, brokers):
+    failure = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    with broker.intercept(FIND_COORDINATOR, fail=failure, times=1):
+        (found,) = brokers.coordinators(GROUP, ["a"])
+    assert found.error_code == failure
+    assert brokers.node_ids == []
+
+
+def test_what_is_no_broker_is_not_tried_again():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=greet, args=(server,))
+        thread.start()
+        brokers = Brokers([server.getsockname()], "test", TIMEOUT_SECONDS)
+        with pytest.raises(NotKafka, match="the answer is not Kafka's") as problem:
+            brokers.any()
+        thread.join()
+    assert not may_pass(problem.value)
+
+
+def greet(server):
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(4096)
+        connection.sendall(b"220 ready for mail\r\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "passes"),
+    [(ErrorCode.NOT_COORDINATOR, True), (ErrorCode.TOPIC_AUTHORIZATION_FAILED, False)],
+)
+def test_an_error_passes_if_kafka_calls_it_retriable(code, passes):
+    assert may_pass(Rejected("orders", code)) is passes

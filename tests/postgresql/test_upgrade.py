@@ -1,0 +1,57 @@
+"""Brokers that go on while a newer release has changed the schema under them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from barnabas.storage.postgresql.schema import Migration, migrate, migrations
+from tests.counterparts.broker_process import BrokerDied
+from tests.postgresql.brokers import Member, running
+from tests.postgresql.test_cluster import (
+    PARTITIONS,
+    a_transaction,
+    all_know,
+    make_topic,
+    produced_and_consumed,
+    values_of,
+)
+
+NEWER = Migration(
+    len(migrations()) + 1,
+    "newer",
+    """
+    ALTER TABLE barnabas.sessions ADD COLUMN region text NOT NULL DEFAULT 'somewhere';
+    ALTER TABLE barnabas.partitions ADD COLUMN weight integer;
+    CREATE TABLE barnabas.regions (name text PRIMARY KEY);
+    """,
+)
+"""What the release after this one may do to the tables, as far as this one can live with it."""
+REFUSED = f"the database has version {NEWER.number} of the schema, this release knows"
+
+
+def test_brokers_go_on_when_a_newer_release_has_changed_the_schema(server, tmp_path):
+    members = [Member(tmp_path / f"broker-{number}", server.url) for number in range(3)]
+    with running(members):
+        make_topic(members[0])
+        all_know(members, len(members))
+        with server.connect() as connection:
+            assert migrate(connection, [*migrations(), NEWER]) == [NEWER]
+        expected = produced_and_consumed(members)
+        # They connect anew, to what this release would not start on.
+        end_all_connections(server)
+        expected += a_transaction(members)
+        # Whoever has ended stays away, and the others take over.
+        members[2].kill()
+        with pytest.raises(BrokerDied, match=REFUSED):
+            members[2].restart()
+        assert values_of(members[:2]) == expected
+        assert expected == Counter(dict.fromkeys(expected, 1))
+        assert len(expected) == 60 + 2 * PARTITIONS
+
+
+def end_all_connections(server) -> None:
+    server.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'barnabas'"
+    )
