@@ -9,8 +9,9 @@ Rules of this file:
    server that does not answer within ``patience_s`` is left: the socket is closed under it. So is
    one that is silent while another takes writes: it was replaced, whatever has become of it.
 3. Whatever the driver raises means unknown, but for what the server says before it commits anything
-   and would say again (``_FINAL``). So does an answer that came with a WARNING: "canceling wait for
-   synchronous replication" comes with a success.
+   and would say again (``_FINAL``), if it can still commit: a former primary that lives on does not
+   know what has happened since, and waits for its standby. So does an answer that came with a
+   WARNING: "canceling wait for synchronous replication" comes with a success.
 4. Every connection is judged before it is used (``storage/postgresql/durability.py``). A server
    that is found lacking after the start is waited for, as one that is away. One that has lost what
    it had confirmed is not used any more (``storage/postgresql/witness.py``).
@@ -52,6 +53,9 @@ LOOK_S: Final = 0.1
 
 _FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB")
 """Classes of errors that come again however often one asks, and never with a commit."""
+
+_CONFIRM: Final = b"SELECT pg_logical_emit_message(true, 'barnabas', '')"
+"""A commit of its own; it needs no table."""
 
 _UNUSABLE: Final = "BB002"
 """Raised by functions of ours: this cluster is not to be served now."""
@@ -262,10 +266,11 @@ class Primary:
                 try:
                     result = self._try(act, judged=judged)
                 except (psycopg.Error, OSError, _Silent, _Warned, NotDurable) as error:
+                    is_final = _is_final(error) and self._is_confirmed()
                     self._leave()
                     if isinstance(error, NotDurable) and not judged:
                         raise
-                    if _is_final(error):
+                    if is_final:
                         raise _raised(error) from error
                     self.attempts_failed += 1
                     self.trouble = _in_words(error)
@@ -293,6 +298,19 @@ class Primary:
         if self._warnings:
             raise _Warned(self._warnings[0])
         return result
+
+    def _is_confirmed(self) -> bool:
+        """Whether a standby confirms a commit here, so that this is no former primary (rule 3)."""
+        connection = self._connection
+        if connection is None:
+            return True  # What the driver says by itself.
+        self._warnings.clear()
+        self._until_s = time.monotonic() + self._patience_s
+        try:
+            connection.execute(_CONFIRM)
+        except (psycopg.Error, OSError, _Silent):
+            return False
+        return not self._warnings
 
     def _hear(self, channel: str, timeout_s: float) -> None:
         if self._closed.is_set():

@@ -80,7 +80,7 @@ class Victim:
             if heard == BY_HEARTBEAT:
                 member = self.broker.server._member
                 member._membership._note_end(session)
-                wait_until(lambda: member._ended_session == session, "heard")
+                wait_until(lambda: member._sessions._ended_session == session, "heard")
             return ask()  # Again, where the answer to the first was lost.
 
         return lose

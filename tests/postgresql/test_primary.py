@@ -1,7 +1,7 @@
 """Whatever becomes of servers and connections under a call, its answer is what is so for good."""
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from uuid import uuid4
 
 import pytest
@@ -154,6 +154,18 @@ def test_closing_ends_the_search_for_a_primary(pair):
                 answer.result(WAIT_S)
     finally:
         pair.standby.resume()
+
+
+def test_what_a_primary_refuses_that_was_replaced_and_lives_is_asked_of_the_next_one(pair, writer):
+    """It does not know the session that was begun since: whose flush that is has no bug."""
+    pair.cut()
+    pair.split()
+    with closing(WholeIndex.open(pair.primary.url)) as other:
+        session = other.register(uuid4(), 2, "", 60_000)
+    flush = Flush(Lane.INLINE, 0, [Item(0, 0, 0, 1, 0, 1)], payload=b"x")
+    with asking(writer.index, lambda: writer.index.commit_flush(session, flush)) as answer:
+        assert answer.result(60).outcome is Outcome.REFUSED
+    assert writer.index.attempts_failed
 
 
 @pytest.mark.parametrize("read", ["partition", "extents"])

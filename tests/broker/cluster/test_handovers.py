@@ -171,7 +171,7 @@ def test_who_is_killed_at_a_batch_has_handed_over_all_of_it_or_nothing(batch, is
         send(giver, TOPIC, range(5 * PARTITIONS), PARTITIONS)
         member = giver.server._member
         giver.call(lambda: setattr(member._hand_overs, "_at_once", AT_ONCE))
-        hand_over, asked, led = member._index.hand_over, [], []
+        hand_over, asked, led = member._errands._index.hand_over, [], []
 
         def leaders() -> list[tuple[int, int]]:
             rows = store.index.rows
@@ -189,7 +189,7 @@ def test_who_is_killed_at_a_batch_has_handed_over_all_of_it_or_nothing(batch, is
             giver.base.cut()
             raise Killed
 
-        member._index.hand_over = killed_at
+        member._errands._index.hand_over = killed_at
         give_all(store, giver, taker)
         wait_until(lambda: len(led) == 2)
         giver.crash()

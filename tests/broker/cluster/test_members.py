@@ -161,14 +161,14 @@ def test_a_session_that_ends_before_anything_was_done_in_it_is_followed_by_anoth
         membership = member._membership
         begin, short = membership.new_session, []
 
-        def new_session():
-            session = begin()
+        def new_session(index):
+            session = begin(index)
             if not short:
                 short.append(session)
                 store.index.fence(session)
                 membership.beat_once()  # It is heard of before its broker can begin it.
-                wait_until(lambda: member._ended_session == session)
-                wait_until(lambda: broker.call(member._logs.journal.newest_group) is None)
+                wait_until(lambda: member._sessions._ended_session == session)
+                wait_until(lambda: broker.call(member._around.logs.journal.newest_group) is None)
             return session
 
         membership.new_session = new_session
