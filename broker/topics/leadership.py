@@ -219,7 +219,11 @@ class Leadership:
         while self._compared_version != self._view.version:
             self._compared_version = self._view.version
             came = 0
-            for number, place in enumerate([*self._places.values()], start=1):
+            # Coordinators first: theirs are served only once they are written to segments, too.
+            places = sorted(
+                self._places.values(), key=lambda each: not each.partition.topic.is_internal
+            )
+            for number, place in enumerate(places, start=1):
                 if place.is_there:
                     came += self._compare(place)
                 if number % COMPARED_PER_TURN == 0:

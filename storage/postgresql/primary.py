@@ -141,6 +141,11 @@ def _in_words(error: Exception) -> str:
     return " ".join((said or str(error)).split()) or type(error).__name__
 
 
+def _started(connection: _Connection) -> str:
+    """Return when the server was started."""
+    return str(connection.execute("SELECT pg_postmaster_start_time()::text").fetchone())
+
+
 class Primary:
     """Executes statements on the primary. One caller at a time; any thread may be that caller."""
 
@@ -167,10 +172,12 @@ class Primary:
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._connection: _Connection | None = None
-        self._found: PGconn | None = None
+        self._found: _Connection | None = None
         """A connection to another server, for which the one before was left."""
         self._elsewhere: Search | None = None
         """Under way while an answer is waited for."""
+        self._started = ""
+        """When the server was that the connection is to: no two are in the same moment."""
         self._until_s = 0.0
         self._quiet_until_s = math.inf
         self._warnings: list[str] = []
@@ -326,7 +333,7 @@ class Primary:
 
     def _connect(self, *, judged: bool) -> _Connection:
         found, self._found = self._found, None
-        connection = _Connection(found or self._look_for_one())
+        connection = found or _Connection(self._look_for_one())
         self._connection = connection
         connection.attend = self._attend
         connection.autocommit = True
@@ -334,6 +341,7 @@ class Primary:
         self._until_s = time.monotonic() + self._patience_s
         self._quiet_until_s = math.inf
         connection.execute(_SESSION)
+        self._started = _started(connection)
         if judged:
             judge(read_durability(connection))
             self._look_for_losses(connection)
@@ -378,8 +386,33 @@ class Primary:
             self._quiet_until_s = now_s + QUIET_S
             return
         if found is not None:
-            self._found = found
+            self._found = self._another(found)
+        if self._found is not None:
             raise _Silent("no answer, and another server takes writes")
+
+    def _another(self, found: PGconn) -> _Connection | None:
+        """Return a connection to another server; None: it was one more way to the same."""
+        until_s = time.monotonic() + QUIET_S
+
+        def attend() -> None:
+            if self._closed.is_set():
+                raise IndexClosed
+            if time.monotonic() > until_s:
+                raise _Silent("no answer in time, nor of another server")
+
+        other = _Connection(found)
+        other.attend = attend
+        try:
+            other.autocommit = True
+            if _started(other) != self._started:
+                return other
+        except BaseException:
+            other.close()
+            raise
+        other.close()
+        self._look_elsewhere_no_more()
+        self._quiet_until_s = until_s
+        return None
 
     def _look_elsewhere_no_more(self) -> None:
         elsewhere, self._elsewhere = self._elsewhere, None
@@ -389,7 +422,7 @@ class Primary:
     def _leave_found(self) -> None:
         found, self._found = self._found, None
         if found is not None:
-            found.finish()
+            found.close()
 
     def _notice(self, diagnostic: psycopg.errors.Diagnostic) -> None:
         if diagnostic.severity_nonlocalized == "WARNING":

@@ -108,11 +108,6 @@ class Search:
             for number, each in enumerate(found)
         ]
 
-    @property
-    def is_of_none(self) -> bool:
-        """Whether there is nobody to be asked."""
-        return not self._attempts
-
     def step(self, timeout_ms: int = POLL_MS) -> pq.abc.PGconn | None:
         """Go on for so long, or less; return a connection to a server that takes writes, if found.
 

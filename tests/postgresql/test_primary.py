@@ -8,9 +8,11 @@ import pytest
 
 from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane, Outcome
 from barnabas.storage.postgresql.durability import NotDurable
-from barnabas.storage.postgresql.primary import Primary
+from barnabas.storage.postgresql.primary import QUIET_S, Primary
 from tests.counterparts.broker_process import HOST
 from tests.counterparts.postgresql_servers import ROLE, Pair, Server
+from tests.counterparts.probe import free_port
+from tests.postgresql.links import Between, Links
 from tests.postgresql.whole_index import WholeIndex
 from tests.waiting import WAIT_S, wait_until
 
@@ -141,6 +143,20 @@ def test_a_server_that_does_not_answer_holds_up_nobody_who_looks_for_the_primary
         pair.primary.resume()
         looking.close()
         writer.index.close()
+
+
+def test_a_slow_primary_is_not_left_for_another_way_to_it(pair):
+    """What it has begun would be ended for that, again and again."""
+    with Links() as links:
+        port = free_port()
+        links.listen(port, pair.primary.port, Between(1, "store"))
+        ports = f"{HOST}:{pair.primary.port},{HOST}:{port}"
+        primary = Primary(f"postgresql://{ROLE}@{ports}/postgres?load_balance_hosts=disable")
+        (before,) = primary.execute("SELECT pg_backend_pid()")
+        asked = f"SELECT pg_sleep({3 * QUIET_S}) IS NULL, pg_backend_pid()"
+        ((_, after),) = primary.execute(asked)
+        assert (primary.attempts_failed, (after,)) == (0, before)
+        primary.close()
 
 
 def test_closing_ends_the_search_for_a_primary(pair):

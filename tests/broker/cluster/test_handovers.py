@@ -170,7 +170,7 @@ def test_who_is_killed_at_a_batch_has_handed_over_all_of_it_or_nothing(batch, is
         wait_until(lambda: giver.leads(TOPIC) == set(range(PARTITIONS)))
         send(giver, TOPIC, range(5 * PARTITIONS), PARTITIONS)
         member = giver.server._member
-        giver.call(lambda: setattr(member._hand_overs, "_at_once", AT_ONCE))
+        giver.call(lambda: setattr(member._service._hand_overs, "_at_once", AT_ONCE))
         hand_over, asked, led = member._errands._index.hand_over, [], []
 
         def leaders() -> list[tuple[int, int]]:
