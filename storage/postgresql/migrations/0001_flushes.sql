@@ -124,7 +124,9 @@ BEGIN
     SELECT next_flush INTO counter FROM barnabas.lanes
         WHERE session_id = of_session AND lane = of_lane FOR UPDATE;
     IF NOT FOUND THEN
-        RAISE 'session % has no lane %', of_session, of_lane USING ERRCODE = 'BB001';
+        PERFORM barnabas.confirm();
+        outcome := 'fenced';
+        RETURN;
     END IF;
 
     IF counter > flush THEN
