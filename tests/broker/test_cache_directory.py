@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from barnabas.broker.cluster.upkeep import UpkeepCounts
 from barnabas.broker.metrics.collectors import register_cluster_store
 from barnabas.broker.topics.leadership import State
 from barnabas.protocol.messages.describe_log_dirs import (
@@ -80,7 +81,9 @@ def durable(cluster, topic=DATA):
 
 def test_its_metrics_are_of_flushes_and_of_no_journal(cluster, leader, wire):
     runner = leader.runner
-    register_cluster_store(leader.server.metrics, runner.committer.counts, lambda: "")
+    register_cluster_store(
+        leader.server.metrics, runner.committer.counts, UpkeepCounts(), lambda: ""
+    )
     wire.produce(DATA, batch(b"v"))
     found = scrape(leader)
     names = {family.name for family in found.families}
@@ -95,7 +98,8 @@ def test_its_metrics_are_of_flushes_and_of_no_journal(cluster, leader, wire):
 
 def test_a_refused_flush_and_a_lost_session_are_counted(cluster, leader, wire):
     away = ["nobody there"]
-    register_cluster_store(leader.server.metrics, leader.runner.committer.counts, away.pop)
+    counts = leader.runner.committer.counts
+    register_cluster_store(leader.server.metrics, counts, UpkeepCounts(), away.pop)
     cluster.store.assign(*cluster.ids["data"], cluster.brokers[1].runner.session)
     wire.produce(DATA, batch(b"v"))
     leader.lose_session()
