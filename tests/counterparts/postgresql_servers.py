@@ -9,6 +9,7 @@ What a server keeps lies in a temporary directory, which goes with it. Every wai
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import shutil
@@ -96,6 +97,11 @@ def _connection_to(primary: Server) -> str:
     return f"host={HOST} port={primary.port} user={ROLE} application_name=standby"
 
 
+def _signal(pid: int, which: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):  # One that served a connection may have ended.
+        os.kill(pid, which)
+
+
 class Server:
     """One server: made as a new one, or as a copy of another one that then follows it."""
 
@@ -167,12 +173,12 @@ class Server:
     def pause(self) -> None:
         """Have it do nothing more: connections are taken, and stay, and nobody answers on them."""
         for each in (self.pid, *children(self.pid)):
-            os.kill(each, signal.SIGSTOP)
+            _signal(each, signal.SIGSTOP)
 
     def resume(self) -> None:
         """Have it go on after ``pause``."""
         for each in (*children(self.pid), self.pid):
-            os.kill(each, signal.SIGCONT)
+            _signal(each, signal.SIGCONT)
 
     def promote(self) -> None:
         """Have a standby take writes; returns when it does."""
@@ -180,8 +186,9 @@ class Server:
 
     def close(self) -> None:
         """End it and remove what it kept."""
-        if self._process is not None:
+        if self.is_running:
             self.resume()
+        if self._process is not None:
             self.crash()
         self._temporary.cleanup()
 

@@ -46,7 +46,15 @@ def connected(port):
 
 def echoed(connection, data=b"x"):
     connection.sendall(data)
-    return connection.recv(100)
+    return received(connection, len(data))
+
+
+def received(connection, size):
+    """So many bytes, in as many pieces as they come in; fewer at the end."""
+    found = b""
+    while len(found) < size and (more := connection.recv(size - len(found))):
+        found += more
+    return found
 
 
 def hears_nothing(connection):
@@ -98,7 +106,7 @@ def test_brokers_are_told_apart_by_their_client_id(links, echo_port):
         assert echoed(whole, _question("another")) == _question("another")
         assert hears_nothing(cut)
         links.mend([Between("one", "there")])
-        assert cut.recv(100) == question
+        assert received(cut, len(question)) == question
 
 
 def _question(client_id):
