@@ -243,8 +243,8 @@ class BrokerServer:
             is_controlled = self.authorizer is not None
             self.routes.bind(self._services(), is_controlled=is_controlled)
             if self._member is not None:
-                look_before_refusing(self.routes, self.catalogue, self._member.misses)
                 gate(self.routes, self._member.may_serve)
+                look_before_refusing(self.routes, self.catalogue, self._member.misses)
             self.stage = Stage.PREPARED
             await self.logins.open()
             await self.sockets.start()

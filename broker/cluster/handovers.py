@@ -78,6 +78,11 @@ class HandOvers:
         self._is_handing_over = False
         self._is_stopped = False
 
+    @property
+    def unfinished(self) -> int:
+        """Return how many partitions are on their way: let go of, and not handed over."""
+        return len(self._moving)
+
     def stop(self) -> None:
         """Hand over nothing more."""
         self._is_stopped = True

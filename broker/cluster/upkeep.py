@@ -119,7 +119,7 @@ class Upkeep:
         self._is_stopped = False
         self._garbage_due_ms = 0
         self._forget_due_ms = 0
-        self.counts = UpkeepCounts()
+        self.counts = UpkeepCounts(looked_ms=host.clock.now_ms())
 
     def start(self) -> None:
         """Begin; the first look comes after ``look_ms``."""

@@ -20,7 +20,7 @@ from barnabas.broker.api.division import by
 from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.broker.security.access import Access
 from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.topic import Partition
+from barnabas.broker.topics.topic import NO_EPOCH, Partition
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
@@ -206,7 +206,7 @@ class _Searching(Parked[ListOffsetsResponse]):
         for sought in self._pending:
             if not self._access.may(DESCRIBE, TOPIC, sought.partition.topic.name):
                 sought.fails(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            elif sought.has_moved:
+            elif sought.has_moved or sought.partition.leader_epoch_error(NO_EPOCH):
                 sought.fails(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.complete(self._response_so_far)
 

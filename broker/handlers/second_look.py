@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security import operations
 from barnabas.broker.topics.resources import ResourceType
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext, Routes
     from barnabas.broker.cluster.misses import Misses
     from barnabas.broker.topics.catalogue import Catalogue
+
+NAMED_PER_TURN: Final = 100
+"""So many of what a request names are looked at before others have their turn."""
 
 Place = tuple[str | bytes, int]
 """A topic by its name or id, and one of its partitions."""
@@ -87,13 +91,15 @@ def _looking(
 ) -> Callable[..., Any]:
     async def looking(context: RequestContext, request: Any) -> Any:  # noqa: ANN401
         access = context.access
-        if any(
-            is_shown(topic, index) is refused
+        for number, (topic, index) in enumerate(named(request)):
+            if not number % NAMED_PER_TURN:
+                await next_turn()
+            if is_shown(topic, index) is not refused:
+                continue
             # Nobody is to learn by the time it takes what he may not see.
-            and (isinstance(topic, bytes) or access.may_see(operations.ResourceType.TOPIC, topic))
-            for topic, index in named(request)
-        ):
-            await misses.look()
+            if isinstance(topic, bytes) or access.may_see(operations.ResourceType.TOPIC, topic):
+                await misses.look()
+                break
         return await handler(context, request)
 
     return looking

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.changes import Changes
     from barnabas.broker.topics.leadership import Leadership
-    from barnabas.storage.cluster_index import HandOver
+    from barnabas.storage.cluster_index import ClusterIndex, HandOver
     from barnabas.storage.log_store import LogStore
     from barnabas.storage.partition_log import PartitionLog
 
@@ -253,7 +253,7 @@ class ClusterMember:
     @property
     def led_count(self) -> int:
         """See ``Leading``."""
-        return 0 if self._service is None else self._service.leadership.led_count
+        return 0 if self._service is None else self._service.led_count
 
     @property
     def has_others(self) -> bool:
@@ -278,6 +278,12 @@ class ClusterMember:
         if self._service is not None:
             self._service.stop()
 
+    def _fence(self, index: ClusterIndex) -> None:
+        """End the newest session that was registered, be it begun here or not."""
+        session = self._membership.session
+        assert session is not None, "registered"
+        index.fence(session)
+
     async def leave(self) -> None:
         """End the session, so that others take over at once instead of after its lease.
 
@@ -286,7 +292,7 @@ class ClusterMember:
         if self._is_closed:
             return
         self.close()
-        leaving = self._errands.run(lambda index: index.fence(self._sessions.newest))
+        leaving = self._errands.run(self._fence)
         try:
             async with asyncio.timeout(LEAVE_TIMEOUT_S):
                 await leaving

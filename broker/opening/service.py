@@ -48,6 +48,11 @@ class Service:
             self._hand_overs.look()
             self.follower.look()
 
+    @property
+    def led_count(self) -> int:
+        """Return how many partitions are led here; one on its way may count twice."""
+        return self.leadership.led_count + self._hand_overs.unfinished
+
     def stop(self) -> None:
         """Follow nothing any more."""
         self._is_stopped = True
