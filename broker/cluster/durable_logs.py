@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from barnabas.storage.errors import LedSince
+from barnabas.storage.errors import Corrupt, LedSince
 from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.log_reading import all_from, first_extents, is_whole, whole_log
 
@@ -72,6 +72,14 @@ class StoredLogs:
 
     def read(self, partition_id: int, leader_epoch: int) -> DurableLog:
         """See ``DurableLogs``; raises IndexClosed, too."""
+        try:
+            return self._read(partition_id, leader_epoch)
+        except Corrupt:
+            # Upkeep of this very leadership, before the log was let go of, may have replaced or
+            # removed what was being read. What is there now counts.
+            return self._read(partition_id, leader_epoch)
+
+    def _read(self, partition_id: int, leader_epoch: int) -> DurableLog:
         asked = _Asked(partition_id, self._current_session(), leader_epoch)
         with self._changed:
             self._waiting.append(asked)

@@ -371,6 +371,8 @@ class PostgreSqlMetaStore:
                 with connection.transaction():
                     return self._once(connection, change)
             except _REFUSALS as refusal:
+                # A former primary that lives on may refuse what is right by now.
+                connection.execute(_CONFIRMED)
                 return refusal
 
         answer = self._guard(lambda: self._primary.attempt(attempt))

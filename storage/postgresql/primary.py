@@ -344,6 +344,7 @@ class Primary:
         self._started = _started(connection)
         if judged:
             judge(read_durability(connection))
+            self._quiet_until_s = time.monotonic() + QUIET_S
             self._look_for_losses(connection)
         return connection
 
@@ -391,7 +392,7 @@ class Primary:
             raise _Silent("no answer, and another server takes writes")
 
     def _another(self, found: PGconn) -> _Connection | None:
-        """Return a connection to another server; None: it was one more way to the same."""
+        """Return a connection to another server that answers; None: it does not, or is the same."""
         until_s = time.monotonic() + QUIET_S
 
         def attend() -> None:
@@ -406,12 +407,14 @@ class Primary:
             other.autocommit = True
             if _started(other) != self._started:
                 return other
+            other.close()
+        except (psycopg.Error, _Silent):  # No better than the one that is asked.
+            other.close()
         except BaseException:
             other.close()
             raise
-        other.close()
         self._look_elsewhere_no_more()
-        self._quiet_until_s = until_s
+        self._quiet_until_s = time.monotonic() + QUIET_S
         return None
 
     def _look_elsewhere_no_more(self) -> None:

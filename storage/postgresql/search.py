@@ -19,7 +19,12 @@ from typing import Final, Self
 
 import psycopg
 from psycopg import pq
-from psycopg.conninfo import conninfo_attempts, conninfo_to_dict, make_conninfo
+from psycopg.conninfo import (
+    conninfo_attempts,
+    conninfo_to_dict,
+    make_conninfo,
+    timeout_from_conninfo,
+)
 
 STAGGER_S: Final = 0.2
 AGAIN_S: Final = 0.1
@@ -101,7 +106,7 @@ class Search:
         """
         given = conninfo_to_dict(address)
         now_s = time.monotonic()
-        self._until_s = now_s + float(given["connect_timeout"] or 0)
+        self._until_s = now_s + timeout_from_conninfo(given)
         found = [each for each in conninfo_attempts(given) if _place(each) != but_for]
         self._attempts = [
             _Attempt(make_conninfo("", **each), now_s + number * STAGGER_S)
@@ -154,7 +159,13 @@ class Search:
 
 def _place(parameters: Mapping[str, object]) -> tuple[str, str]:
     host = parameters.get("hostaddr") or parameters.get("host") or ""
-    return str(host), str(parameters.get("port") or "")
+    return str(host), str(parameters.get("port") or _default_port())
+
+
+def _default_port() -> str:
+    """Return the port of an address that names none: PGPORT, or libpq's."""
+    (found,) = (each.val for each in pq.Conninfo.get_defaults() if each.keyword == b"port")
+    return (found or b"").decode()
 
 
 def place_of(connection: psycopg.Connection[object]) -> tuple[str, str]:

@@ -184,6 +184,29 @@ def test_what_a_primary_refuses_that_was_replaced_and_lives_is_asked_of_the_next
     assert writer.index.attempts_failed
 
 
+def test_a_look_at_a_primary_that_was_replaced_and_lives_shows_the_next_one(pair, writer):
+    """Where nothing has changed since, who looks would see it so for ever."""
+    seen = writer.index.picture(0).version
+    pair.cut()
+    pair.split()
+    with closing(WholeIndex.open(pair.primary.url)) as other:
+        session = other.register(uuid4(), 2, "", 60_000)
+    with asking(writer.index, lambda: writer.index.picture(seen)) as answer:
+        found = answer.result(WAIT_S)
+    assert found.version > seen
+    assert session in {each.session for each in found.members}
+
+
+def test_a_refusal_of_a_primary_that_was_replaced_and_lives_is_not_believed(pair, writer):
+    """That a session is over is confirmed, too, by whom nothing is known of it."""
+    pair.cut()
+    pair.split()
+    with closing(WholeIndex.open(pair.primary.url)) as other:
+        session = other.register(uuid4(), 2, "", 60_000)
+    with asking(writer.index, lambda: writer.index.heartbeat(session, 60_000)) as answer:
+        assert answer.result(WAIT_S)
+
+
 @pytest.mark.parametrize("read", ["partition", "extents"])
 def test_what_is_read_where_nobody_confirms_it_is_not_answered(pair, writer, read):
     pair.cut()

@@ -95,6 +95,7 @@ BEGIN
     SELECT state INTO found_state FROM barnabas.sessions
         WHERE session_id = of_session FOR SHARE;
     IF found_state IS DISTINCT FROM 'live' AND found_state IS DISTINCT FROM 'draining' THEN
+        PERFORM barnabas.confirm();
         RETURN false;
     END IF;
     UPDATE barnabas.leases
@@ -333,9 +334,9 @@ END $$;
 -- ---------------------------------------------------------------------------------- the picture
 
 -- What is so now; the partitions are those that have changed since a version. It is one statement,
--- so all of it was so at the same time. What it tells of a newer version is replicated when it is
--- answered: versions never go back. The version of the metadata alone may: what is loaded because
--- of it is confirmed then.
+-- so all of it was so at the same time. What it tells is replicated when it is answered: versions
+-- never go back, and a former primary that lives on tells nothing. The version of the metadata alone
+-- may go back: what is loaded because of it is confirmed then.
 CREATE FUNCTION barnabas.read_picture(
     since bigint, OUT version bigint, OUT metadata_version bigint, OUT controller bigint,
     OUT member_sessions bigint[], OUT member_nodes integer[], OUT member_endpoints text[],
@@ -349,8 +350,7 @@ CREATE FUNCTION barnabas.read_picture(
             WHERE session_id = picture.controller AND state <> 'fenced'),
         member.sessions, member.nodes, member.endpoints, member.draining,
         led.partitions, led.sessions, led.epochs, led.wanted, led.gone,
-        CASE WHEN picture.version > since
-            THEN pg_logical_emit_message(true, 'barnabas', '') END
+        pg_logical_emit_message(true, 'barnabas', '')
     FROM barnabas.picture AS picture,
         (SELECT array_agg(session_id ORDER BY session_id) AS sessions,
             array_agg(node_id ORDER BY session_id) AS nodes,

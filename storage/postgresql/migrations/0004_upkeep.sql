@@ -47,6 +47,7 @@ BEGIN
     PERFORM 1 FROM barnabas.sessions
         WHERE session_id = of_session AND state <> 'fenced' FOR SHARE;
     IF NOT FOUND THEN
+        PERFORM barnabas.confirm();
         RETURN false;
     END IF;
     PERFORM 1 FROM barnabas.partitions

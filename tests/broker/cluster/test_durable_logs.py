@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from barnabas.broker.cluster import durable_logs
 from barnabas.broker.cluster.durable_logs import WAYS_MOST, StoredLogs
-from barnabas.storage.errors import LedSince
-from barnabas.storage.log_index import IndexClosed, LogHead
+from barnabas.storage.errors import Corrupt, LedSince
+from barnabas.storage.log_index import Extent, IndexClosed, LogHead
 from barnabas.storage.log_reading import read_log
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from tests.storage.flushes import Stranger, assign, register
@@ -107,6 +107,27 @@ def test_short_and_long_logs_are_read_to_their_end(base, leader, session, logs, 
         assert len(found.batches) == (0 if each % 2 else flushes)
         expected = read_log(MemoryLogIndex(base.index), each)
         assert [*map(bytes, found.batches)] == [*map(bytes, expected.batches)]
+
+
+@pytest.mark.parametrize("asked_again", [False, True])
+def test_what_upkeep_removes_meanwhile_is_no_damage(base, leader, session, logs, asked_again):
+    """A snapshot that stands makes the front needless, and whoever collects garbage removes it."""
+    epoch = assign(base.index, 1, session)
+    for offset in range(10):
+        leader.append(1, offset.to_bytes(8, "big") + batch()[8:])
+    first_extents = base.index.first_extents
+
+    def without_the_front(heads: Sequence[LogHead], **limits: int) -> dict[int, list[Extent]]:
+        found = first_extents(heads, **limits)
+        return found if asked_again and len(base.questions) > 1 else {1: found[1][1:]}
+
+    base.index.first_extents = without_the_front
+    if asked_again:
+        assert len(logs.read(1, epoch).batches) == 10
+    else:
+        with pytest.raises(Corrupt, match="is missing"):
+            logs.read(1, epoch)
+    assert len(base.questions) == 2
 
 
 def test_each_is_told_of_its_own(base, session, logs):
