@@ -6,6 +6,8 @@ Rules of this file:
   session leads it in this epoch: from then on nobody else's flush of it is committed, so what is
   read after that is all there is.
 * Logs come in crowds, and most are short: what several threads wait for is asked for together.
+* What the store cannot read of one log keeps no other from being served: of a crowd for which it
+  says so each is asked for alone.
 * A session that the broker has not begun yet leads nothing here, be it named by the view already.
 """
 
@@ -17,9 +19,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from barnabas.storage.errors import LedSince
+from barnabas.storage.errors import LedSince, StoreDamaged
 from barnabas.storage.log_index import IndexClosed
-from barnabas.storage.log_reading import all_from, first_extents, is_whole, whole_log
+from barnabas.storage.log_reading import all_from, damage_is_of, first_extents, is_whole, whole_log
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.base import ClusterBase
@@ -144,18 +146,35 @@ class StoredLogs:
             together = [self._waiting.popleft() for _ in range(min(TOGETHER, len(self._waiting)))]
             for each in together:
                 each.is_taken = True
-        if not together:
-            return  # Somebody else has taken all of them.
+        if together:  # Else somebody else has taken all of them.
+            self._answer(way, together)
+
+    def _answer(self, way: LogIndex, together: Sequence[_Asked]) -> None:
         try:
             _ask(way, together)
+        except StoreDamaged:
+            for each in together:
+                self._answer_alone(way, each)
         except Exception as error:  # noqa: BLE001  Raised to each of those who asked.
             for each in together:
                 each.error = error
         finally:
-            with self._changed:
-                for each in together:
-                    each.is_answered = True
-                self._changed.notify_all()
+            self._tell(together)
+
+    def _answer_alone(self, way: LogIndex, asked: _Asked) -> None:
+        try:
+            with damage_is_of(asked.partition_id):
+                _ask(way, [asked])
+        except Exception as error:  # noqa: BLE001  Raised to who asked.
+            asked.error = error
+        finally:
+            self._tell([asked])
+
+    def _tell(self, answered: Sequence[_Asked]) -> None:
+        with self._changed:
+            for each in answered:
+                each.is_answered = True
+            self._changed.notify_all()
 
 
 class _Asked:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from barnabas.broker.cluster import durable_logs
 from barnabas.broker.cluster.durable_logs import WAYS_MOST, StoredLogs
-from barnabas.storage.errors import LedSince
-from barnabas.storage.log_index import IndexClosed, LogHead
+from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
+from barnabas.storage.log_index import Extent, IndexClosed, LogHead
 from barnabas.storage.log_reading import read_log
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from tests.storage.flushes import Stranger, assign, register
@@ -20,6 +21,8 @@ from tests.waiting import wait_until
 
 TOGETHER = 8
 MANY = (WAYS_MOST + 2) * TOGETHER
+DAMAGED = 3
+"""The partition of which something cannot be read."""
 
 
 class Asked(MemoryLogIndex):
@@ -33,7 +36,22 @@ class Asked(MemoryLogIndex):
         with self._base.lock:
             self._base.questions.append(list(partition_ids))
         self._base.on_question()
+        self._refuse("heads", partition_ids)
         return super().heads(partition_ids)
+
+    def first_extents(
+        self, heads: Sequence[LogHead], *, most: int, most_bytes: int
+    ) -> dict[int, list[Extent]]:
+        self._refuse("first_extents", [each.partition_id for each in heads])
+        return super().first_extents(heads, most=most, most_bytes=most_bytes)
+
+    def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
+        self._refuse("extents", [partition_id])
+        return super().extents(partition_id, from_offset, most=most)
+
+    def _refuse(self, question: str, partition_ids: list[int]) -> None:
+        if question == self._base.refused and DAMAGED in partition_ids:
+            raise StoreDamaged("invalid page in block 7")
 
 
 class Base:
@@ -45,6 +63,8 @@ class Base:
         self.questions: list[list[int]] = []
         self.ways: list[Asked] = []
         self.on_question: Callable[[], object] = lambda: None
+        self.refused = ""
+        """The question that is not answered where it is for a damaged partition, too."""
 
     def log_index(self) -> Asked:
         with self.lock:
@@ -133,3 +153,26 @@ def test_what_a_question_ends_by_is_raised_to_all_who_wait_for_it(base, session,
     with ThreadPoolExecutor(20) as threads:
         reading = [threads.submit(logs.read, each, 0) for each in range(20)]
         assert all(isinstance(each.exception(60), IndexClosed) for each in reading)
+
+
+@pytest.mark.parametrize("question", ["heads", "first_extents", "extents"])
+def test_what_cannot_be_read_of_one_keeps_no_other_from_being_read(
+    base, leader, session, logs, question
+):
+    epochs = {each: assign(base.index, each, session) for each in range(8)}
+    for each in epochs:
+        for offset in range(20):  # More than come at first.
+            leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
+    base.refused = question
+    with ThreadPoolExecutor(8) as threads:
+        reading = {each: threads.submit(logs.read, each, epochs[each]) for each in epochs}
+        damage = reading.pop(DAMAGED).exception(60)
+        assert [len(each.result(60).batches) for each in reading.values()] == [20] * 7
+    assert isinstance(damage, Corrupt)
+    assert re.fullmatch(
+        f"partition {DAMAGED} in the store, from offset [0-9]+ on, is corrupt at byte 0:"
+        " invalid page in block 7",
+        str(damage),
+    )
+    base.refused = ""  # Somebody has repaired it.
+    assert len(logs.read(DAMAGED, epochs[DAMAGED]).batches) == 20
