@@ -13,10 +13,11 @@ Rules of this file:
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from barnabas.storage.errors import LedSince, StoreDamaged
@@ -36,7 +37,8 @@ CROWD_S: Final = 0.005
 """Who is about to ask waits so long for those who come with him: a commit takes as long, and the
 next question is asked after it."""
 LONG_AT_ONCE: Final = 3
-"""Logs of which more is read than their first extents: one way is for all others."""
+"""Logs of which more is read than their first extents: one way is for all others. Whole ones are
+not held in greater number either: each counts until whoever reads it needs it no more."""
 
 
 class StoredLogs:
@@ -72,7 +74,8 @@ class StoredLogs:
             self._is_closed = True
             self._changed.notify_all()
 
-    def read(self, partition_id: int, leader_epoch: int) -> DurableLog:
+    @contextlib.contextmanager
+    def reading(self, partition_id: int, leader_epoch: int) -> Iterator[DurableLog]:
         """See ``DurableLogs``; raises IndexClosed, too."""
         asked = _Asked(partition_id, self._current_session(), leader_epoch)
         with self._changed:
@@ -84,13 +87,17 @@ class StoredLogs:
                 self._give_back(way)
         head = asked.head()
         if is_whole(head, asked.extents):
-            return whole_log(head, asked.extents)
+            yield whole_log(head, asked.extents)
+            return
         with self._long_logs:
-            way = self._way()
-            try:
-                return whole_log(head, all_from(way, head, asked.extents))
-            finally:
-                self._give_back(way)
+            yield self._long_log(head, asked.extents)
+
+    def _long_log(self, head: LogHead, first: Sequence[Extent]) -> DurableLog:
+        way = self._way()
+        try:
+            return whole_log(head, all_from(way, head, first))
+        finally:
+            self._give_back(way)
 
     def _current_session(self) -> int:
         with self._changed:

@@ -14,6 +14,7 @@ from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log_index import Flush, Item, Lane, Outcome
 from barnabas.storage.postgresql.base import PostgreSqlBase
+from tests.broker.cluster.reading import read_stored
 from tests.counterparts.postgresql_servers import Server
 from tests.storage.stores import batch
 from tests.waiting import WAIT_S, wait_until
@@ -86,7 +87,7 @@ def test_a_damaged_page_keeps_no_other_partition_from_being_read(server, base):
     logs = StoredLogs(base)
     logs.begin(leader.session)
     with ThreadPoolExecutor(len(PARTITIONS)) as threads:
-        reading = {each: threads.submit(logs.read, each, 0) for each in PARTITIONS}
+        reading = {each: threads.submit(read_stored, logs, each, 0) for each in PARTITIONS}
         try:
             found = reading.pop(DAMAGED).exception(WAIT_S)
             read = [len(each.result(WAIT_S).batches) for each in reading.values()]
@@ -104,7 +105,7 @@ def test_flushes_and_reads_go_on_beside_a_damaged_page(server, base):
     logs = StoredLogs(base)
     logs.begin(leader.session)
     with ThreadPoolExecutor(1) as thread:
-        reading = thread.submit(logs.read, DAMAGED, 0)
+        reading = thread.submit(read_stored, logs, DAMAGED, 0)
         try:
             assert isinstance(reading.exception(WAIT_S), Corrupt)
         finally:
@@ -112,7 +113,7 @@ def test_flushes_and_reads_go_on_beside_a_damaged_page(server, base):
                 base.close()
     assert base.trouble == "", "the server answers"
     assert leader.append(0, BATCHES) is Outcome.COMMITTED
-    assert len(logs.read(0, 0).batches) == BATCHES + 1
+    assert len(read_stored(logs, 0, 0).batches) == BATCHES + 1
     logs.close()
 
 
