@@ -91,8 +91,12 @@ class Connections(Closing):
     def until(self, what: str, deadline: Deadline, attempt: Callable[[], Result]) -> Result:
         """Attempt something until it works; ``what`` is how an error's sentence begins."""
         believed_until_s = time.monotonic() + _BELIEVED_S
+        is_believed = True
         while True:
             try:
+                if not is_believed:
+                    self._brokers.turn_to_another()
+                    believed_until_s = time.monotonic() + _BELIEVED_S
                 return attempt()
             except NotLetInByBroker as problem:
                 raise NotLetIn(
@@ -103,9 +107,7 @@ class Connections(Closing):
                 self.forget()
                 if deadline.is_over:
                     raise self.gave_up(what, deadline, problem) from None
-                if time.monotonic() > believed_until_s:
-                    self._brokers.turn_to_another()
-                    believed_until_s = time.monotonic() + _BELIEVED_S
+                is_believed = time.monotonic() <= believed_until_s
             except KafkaError as error:
                 if error.code != ErrorCode.UNSUPPORTED_VERSION:
                     raise

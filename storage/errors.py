@@ -66,6 +66,10 @@ class LedSince(StorageError):
     """A log that was to be loaded is led by another broker now, or in a later epoch."""
 
 
+class StoreDamaged(StorageError):
+    """The store cannot read what it has of the logs that it was asked for; of others it may."""
+
+
 class StoreUnusable(StorageError):
     """The store of a cluster answers, but cannot be used as it is, or as it is addressed."""
 

@@ -11,6 +11,8 @@ Rules of this interface:
   for that, be it for ever, and call again by themselves: ``IndexClosed`` is raised out of a wait,
   ``IndexMisused`` for what no order of events excuses. After ``IndexClosed`` it is not known what
   came of the call.
+* What the store can read no more is waited for, too, but by ``heads``, ``first_extents`` and
+  ``extents``: they raise StoreDamaged, since who asks for several logs can do without one.
 * They are called on threads, one at a time, never on the loop.
 """
 

@@ -6,6 +6,7 @@ from it. Offsets and epochs of a batch lie outside of its checksum, so they are 
 of the extent and of the batch before.
 """
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -18,7 +19,7 @@ from barnabas.protocol.records import (
     CorruptBatch,
     iterate_batches,
 )
-from barnabas.storage.errors import Corrupt, LedSince
+from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.loading import DurableLog
 from barnabas.storage.log_index import Extent, LogHead, LogIndex
 
@@ -45,9 +46,26 @@ def read_log(index: LogIndex, partition_id: int) -> DurableLog:
     nobody else can have written since. What is needed of it is held in memory: not what lies below
     both its start and its snapshot, which may be there still, or not.
     """
-    for head in index.heads([partition_id]):
-        return whole_log(head, all_from(index, head, ()))
-    raise LedSince(f"partition {partition_id} was deleted")
+    head = head_of(index, partition_id)
+    if head is None:
+        raise LedSince(f"partition {partition_id} was deleted")
+    return whole_log(head, all_from(index, head, ()))
+
+
+def head_of(index: LogIndex, partition_id: int) -> LogHead | None:
+    """Return what is known of a partition; None: it was deleted. Raises Corrupt; blocks."""
+    with damage_is_of(partition_id):
+        return next(iter(index.heads([partition_id])), None)
+
+
+@contextlib.contextmanager
+def damage_is_of(partition_id: int, from_offset: int = 0) -> Iterator[None]:
+    """Raise Corrupt, which names a partition, for what the store cannot read of it alone."""
+    try:
+        yield
+    except StoreDamaged as damage:
+        path = f"partition {partition_id} in the store, from offset {from_offset} on,"
+        raise Corrupt(path, 0, str(damage)) from damage
 
 
 def first_extents(index: LogIndex, heads: Sequence[LogHead]) -> dict[int, list[Extent]]:
@@ -62,7 +80,7 @@ def is_whole(head: LogHead, extents: Sequence[Extent]) -> bool:
 
 
 def all_from(index: LogIndex, head: LogHead, first: Sequence[Extent]) -> Iterator[Extent]:
-    """All extents that are needed of a log, whose first ones these are; blocks."""
+    """All extents that are needed of a log, whose first ones these are; blocks, raises Corrupt."""
     yield from first
     if not is_whole(head, first):
         from_offset = first[-1].next_offset if first else head.needless_offset
@@ -162,10 +180,17 @@ class _Reader:
 def _extents_from(index: LogIndex, partition_id: int, from_offset: int) -> Iterator[Extent]:
     """All that reach beyond an offset, so many at a time as their sizes let expect to be little."""
     most = _FIRST_AT_ONCE
-    while extents := index.extents(partition_id, from_offset, most=most):
+    while extents := _some_extents(index, partition_id, from_offset, most):
         yield from extents
         from_offset = extents[-1].next_offset
         most = _fitting(extents)
+
+
+def _some_extents(
+    index: LogIndex, partition_id: int, from_offset: int, most: int
+) -> Sequence[Extent]:
+    with damage_is_of(partition_id, from_offset):
+        return index.extents(partition_id, from_offset, most=most)
 
 
 def _fitting(extents: Sequence[Extent]) -> int:

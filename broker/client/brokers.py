@@ -37,6 +37,11 @@ MANY_KEYS_SINCE: Final = 4
 """The version of FindCoordinator from which on one request names many keys."""
 
 
+TURN_SECONDS: Final = 2.0
+"""How long another broker may take for each step until it is there, while the present one still
+answers; twice as long each time that no other was there."""
+
+
 class Brokers:
     """Connections by node id, and one to any broker that takes it; all raise Unreachable.
 
@@ -61,6 +66,7 @@ class Brokers:
         self._connections: dict[tuple[int, str], Connection] = {}
         self._first: Connection | None = None
         self._first_address: Address | None = None
+        self._turn_seconds = TURN_SECONDS
 
     def __enter__(self) -> Self:
         return self
@@ -110,19 +116,32 @@ class Brokers:
         return self._first
 
     def turn_to_another(self) -> None:
-        """Have ``any`` go to another broker than before.
+        """Have ``any`` go to another broker than before, if one is there soon; raises NotLetIn.
 
         One that is cut off from its cluster goes on answering, with what it took for true before.
+        It is kept until another one is there: the next one's machine may be gone, and whoever
+        connects to that waits in vain.
         """
-        if self._first is not None:
-            self._first.close()
-            self._first = None
+        present, former_address = self._first, self._first_address
+        if present is None or not present.is_open:
+            return  # ``any`` goes on from the next one anyway.
+        turn_seconds = min(self._turn_seconds, self.timeout_seconds)
+        try:
+            self._first = self._connect_to_any(turn_seconds)
+        except NotLetIn:
+            raise
+        except Unreachable:
+            self._turn_seconds = 2 * turn_seconds
+            return
+        present.close()
+        is_another = self._first_address != former_address
+        self._turn_seconds = TURN_SECONDS if is_another else 2 * turn_seconds
 
-    def _connect_to_any(self) -> Connection:
+    def _connect_to_any(self, opening_timeout_seconds: float | None = None) -> Connection:
         problems: list[Unreachable] = []
         for address in self._from_the_next_one_on():
             try:
-                connection = self._connect(address, self.timeout_seconds)
+                connection = self._connect(address, self.timeout_seconds, opening_timeout_seconds)
             except NotLetIn:
                 raise
             except Unreachable as problem:
@@ -142,9 +161,19 @@ class Brokers:
         following = known.index(self._first_address) + 1
         return known[following:] + known[:following]
 
-    def _connect(self, address: Address, timeout_seconds: float) -> Connection:
+    def _connect(
+        self,
+        address: Address,
+        timeout_seconds: float,
+        opening_timeout_seconds: float | None = None,
+    ) -> Connection:
         return Connection(
-            address, self._client_id, timeout_seconds, self._max_frame_bytes, self._access
+            address,
+            self._client_id,
+            timeout_seconds,
+            self._max_frame_bytes,
+            self._access,
+            opening_timeout_seconds,
         )
 
     # ----------------------------------------------------------------------------------- look-ups

@@ -40,17 +40,23 @@ class Connection:
         timeout_seconds: float,
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
         access: Access = OPEN,
+        opening_timeout_seconds: float | None = None,
     ) -> None:
-        """Connect, log in, and learn what the broker speaks."""
+        """Connect, log in, and learn what the broker speaks.
+
+        ``opening_timeout_seconds`` is how long each wait may take until that is done.
+        """
+        if opening_timeout_seconds is None:
+            opening_timeout_seconds = timeout_seconds
         self.name = f"{address[0]}:{address[1]}"
         self._address = address
         self._access = access
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds = opening_timeout_seconds
         self._stage = Stage.CONNECTING
         self._login_due_s: float | None = None
         try:
             self._client = WireClient(
-                address, client_id, timeout_seconds, max_frame_bytes, access.context
+                address, client_id, opening_timeout_seconds, max_frame_bytes, access.context
             )
         except OSError as error:
             raise self._unreachable(error) from None
@@ -61,6 +67,7 @@ class Connection:
             self.close()
             raise self._unreachable(error) from None
         self._stage = Stage.NEW
+        self._timeout_seconds = self._client.timeout_seconds = timeout_seconds
 
     def _introduce(self) -> None:
         if self._access.credential is not None:

@@ -6,20 +6,23 @@ Rules of this file:
   session leads it in this epoch: from then on nobody else's flush of it is committed, so what is
   read after that is all there is.
 * Logs come in crowds, and most are short: what several threads wait for is asked for together.
+* What the store cannot read of one log keeps no other from being served: of a crowd for which it
+  says so each is asked for alone.
 * A session that the broker has not begun yet leads nothing here, be it named by the view already.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from barnabas.storage.errors import Corrupt, LedSince
+from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.log_index import IndexClosed
-from barnabas.storage.log_reading import all_from, first_extents, is_whole, whole_log
+from barnabas.storage.log_reading import all_from, damage_is_of, first_extents, is_whole, whole_log
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.base import ClusterBase
@@ -34,7 +37,8 @@ CROWD_S: Final = 0.005
 """Who is about to ask waits so long for those who come with him: a commit takes as long, and the
 next question is asked after it."""
 LONG_AT_ONCE: Final = 3
-"""Logs of which more is read than their first extents: one way is for all others."""
+"""Logs of which more is read than their first extents: one way is for all others. Whole ones are
+not held in greater number either: each counts until whoever reads it needs it no more."""
 
 
 class StoredLogs:
@@ -70,16 +74,23 @@ class StoredLogs:
             self._is_closed = True
             self._changed.notify_all()
 
-    def read(self, partition_id: int, leader_epoch: int) -> DurableLog:
+    @contextlib.contextmanager
+    def reading(self, partition_id: int, leader_epoch: int) -> Iterator[DurableLog]:
         """See ``DurableLogs``; raises IndexClosed, too."""
-        try:
-            return self._read(partition_id, leader_epoch)
-        except Corrupt:
-            # Upkeep of this very leadership, before the log was let go of, may have replaced or
-            # removed what was being read. What is there now counts.
-            return self._read(partition_id, leader_epoch)
+        with contextlib.ExitStack() as permit:
+            try:
+                log = self._read(partition_id, leader_epoch, permit)
+            except Corrupt:
+                permit.close()
+                # Upkeep of this very leadership, before the log was let go of, may have replaced or
+                # removed what was being read. What is there now counts.
+                log = self._read(partition_id, leader_epoch, permit)
+            yield log
 
-    def _read(self, partition_id: int, leader_epoch: int) -> DurableLog:
+    def _read(
+        self, partition_id: int, leader_epoch: int, permit: contextlib.ExitStack
+    ) -> DurableLog:
+        """Return a log; what a long one needs to be in memory is given back by ``permit``."""
         asked = _Asked(partition_id, self._current_session(), leader_epoch)
         with self._changed:
             self._waiting.append(asked)
@@ -91,12 +102,15 @@ class StoredLogs:
         head = asked.head()
         if is_whole(head, asked.extents):
             return whole_log(head, asked.extents)
-        with self._long_logs:
-            way = self._way()
-            try:
-                return whole_log(head, all_from(way, head, asked.extents))
-            finally:
-                self._give_back(way)
+        permit.enter_context(self._long_logs)
+        return self._long_log(head, asked.extents)
+
+    def _long_log(self, head: LogHead, first: Sequence[Extent]) -> DurableLog:
+        way = self._way()
+        try:
+            return whole_log(head, all_from(way, head, first))
+        finally:
+            self._give_back(way)
 
     def _current_session(self) -> int:
         with self._changed:
@@ -152,18 +166,35 @@ class StoredLogs:
             together = [self._waiting.popleft() for _ in range(min(TOGETHER, len(self._waiting)))]
             for each in together:
                 each.is_taken = True
-        if not together:
-            return  # Somebody else has taken all of them.
+        if together:  # Else somebody else has taken all of them.
+            self._answer(way, together)
+
+    def _answer(self, way: LogIndex, together: Sequence[_Asked]) -> None:
         try:
             _ask(way, together)
+        except StoreDamaged:
+            for each in together:
+                self._answer_alone(way, each)
         except Exception as error:  # noqa: BLE001  Raised to each of those who asked.
             for each in together:
                 each.error = error
         finally:
-            with self._changed:
-                for each in together:
-                    each.is_answered = True
-                self._changed.notify_all()
+            self._tell(together)
+
+    def _answer_alone(self, way: LogIndex, asked: _Asked) -> None:
+        try:
+            with damage_is_of(asked.partition_id):
+                _ask(way, [asked])
+        except Exception as error:  # noqa: BLE001  Raised to who asked.
+            asked.error = error
+        finally:
+            self._tell([asked])
+
+    def _tell(self, answered: Sequence[_Asked]) -> None:
+        with self._changed:
+            for each in answered:
+                each.is_answered = True
+            self._changed.notify_all()
 
 
 class _Asked:

@@ -18,6 +18,7 @@ Rules of this file:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -122,12 +123,15 @@ _KEEPS_LOG: Final = {
 class DurableLogs(Protocol):
     """Where the logs of all partitions are kept for whoever leads them."""
 
-    def read(self, partition_id: int, leader_epoch: int) -> DurableLog:
-        """Return all that is durable of a partition that is led here in an epoch.
+    def reading(
+        self, partition_id: int, leader_epoch: int
+    ) -> contextlib.AbstractContextManager[DurableLog]:
+        """Have all that is durable of a partition that is led here in an epoch.
 
-        Called on threads, waits as long as it takes. Nothing that a former leader has on its way
-        becomes durable after that. Raises LedSince where it is led in that epoch no more, and
-        Corrupt for what is damaged; what else this raises ends the broker.
+        Entered on threads, waits as long as it takes. Nothing that a former leader has on its way
+        becomes durable after that. Few long logs are there at a time: until one of them is left
+        others wait. Raises LedSince where it is led in that epoch no more, and Corrupt for what is
+        damaged; what else this raises ends the broker.
         """
 
 
@@ -380,8 +384,7 @@ class Leadership:
         """On a thread: read a log and make ready all that is known of it."""
         epoch = spec.leader_epoch
         assert epoch is not None
-        durable = self._durable_logs.read(spec.partition_id, epoch)
-        with self._filling:
+        with self._durable_logs.reading(spec.partition_id, epoch) as durable, self._filling:
             return self._logs.filled(spec, durable)
 
     def _take_in(self, place: _Place) -> None:

@@ -100,12 +100,14 @@ class PostgreSqlLogIndex:
 
     def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
         """Return up to ``most`` extents that reach beyond an offset, in order."""
-        rows = self._primary.execute(_EXTENTS, (partition_id, from_offset, most))
+        arguments = (partition_id, from_offset, most)
+        rows = self._primary.execute(_EXTENTS, arguments, does_without=True)
         return [Extent(*row) for row in rows]
 
     def heads(self, partition_ids: Sequence[int]) -> list[LogHead]:
         """Return what is known of partitions."""
-        return [_head(*row) for row in self._primary.execute(_HEADS, (list(partition_ids),))]
+        rows = self._primary.execute(_HEADS, (list(partition_ids),), does_without=True)
+        return [_head(*row) for row in rows]
 
     def first_extents(
         self, heads: Sequence[LogHead], *, most: int, most_bytes: int
@@ -114,7 +116,8 @@ class PostgreSqlLogIndex:
         partition_ids = [each.partition_id for each in heads]
         offsets = [each.needless_offset for each in heads]
         found: dict[int, list[Extent]] = {}
-        rows = self._primary.execute(_FIRST_EXTENTS, (partition_ids, offsets, most, most_bytes))
+        arguments = (partition_ids, offsets, most, most_bytes)
+        rows = self._primary.execute(_FIRST_EXTENTS, arguments, does_without=True)
         for partition_id, *extent in rows:
             found.setdefault(partition_id, []).append(Extent(*extent))
         return found

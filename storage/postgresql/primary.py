@@ -11,7 +11,8 @@ Rules of this file:
 3. Whatever the driver raises means unknown, but for what the server says before it commits anything
    and would say again (``_FINAL``), if it can still commit: a former primary that lives on does not
    know what has happened since, and waits for its standby. So does an answer that came with a
-   WARNING: "canceling wait for synchronous replication" comes with a success.
+   WARNING: "canceling wait for synchronous replication" comes with a success. A damaged page
+   (``_DAMAGED``) is final for who can do without what lies there; all others wait for its repair.
 4. Every connection is judged before it is used (``storage/postgresql/durability.py``). A server
    that is found lacking after the start is waited for, as one that is away. One that has lost what
    it had confirmed is not used any more (``storage/postgresql/witness.py``).
@@ -32,7 +33,7 @@ from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq.abc import PGconn
 
-from barnabas.storage.errors import StoreUnusable
+from barnabas.storage.errors import StoreDamaged, StoreUnusable
 from barnabas.storage.log_index import IndexClosed, IndexMisused
 from barnabas.storage.postgresql.durability import NotDurable, judge, read_durability
 from barnabas.storage.postgresql.search import Search, place_of
@@ -53,6 +54,9 @@ LOOK_S: Final = 0.1
 
 _FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB")
 """Classes of errors that come again however often one asks, and never with a commit."""
+
+_DAMAGED: Final = ("XX001", "XX002")
+"""Bytes of a table, or of an index, are not what the server has written."""
 
 _CONFIRM: Final = b"SELECT pg_logical_emit_message(true, 'barnabas', '')"
 """A commit of its own; it needs no table."""
@@ -128,10 +132,16 @@ def _is_final(error: Exception) -> bool:
     return error.sqlstate[:2] in _FINAL
 
 
+def _is_damage(error: Exception) -> bool:
+    return isinstance(error, psycopg.Error) and error.sqlstate in _DAMAGED
+
+
 def _raised(error: Exception) -> Exception:
     """Return what the caller is told of an error that comes again however often one asks."""
     if isinstance(error, psycopg.Error) and error.sqlstate == _UNUSABLE:
         return StoreUnusable(error.diag.message_primary or str(error))
+    if _is_damage(error):
+        return StoreDamaged(_in_words(error))
     return IndexMisused(str(error))
 
 
@@ -203,18 +213,21 @@ class Primary:
 
         return self._repeat(first, judged=False)
 
-    def execute(self, statement: str, arguments: Sequence[object] = ()) -> list[Row]:
+    def execute(
+        self, statement: str, arguments: Sequence[object] = (), *, does_without: bool = False
+    ) -> list[Row]:
         """Execute a statement until it is answered, and return the rows.
 
         Raises IndexClosed, and IndexMisused for what would be answered with the same error again;
         StoreUnusable where that says that the cluster is not to be served, or where the server has
-        lost what it had confirmed.
+        lost what it had confirmed. ``does_without``: raises StoreDamaged for what cannot be read,
+        in place of waiting until somebody has repaired it.
         """
 
         def once(connection: psycopg.Connection[Row]) -> list[Row]:
             return connection.execute(statement.encode(), arguments).fetchall()
 
-        return self._repeat(once)
+        return self._repeat(once, does_without=does_without)
 
     def value(self, kind: type[Result], statement: str, *arguments: object) -> Result:
         """Execute a statement as ``execute`` does, and return its only value."""
@@ -265,7 +278,11 @@ class Primary:
             self._leave_found()
 
     def _repeat(
-        self, act: Callable[[psycopg.Connection[Row]], Result], *, judged: bool = True
+        self,
+        act: Callable[[psycopg.Connection[Row]], Result],
+        *,
+        judged: bool = True,
+        does_without: bool = False,
     ) -> Result:
         pause_s = PAUSE_S_MIN
         with self._lock:
@@ -273,11 +290,13 @@ class Primary:
                 try:
                     result = self._try(act, judged=judged)
                 except (psycopg.Error, OSError, _Silent, _Warned, NotDurable) as error:
-                    is_final = _is_final(error) and self._is_confirmed()
+                    comes_again = _is_final(error) or (does_without and _is_damage(error))
+                    is_final = comes_again and self._is_confirmed()
                     self._leave()
                     if isinstance(error, NotDurable) and not judged:
                         raise
                     if is_final:
+                        self.trouble = ""  # It was an answer.
                         raise _raised(error) from error
                     self.attempts_failed += 1
                     self.trouble = _in_words(error)

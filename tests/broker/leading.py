@@ -7,7 +7,9 @@ are written, the view learns of what the store has known for long.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,8 +73,13 @@ class Cluster:
     def epoch_of(self, partition_id: int) -> int:
         return self.index.rows[partition_id].leader_epoch
 
-    def read(self, partition_id: int, _leader_epoch: int = -1) -> DurableLog:
+    def read(self, partition_id: int) -> DurableLog:
         return read_log(MemoryLogIndex(self.index), partition_id)
+
+    @contextlib.contextmanager
+    def reading(self, partition_id: int, _leader_epoch: int) -> Iterator[DurableLog]:
+        """See ``DurableLogs``."""
+        yield self.read(partition_id)
 
     def check(self) -> None:
         """Every batch that was acknowledged is there once, where it was said to be."""

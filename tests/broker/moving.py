@@ -110,10 +110,11 @@ class Store:
         finally:
             self._may_read.set()
 
-    def read(self, partition_id: int, _leader_epoch: int) -> DurableLog:
+    @contextlib.contextmanager
+    def reading(self, partition_id: int, _leader_epoch: int) -> Iterator[DurableLog]:
         """See ``DurableLogs``."""
         assert self._may_read.wait(60)
-        return read_log(MemoryLogIndex(self.index), partition_id)
+        yield read_log(MemoryLogIndex(self.index), partition_id)
 
     def leaders(self) -> dict[int, Leader]:
         rows = [*self.index.rows.items()]

@@ -5,6 +5,8 @@ import threading
 
 import pytest
 
+from barnabas.broker.client import errors
+from barnabas.broker.client.brokers import Brokers
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.client import AdvertisedVersions
@@ -15,12 +17,14 @@ from barnabas.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
 )
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.spark_connector import connections
 from barnabas.spark_connector.cluster import Cluster
 from barnabas.spark_connector.errors import (
     BrokerTooOld,
     BrokerUnreachable,
     Fenced,
     NotAllowed,
+    NotLetIn,
     SinkError,
     TransactionLost,
 )
@@ -72,6 +76,21 @@ def test_a_broker_that_is_not_there_is_named(listener):
 def test_a_broker_that_does_not_answer_is_not_waited_for_for_ever(listener):
     with cluster_of(listener) as cluster, pytest.raises(BrokerUnreachable, match="no answer in"):
         cluster.partition_count("topic")
+
+
+def test_who_is_not_let_in_where_it_turns_to_is_told_the_options(listener, monkeypatch):
+    def turn_to_another(self):
+        raise errors.NotLetIn("host:1: login by me: refused")
+
+    def ask_in_vain():
+        raise connections.NotYet("the controller is not known")
+
+    monkeypatch.setattr(connections, "_BELIEVED_S", -1)
+    monkeypatch.setattr(Brokers, "turn_to_another", turn_to_another)
+    with cluster_of(listener, timeout_ms=30_000) as cluster:
+        wanted = r"^Asking is not possible, host:1: .*; the options kafka\.security"
+        with pytest.raises(NotLetIn, match=wanted):
+            cluster.until("Asking", cluster.deadline(), ask_in_vain)
 
 
 @pytest.mark.parametrize(

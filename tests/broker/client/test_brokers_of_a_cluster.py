@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from barnabas.broker.client.brokers import Brokers
@@ -50,6 +52,43 @@ def test_whoever_was_asked_first_is_asked_last_once_it_was_turned_from(cluster, 
         brokers.turn_to_another()
     first, second = cluster.bootstrap_servers.split(",")
     assert asked == [first, second, first]
-    # The next one is the second, which is gone.
+    # The next one is the second, then the first again, and then the second, which is gone.
+    assert brokers.any().name == second
+    brokers.turn_to_another()
     cluster.kill(1)
+    brokers.turn_to_another()
     assert brokers.any().name == first
+    assert brokers.metadata([]).brokers
+
+
+def test_the_present_broker_is_kept_until_another_one_is_there(cluster, brokers, monkeypatch):
+    """A machine that is gone refuses nothing: each wait for it lasts as long as it may."""
+    first, second = cluster.bootstrap_servers.split(",")
+    gone = [second]
+    waits_s = []
+    connect = socket.create_connection
+
+    def connect_unless_gone(address: tuple[str, int], timeout: float) -> socket.socket:
+        if "{}:{}".format(*address) not in gone:
+            return connect(address, timeout)
+        waits_s.append(timeout)
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(socket, "create_connection", connect_unless_gone)
+    assert brokers.any().name == first
+    for expected_s in (2, 4, 8, 16, 30, 30):
+        brokers.turn_to_another()
+        assert brokers.any().name == first
+        assert waits_s[-1] == expected_s
+    gone.append(first)  # It takes no other connection either, but answers on the one that it has.
+    present = brokers.any()
+    brokers.turn_to_another()
+    assert brokers.any() is present
+    assert present.ask(METADATA, MetadataRequest(topics=[])).brokers
+    gone.clear()
+    brokers.turn_to_another()
+    assert brokers.any().name == second
+    assert brokers.any()._client.timeout_seconds == TIMEOUT_S, "as long as ever, once it is there"
+    gone.append(first)
+    brokers.turn_to_another()
+    assert waits_s[-1] == 2

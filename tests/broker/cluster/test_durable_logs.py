@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 from barnabas.broker.cluster import durable_logs
-from barnabas.broker.cluster.durable_logs import WAYS_MOST, StoredLogs
-from barnabas.storage.errors import Corrupt, LedSince
+from barnabas.broker.cluster.durable_logs import LONG_AT_ONCE, WAYS_MOST, StoredLogs
+from barnabas.broker.topics.leadership import Leadership
+from barnabas.storage.config import LogConfig
+from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
+from barnabas.storage.loading import DurableLog
 from barnabas.storage.log_index import Extent, IndexClosed, LogHead
 from barnabas.storage.log_reading import read_log
+from barnabas.storage.log_store import PartitionSpec
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from tests.broker.cluster.reading import read_stored
 from tests.storage.flushes import Stranger, assign, register
 from tests.storage.stores import batch
 from tests.waiting import wait_until
 
 TOGETHER = 8
 MANY = (WAYS_MOST + 2) * TOGETHER
+DAMAGED = 3
+"""The partition of which something cannot be read."""
 
 
 class Asked(MemoryLogIndex):
@@ -33,7 +42,25 @@ class Asked(MemoryLogIndex):
         with self._base.lock:
             self._base.questions.append(list(partition_ids))
         self._base.on_question()
+        self._refuse("heads", partition_ids)
         return super().heads(partition_ids)
+
+    def first_extents(
+        self, heads: Sequence[LogHead], *, most: int, most_bytes: int
+    ) -> dict[int, list[Extent]]:
+        self._refuse("first_extents", [each.partition_id for each in heads])
+        return super().first_extents(heads, most=most, most_bytes=most_bytes)
+
+    def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
+        self._refuse("extents", [partition_id])
+        found = super().extents(partition_id, from_offset, most=most)
+        if not found:
+            self._base.read_whole.append(partition_id)
+        return found
+
+    def _refuse(self, question: str, partition_ids: list[int]) -> None:
+        if question == self._base.refused and DAMAGED in partition_ids:
+            raise StoreDamaged("invalid page in block 7")
 
 
 class Base:
@@ -45,6 +72,10 @@ class Base:
         self.questions: list[list[int]] = []
         self.ways: list[Asked] = []
         self.on_question: Callable[[], object] = lambda: None
+        self.read_whole: list[int] = []
+        """Those long logs of which there is nothing more to come."""
+        self.refused = ""
+        """The question that is not answered where it is for a damaged partition, too."""
 
     def log_index(self) -> Asked:
         with self.lock:
@@ -81,7 +112,7 @@ def test_what_many_wait_for_is_asked_for_together(base, session, logs, monkeypat
     held = threading.Event()
     base.on_question = lambda: held.wait(60)
     with ThreadPoolExecutor(MANY) as threads:
-        reading = {each: threads.submit(logs.read, each, epochs[each]) for each in epochs}
+        reading = {each: threads.submit(read_stored, logs, each, epochs[each]) for each in epochs}
         wait_until(lambda: len(base.questions) == WAYS_MOST)
         wait_until(lambda: len(logs._waiting) == MANY - sum(map(len, base.questions)))
         before = len(base.questions)
@@ -102,7 +133,7 @@ def test_short_and_long_logs_are_read_to_their_end(base, leader, session, logs, 
         for offset in range(flushes):
             leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
     with ThreadPoolExecutor(8) as threads:
-        read = list(threads.map(logs.read, epochs, epochs.values()))
+        read = list(threads.map(partial(read_stored, logs), epochs, epochs.values()))
     for each, found in enumerate(read):
         assert len(found.batches) == (0 if each % 2 else flushes)
         expected = read_log(MemoryLogIndex(base.index), each)
@@ -123,10 +154,10 @@ def test_what_upkeep_removes_meanwhile_is_no_damage(base, leader, session, logs,
 
     base.index.first_extents = without_the_front
     if asked_again:
-        assert len(logs.read(1, epoch).batches) == 10
+        assert len(read_stored(logs, 1, epoch).batches) == 10
     else:
         with pytest.raises(Corrupt, match="is missing"):
-            logs.read(1, epoch)
+            read_stored(logs, 1, epoch)
     assert len(base.questions) == 2
 
 
@@ -136,7 +167,7 @@ def test_each_is_told_of_its_own(base, session, logs):
     epochs.append(assign(base.index, 3, other))
     wanted = [(0, epochs[0]), (1, epochs[1] + 1), (9, 0), (3, epochs[3])]
     with ThreadPoolExecutor(4) as threads:
-        told = [threads.submit(logs.read, *each).exception(60) for each in wanted]
+        told = [threads.submit(read_stored, logs, *each).exception(60) for each in wanted]
     assert told[0] is None
     assert [str(each) for each in told[1:]] == [
         f"partition 1 is led by session {session} in epoch 0, not by {session} in 1",
@@ -152,5 +183,69 @@ def test_what_a_question_ends_by_is_raised_to_all_who_wait_for_it(base, session,
 
     base.on_question = closed
     with ThreadPoolExecutor(20) as threads:
-        reading = [threads.submit(logs.read, each, 0) for each in range(20)]
+        reading = [threads.submit(read_stored, logs, each, 0) for each in range(20)]
         assert all(isinstance(each.exception(60), IndexClosed) for each in reading)
+
+
+@pytest.mark.parametrize("question", ["heads", "first_extents", "extents"])
+def test_what_cannot_be_read_of_one_keeps_no_other_from_being_read(
+    base, leader, session, logs, question
+):
+    epochs = {each: assign(base.index, each, session) for each in range(8)}
+    for each in epochs:
+        for offset in range(20):  # More than come at first.
+            leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
+    base.refused = question
+    with ThreadPoolExecutor(8) as threads:
+        reading = {each: threads.submit(read_stored, logs, each, epochs[each]) for each in epochs}
+        damage = reading.pop(DAMAGED).exception(60)
+        assert [len(each.result(60).batches) for each in reading.values()] == [20] * 7
+    assert isinstance(damage, Corrupt)
+    assert re.fullmatch(
+        f"partition {DAMAGED} in the store, from offset [0-9]+ on, is corrupt at byte 0:"
+        " invalid page in block 7",
+        str(damage),
+    )
+    base.refused = ""  # Somebody has repaired it.
+    assert len(read_stored(logs, DAMAGED, epochs[DAMAGED]).batches) == 20
+
+
+class SlowStore:
+    """What fills no log before it may."""
+
+    def __init__(self) -> None:
+        self.may_fill = threading.Event()
+        self.filled_ids: list[int] = []
+
+    def filled(self, spec: PartitionSpec, durable: DurableLog) -> tuple[None, int]:
+        if len(durable.batches) > 1:
+            assert self.may_fill.wait(60)
+        self.filled_ids.append(spec.partition_id)
+        return None, len(durable.batches)
+
+
+def test_few_long_logs_are_read_before_one_of_them_is_filled(base, leader, session, logs):
+    long_ids, short_ids = range(8), range(8, 20)
+    epochs = {each: assign(base.index, each, session) for each in (*long_ids, *short_ids)}
+    for each in epochs:
+        for offset in range(20 if each in long_ids else 1):
+            leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
+    store = SlowStore()
+    leadership = Leadership(None, store, None, logs, print)
+
+    def load(partition_id: int) -> int:
+        topic_id = bytes(16)
+        epoch = epochs[partition_id]
+        spec = PartitionSpec(partition_id, "t", partition_id, topic_id, LogConfig(), epoch)
+        return leadership._load(spec)[1]
+
+    with ThreadPoolExecutor(len(long_ids)) as threads:
+        loading = [threads.submit(load, each) for each in long_ids]
+        try:
+            wait_until(lambda: len(base.read_whole) >= LONG_AT_ONCE)
+            assert [load(each) for each in short_ids] == [1] * len(short_ids), "they do not wait"
+            assert len(base.read_whole) == LONG_AT_ONCE
+        finally:
+            store.may_fill.set()
+        assert [each.result(60) for each in loading] == [20] * len(long_ids)
+    leadership.close()

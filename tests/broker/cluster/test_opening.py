@@ -20,6 +20,7 @@ from barnabas.storage.errors import LedSince
 from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.memory_base import MemoryStore
 from tests.broker.cluster.members import CLUSTER_ID
+from tests.broker.cluster.reading import read_stored
 from tests.storage.flushes import assign, register
 from tests.waiting import wait_until
 
@@ -109,15 +110,15 @@ def test_a_log_is_read_by_who_leads_it_in_that_epoch_only(store):
     epoch = assign(store.index, 7, session)
     logs = StoredLogs(store.base())
     logs.begin(session)
-    assert logs.read(7, epoch).batches == []
+    assert read_stored(logs, 7, epoch).batches == []
     for partition_id, leader_epoch in ((7, epoch - 1), (7, epoch + 1), (8, 0)):
         with pytest.raises(LedSince):
-            logs.read(partition_id, leader_epoch)
+            read_stored(logs, partition_id, leader_epoch)
     other = register(store.index, 2, 1)
     later = assign(store.index, 7, other)
     for leader_epoch in (epoch, later):
         with pytest.raises(LedSince, match=f"session {other}"):
-            logs.read(7, leader_epoch)
+            read_stored(logs, 7, leader_epoch)
 
 
 def test_nothing_is_read_for_a_session_that_has_not_begun(store):
@@ -125,7 +126,7 @@ def test_nothing_is_read_for_a_session_that_has_not_begun(store):
     epoch = assign(store.index, 7, session)
     logs = StoredLogs(store.base())
     read: list[object] = []
-    reading = threading.Thread(target=lambda: read.append(logs.read(7, epoch)))
+    reading = threading.Thread(target=lambda: read.append(read_stored(logs, 7, epoch)))
     reading.start()
     assert not read
     logs.begin(session)
@@ -136,7 +137,7 @@ def test_nothing_is_read_for_a_session_that_has_not_begun(store):
 
     def read_in_vain() -> None:
         try:
-            logs.read(7, epoch)
+            read_stored(logs, 7, epoch)
         except IndexClosed as error:
             ended.append(error)
 

@@ -1,0 +1,140 @@
+"""What a server cannot read of one partition is that partition's damage, and nobody else's."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import pytest
+
+from barnabas.broker.cluster.durable_logs import StoredLogs
+from barnabas.storage.cluster_index import Assignment
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.log_index import Flush, Item, Lane, Outcome
+from barnabas.storage.postgresql.base import PostgreSqlBase
+from tests.broker.cluster.reading import read_stored
+from tests.counterparts.postgresql_servers import Server
+from tests.storage.stores import batch
+from tests.waiting import WAIT_S, wait_until
+
+DAMAGED = 3
+PARTITIONS = range(8)
+BATCHES = 12
+"""Of each partition. The store has them on pages of which some are of one partition alone."""
+BATCH_BYTES = 1500
+PAGE_BYTES = 8192
+
+
+@pytest.fixture
+def server():
+    """One of which a test may do what it likes."""
+    with Server() as running:
+        yield running
+
+
+@pytest.fixture
+def base(server):
+    with contextlib.closing(PostgreSqlBase(server.url, new_cluster_id="c", patience_s=5)) as made:
+        yield made
+
+
+class Leader:
+    """A session that leads all partitions and has written to each of them."""
+
+    def __init__(self, base: PostgreSqlBase) -> None:
+        self.index = base.log_index()
+        cluster = base.cluster_index()
+        self.session = cluster.register(uuid4(), 1, "", 60_000)
+        for each in PARTITIONS:
+            self.index.add_partition(each)
+        assignments = [Assignment(each, self.session, -1) for each in PARTITIONS]
+        assert cluster.assign(assignments) == frozenset(PARTITIONS)
+        self._flushes = 0
+        for partition_id in PARTITIONS:
+            for offset in range(BATCHES):
+                assert self.append(partition_id, offset) is Outcome.COMMITTED
+
+    def append(self, partition_id: int, offset: int) -> Outcome:
+        value = random.Random(offset).randbytes(BATCH_BYTES)
+        data = offset.to_bytes(8, "big") + bytes(batch(value=value))[8:]
+        item = Item(partition_id, 0, offset, offset + 1, 0, len(data))
+        flush = Flush(Lane.INLINE, self._flushes, [item], payload=data)
+        self._flushes += 1
+        return self.index.commit_flush(self.session, flush).outcome
+
+
+def damage(server: Server) -> None:
+    """Overwrite a page on which nothing lies but what one partition has."""
+    on_page = (
+        "SELECT (object.ctid::text::point)[0]::integer AS page FROM barnabas.objects AS object"
+        " JOIN barnabas.extents AS extent USING (object_id)"
+        " GROUP BY page HAVING min(partition_id) = %s AND max(partition_id) = %s ORDER BY page"
+    )
+    ((page,), *_) = server.execute(on_page, DAMAGED, DAMAGED)
+    ((path,),) = server.execute("SELECT pg_relation_filepath('barnabas.objects')")
+    server.stop()
+    with (server.data / path).open("r+b") as file:
+        file.seek(page * PAGE_BYTES)
+        file.write(b"\xff" * PAGE_BYTES)
+    server.start()
+
+
+def test_a_damaged_page_keeps_no_other_partition_from_being_read(server, base):
+    leader = Leader(base)
+    damage(server)
+    logs = StoredLogs(base)
+    logs.begin(leader.session)
+    with ThreadPoolExecutor(len(PARTITIONS)) as threads:
+        reading = {each: threads.submit(read_stored, logs, each, 0) for each in PARTITIONS}
+        try:
+            found = reading.pop(DAMAGED).exception(WAIT_S)
+            read = [len(each.result(WAIT_S).batches) for each in reading.values()]
+        finally:
+            base.close()  # Ends what still waits.
+    assert isinstance(found, Corrupt)
+    assert f"partition {DAMAGED} in the store" in str(found)
+    assert "invalid page in block" in str(found)
+    assert read == [BATCHES] * len(reading)
+
+
+def test_flushes_and_reads_go_on_beside_a_damaged_page(server, base):
+    leader = Leader(base)
+    damage(server)
+    logs = StoredLogs(base)
+    logs.begin(leader.session)
+    with ThreadPoolExecutor(1) as thread:
+        reading = thread.submit(read_stored, logs, DAMAGED, 0)
+        try:
+            assert isinstance(reading.exception(WAIT_S), Corrupt)
+        finally:
+            if not reading.done():
+                base.close()
+    assert base.trouble == "", "the server answers"
+    assert leader.append(0, BATCHES) is Outcome.COMMITTED
+    assert len(read_stored(logs, 0, 0).batches) == BATCHES + 1
+    logs.close()
+
+
+def test_what_is_asked_of_no_log_waits_until_damage_is_repaired(server, base):
+    index = base.log_index()
+    index.add_partition(0)
+    server.execute("ALTER FUNCTION barnabas.read_partition RENAME TO repaired")
+    server.execute(
+        "CREATE FUNCTION barnabas.read_partition(bigint) RETURNS SETOF integer LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE 'invalid page in block 7' USING ERRCODE = 'XX001'; END $$"
+    )
+    with ThreadPoolExecutor(1) as thread:
+        asking = thread.submit(index.partition, 0)
+        try:
+            wait_until(lambda: index.attempts_failed > 1)
+            assert index.trouble == "invalid page in block 7"
+            server.execute(
+                "BEGIN; DROP FUNCTION barnabas.read_partition;"
+                " ALTER FUNCTION barnabas.repaired RENAME TO read_partition; COMMIT"
+            )
+            assert asking.result(WAIT_S) == (None, -1, 0, 0)
+        finally:
+            base.close()
+    assert index.trouble == ""
