@@ -101,6 +101,7 @@ CANNOT_CHANGE = {
     "listeners",
     "sasl.enabled.mechanisms",
     "sasl.jaas.config",
+    "sasl.mechanism.inter.broker.protocol",
     "ssl.client.auth",
 }
 DYNAMIC_IN_KAFKA = {"min.insync.replicas"}
