@@ -38,16 +38,13 @@ from barnabas.storage.metastore.interface import (
     TopicNotFound,
     TopicRow,
 )
-from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
+from barnabas.storage.postgresql.primary import CONFIRM, PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
 
 Result = TypeVar("Result")
 Connection = psycopg.Connection[Row]
 
 _REFUSALS: Final = (Outdated, TopicExists, TopicNotFound)
-
-_CONFIRMED: Final = "SELECT pg_logical_emit_message(true, 'barnabas', '')"
-"""What was read before this is committed is durable once this is."""
 
 
 _FILLED: Final = {"partitions": "topic_partitions"}
@@ -372,7 +369,7 @@ class PostgreSqlMetaStore:
                     return self._once(connection, change)
             except _REFUSALS as refusal:
                 # A former primary that lives on may refuse what is right by now.
-                connection.execute(_CONFIRMED)
+                connection.execute(CONFIRM)
                 return refusal
 
         answer = self._guard(lambda: self._primary.attempt(attempt))
@@ -426,7 +423,7 @@ class PostgreSqlMetaStore:
             with connection.transaction():
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 result = read(connection)
-                connection.execute(_CONFIRMED)
+                connection.execute(CONFIRM)
             return result
 
         return self._guard(lambda: self._primary.attempt(attempt))

@@ -116,7 +116,7 @@ class PostgreSqlClusterIndex:
     def hand_over(self, session: int, partitions: Sequence[HandOver]) -> None:
         """Let go of partitions."""
         columns = [list(column) for column in zip(*partitions, strict=True)] or [[]] * 3
-        statement = "SELECT barnabas.hand_over_all(%s, %s::bigint[], %s::integer[], %s::bigint[])"
+        statement = "SELECT barnabas.hand_over(%s, %s::bigint[], %s::integer[], %s::bigint[])"
         self._primary.execute(statement, (session, *columns))
 
     def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:

@@ -58,8 +58,8 @@ _FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB")
 _DAMAGED: Final = ("XX001", "XX002")
 """Bytes of a table, or of an index, are not what the server has written."""
 
-_CONFIRM: Final = b"SELECT pg_logical_emit_message(true, 'barnabas', '')"
-"""A commit of its own; it needs no table."""
+CONFIRM: Final = b"SELECT pg_logical_emit_message(true, 'barnabas', '')"
+"""A commit of its own, which needs no table: what was read before it is durable once this is."""
 
 _UNUSABLE: Final = "BB002"
 """Raised by functions of ours: this cluster is not to be served now."""
@@ -333,7 +333,7 @@ class Primary:
         self._warnings.clear()
         self._until_s = time.monotonic() + self._patience_s
         try:
-            connection.execute(_CONFIRM)
+            connection.execute(CONFIRM)
         except (psycopg.Error, OSError, _Silent):
             return False
         return not self._warnings

@@ -26,11 +26,12 @@ from typing import Final
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.postgresql_servers import Pair, PostgreSqlFailed
 from tests.history.model import COMMITTED, UNCOMMITTED
-from tests.postgresql.brokers import LEASE_MS, LinkedMember, running, start
+from tests.postgresql.brokers import LEASE_MS, LinkedMember, running
 from tests.postgresql.links import Between, Cut, Links
 from tests.torture.access import BROKER_SETTINGS, Access
 from tests.torture.fleet import Fleet, Kind
 from tests.torture.nemesis import NOT_NOW, Nemesis
+from tests.torture.process_brokers import ProcessBrokers
 from tests.torture.torture import Outcome, Say, Torture
 
 BROKERS = 3
@@ -80,22 +81,8 @@ QUICK_KINDS = (
 )
 
 
-class Brokers:
+class Brokers(ProcessBrokers):
     """The brokers of a cluster, killed and started together where nobody is meant."""
-
-    def __init__(self, members: Sequence[LinkedMember]) -> None:
-        self.members = members
-
-    @property
-    def bootstrap_servers(self) -> str:
-        return ",".join(each.bootstrap_servers for each in self.members)
-
-    def kill(self) -> None:
-        for each in self.members:
-            each.kill()
-
-    def restart(self) -> None:
-        start(self.members)
 
     def complaints(self) -> list[str]:
         """Return what brokers have logged that nobody should have to read."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tests.postgresql.brokers import Member, start
 from tests.waiting import wait_until
 
@@ -12,7 +14,7 @@ LOOK_S = 0.05
 class ProcessBrokers:
     """Members of one cluster; whoever made them ends them."""
 
-    def __init__(self, members: list[Member]) -> None:
+    def __init__(self, members: Sequence[Member]) -> None:
         self.members = members
         self.count = len(members)
 

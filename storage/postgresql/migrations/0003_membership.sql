@@ -278,37 +278,6 @@ BEGIN
     RETURN coalesce(led, '{}');
 END $$;
 
--- Let go of a partition that is led in this epoch: the session `new_session` leads it in the next
--- one, or nobody does if that takes nothing more.
-CREATE FUNCTION barnabas.hand_over(
-    of_partition bigint, old_session bigint, of_epoch integer, new_session bigint
-) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    taker bigint;
-    changed bigint;
-BEGIN
-    SELECT session_id INTO taker FROM barnabas.sessions
-        WHERE session_id = new_session AND state = 'live' FOR SHARE;
-    PERFORM 1 FROM barnabas.partitions
-        WHERE partition_id = of_partition AND leader_session = old_session
-            AND leader_epoch = of_epoch
-        FOR UPDATE;
-    IF NOT FOUND THEN
-        PERFORM barnabas.confirm();
-        RETURN;
-    END IF;
-    changed := barnabas.change_picture();
-    IF taker IS NULL THEN
-        UPDATE barnabas.partitions SET leader_session = NULL, changed_in = changed
-            WHERE partition_id = of_partition;
-    ELSE
-        UPDATE barnabas.partitions
-            SET leader_session = taker, leader_epoch = of_epoch + 1, wanted_node = NULL,
-                changed_in = changed
-            WHERE partition_id = of_partition;
-    END IF;
-END $$;
-
 -- Say which node is to lead partitions; NULL: none in particular.
 CREATE FUNCTION barnabas.want(of_partitions bigint[], new_node integer)
 RETURNS void LANGUAGE plpgsql AS $$

@@ -1,11 +1,8 @@
 -- Many partitions at a time: what is handed over, and what is read by who comes to lead it.
---
--- The functions for one partition stay: brokers of the release before call them while they are
--- replaced one by one.
 
 -- Let go of partitions that are led in these epochs, each of them named once: the sessions
 -- `new_sessions` lead them in the next ones, or nobody does where that is NULL or takes nothing more.
-CREATE FUNCTION barnabas.hand_over_all(
+CREATE FUNCTION barnabas.hand_over(
     old_session bigint, of_partitions bigint[], of_epochs integer[], new_sessions bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
