@@ -99,6 +99,8 @@ class Report:
     counts: dict[str, int] = field(default_factory=dict)
     lag_s: tuple[float, float] = (0.0, 0.0)
     """How long acknowledged commits stayed unread: the median and the longest."""
+    stuck_s: float = 0.0
+    """The longest of it without the times in which no write at all was acknowledged."""
 
     @property
     def anomalies(self) -> set[str]:

@@ -22,6 +22,7 @@ def check(history: History) -> Report:
     report.notes = {**cycles.notes(evidence), NOTE_SEND_SKIP: sends.skips(evidence)}
     report.counts = Counter(f"{each.kind} {each.outcome}" for each in history)
     report.lag_s = transactions.lag_s(evidence)
+    report.stuck_s = transactions.stuck_s(evidence)
     return report
 
 
@@ -32,6 +33,7 @@ def lines(report: Report, history: History) -> Iterator[str]:
     yield f"normal, since writes are not isolated: {normal or 'nothing'}"
     median_s, most_s = report.lag_s
     yield f"read after its commit was acknowledged: median {median_s:.3f} s, most {most_s:.3f} s"
+    yield f"of this while other writes were acknowledged: {report.stuck_s:.3f} s at most"
     for anomaly, count in Counter(each.anomaly for each in report.violations).items():
         yield f"{anomaly}, {count} times: {MEANINGS[anomaly]}"
         found = [each for each in report.violations if each.anomaly == anomaly]

@@ -552,6 +552,23 @@ def test_the_lag_is_measured(clock):
     assert check(clock.history).lag_s == (3.0, 4.0)
 
 
+def test_a_time_without_any_acknowledgement_does_not_count_as_stuck(clock):
+    clock.transaction("p", "a>0", (1, 2))
+    clock.transaction("p", "b>1", (6, 7))
+    clock.transaction("p", "c>1", (7, 7.5))
+    clock.poll("r", "a<0@0", (7.5, 8))
+    report = check(clock.history)
+    assert report.lag_s[1] == 6.0
+    assert report.stuck_s == 1.0  # From 7 s on.
+
+
+def test_a_commit_that_stays_unread_while_others_are_acknowledged_is_stuck(clock):
+    for second in range(10):
+        clock.transaction("p", f"{second}>{second}", (second, second + 1))
+    clock.poll("r", "0<0@0", (10, 11))
+    assert check(clock.history).stuck_s == 10.0
+
+
 def test_a_history_is_saved_and_read_again(tmp_path):
     path = tmp_path / "history.jsonl"
     save(doctored(), path)

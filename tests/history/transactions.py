@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from statistics import median
 
 from tests.history.anomalies import GONE, HANGING, LOST_WRITE, TORN_TRANSACTION, UNSEEN, Violation
@@ -17,6 +18,9 @@ from tests.history.model import (
     Write,
 )
 from tests.history.reads import named
+
+SILENCE_S = 1
+"""For longer than this no write at all is acknowledged where a whole cluster is out of service."""
 
 
 def find(evidence: Evidence) -> Iterator[Violation]:
@@ -35,14 +39,47 @@ def find(evidence: Evidence) -> Iterator[Violation]:
 
 def lag_s(evidence: Evidence) -> tuple[float, float]:
     """Return how long acknowledged commits stayed unread: the median and the longest."""
-    lags = []
+    lags = [(end_ns - begin_ns) / 1e9 for begin_ns, end_ns in _unread(evidence)]
+    return (median(lags), max(lags)) if lags else (0.0, 0.0)
+
+
+def stuck_s(evidence: Evidence) -> float:
+    """Return how long an acknowledged commit stayed unread while other writes were acknowledged.
+
+    Of the longest lag this is what no failure of the whole cluster explains: times without any
+    acknowledgement for more than SILENCE_S are left out.
+    """
+    acknowledged = sorted(
+        operation.completed_ns
+        for operation in evidence.history
+        if operation.writes and operation.outcome == OK and operation.completed_ns != NOT_KNOWN
+    )
+    silences = [
+        (begin_ns, end_ns)
+        for begin_ns, end_ns in pairwise(acknowledged)
+        if end_ns - begin_ns > SILENCE_S * 1e9
+    ]
+    return max(
+        (
+            (end_ns - begin_ns - _common_ns((begin_ns, end_ns), silences)) / 1e9
+            for begin_ns, end_ns in _unread(evidence)
+        ),
+        default=0.0,
+    )
+
+
+def _unread(evidence: Evidence) -> Iterator[tuple[int, int]]:
+    """Yield from when to when each acknowledged write of a commit was not read by anybody."""
     for number, operation, write in evidence.writes():
         reader = evidence.committed_values.get((write.place, write.value))
         if reader is not None and number in evidence.committed and operation.outcome == OK:
             read_ns = evidence.operation(reader).completed_ns
             if NOT_KNOWN not in {read_ns, operation.completed_ns}:
-                lags.append(max(0, read_ns - operation.completed_ns) / 1e9)
-    return (median(lags), max(lags)) if lags else (0.0, 0.0)
+                yield operation.completed_ns, max(operation.completed_ns, read_ns)
+
+
+def _common_ns(time: tuple[int, int], times: list[tuple[int, int]]) -> int:
+    return sum(max(0, min(time[1], end) - max(time[0], begin)) for begin, end in times)
 
 
 def _missing(evidence: Evidence, number: int, operation: Operation) -> Iterator[Violation]:

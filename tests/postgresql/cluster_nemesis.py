@@ -32,6 +32,7 @@ from tests.torture.access import BROKER_SETTINGS, Access
 from tests.torture.fleet import Fleet, Kind
 from tests.torture.nemesis import NOT_NOW, Nemesis
 from tests.torture.process_brokers import ProcessBrokers
+from tests.torture.settings import TRANSACTION_TIMEOUT_MS
 from tests.torture.torture import Outcome, Say, Torture
 
 BROKERS = 3
@@ -41,6 +42,9 @@ PAUSE_S = (0.5 * LEASE_S, 2.5 * LEASE_S)
 RESTS_S = ((0.1, 1), (0.5, 2), (1, 4))
 """From one fault to the next: in some rounds little is ever whole, in others much gets done."""
 WAIT_FOR_STANDBY_S = 3
+MOST_STUCK_S = 2 * (TRANSACTION_TIMEOUT_MS / 1000 + LEASE_S + 3)
+"""What is committed is read after a transaction before it has timed out and its coordinator was
+taken over from (the lease and 3 s more), twice as long on a busy machine."""
 OURS = "FROM pg_stat_activity WHERE application_name = 'barnabas'"
 WAITS = "wait_event = 'SyncRep'"
 
@@ -352,6 +356,8 @@ def torment(
         torture = ClusterTorture(brokers, pair, links, directory, say, kinds)
         outcome = torture.run(seed, duration_s, harms_broker=True)
         outcome.wrong += brokers.complaints()
+        if (stuck_s := outcome.report.stuck_s) > MOST_STUCK_S:
+            outcome.wrong.append(f"what was committed was not read for {stuck_s:.1f} s")
     return outcome
 
 
