@@ -27,7 +27,7 @@ COMPAT_SPARK ?= 4.3.0
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 PYTEST := $(BIN)/python -m pytest
 # Also show what is only a warning elsewhere: sockets left open, coroutines never awaited.
-STRICT_PYTEST := PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST)
+STRICT_PYTEST := PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST) -p tests.without_stacks
 PARALLEL := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --dist=worksteal)
 CROWDED := $(if $(filter-out 1,$(JOBS)),--numprocesses=$$((2 * $(JOBS))) --dist=worksteal)
 # Four at a time of those that start JVMs, for the sake of memory, and since they wait half of their
