@@ -249,11 +249,11 @@ docs-pictures: $(VENV)/.counterparts ## Take the pictures of docs/console.md, of
 browser-soak: $(VENV)/.counterparts $(COMPILED)/.built ## What an open page costs, with 10,000 partitions (DURATION=)
 	@BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED) DURATION=$(DURATION) $(PYTEST) --quiet $(or $(ARGS),tests/browser/long_look.py)
 
-# Each test has servers of its own.
+# Each test has servers of its own, and waits for them as long as it computes.
 .PHONY: postgresql
 postgresql: $(VENV)/.counterparts ## What a cluster keeps in PostgreSQL, on a primary and a standby that die
 	$(call heading,PostgreSQL)
-	@$(PYTEST) --quiet $(PARALLEL) $(or $(ARGS),tests/postgresql)
+	@$(PYTEST) --quiet $(CROWDED) $(or $(ARGS),tests/postgresql)
 
 # Three at a time: a broker, its good neighbour and an attacker each.
 .PHONY: attack-small
