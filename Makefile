@@ -27,7 +27,7 @@ COMPAT_SPARK ?= 4.3.0
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 PYTEST := $(BIN)/python -m pytest
 # Also show what is only a warning elsewhere: sockets left open, coroutines never awaited.
-STRICT_PYTEST := PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST)
+STRICT_PYTEST := PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST) -p tests.without_stacks
 PARALLEL := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --dist=worksteal)
 CROWDED := $(if $(filter-out 1,$(JOBS)),--numprocesses=$$((2 * $(JOBS))) --dist=worksteal)
 # Four at a time of those that start JVMs, for the sake of memory, and since they wait half of their
@@ -49,9 +49,15 @@ help: ## This list
 run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
+ALMOST_ALL := check-and-prepare unit-and-property crash compiled attack-small postgresql interop browser
+
 .PHONY: test
-test: check-and-prepare unit property crash compiled attack-small postgresql interop browser package ## Everything that must be green
+test: $(ALMOST_ALL) package ## Everything that must be green
 	@printf '\nmake test: all passed\n'
+
+.PHONY: ci
+ci: $(ALMOST_ALL) package-and-image ## What CI runs: `make test` and `make image-check`
+	@printf '\nmake ci: all passed\n'
 
 # Compiling keeps one processor busy, the rest another.
 .PHONY: check-and-prepare
@@ -178,6 +184,11 @@ unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest
 	$(call heading,unit tests)
 	@$(STRICT_PYTEST) --quiet $(CROWDED) -m "not hypothesis" $(or $(ARGS),$(UNIT))
 
+.PHONY: unit-and-property
+unit-and-property: $(VENV)/.dev ## Both at once: the tests are collected only once
+	$(call heading,unit and property tests)
+	@$(STRICT_PYTEST) --quiet $(CROWDED) $(or $(ARGS),$(UNIT))
+
 .PHONY: property
 property: $(VENV)/.dev ## Property tests (HYPOTHESIS_PROFILE=exhaustive for a long run)
 	$(call heading,property tests)
@@ -238,11 +249,11 @@ docs-pictures: $(VENV)/.counterparts ## Take the pictures of docs/console.md, of
 browser-soak: $(VENV)/.counterparts $(COMPILED)/.built ## What an open page costs, with 10,000 partitions (DURATION=)
 	@BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED) DURATION=$(DURATION) $(PYTEST) --quiet $(or $(ARGS),tests/browser/long_look.py)
 
-# Each test has servers of its own.
+# Each test has servers of its own, and waits for them as long as it computes.
 .PHONY: postgresql
 postgresql: $(VENV)/.counterparts ## What a cluster keeps in PostgreSQL, on a primary and a standby that die
 	$(call heading,PostgreSQL)
-	@$(PYTEST) --quiet $(PARALLEL) $(or $(ARGS),tests/postgresql)
+	@$(PYTEST) --quiet $(CROWDED) $(or $(ARGS),tests/postgresql)
 
 # Three at a time: a broker, its good neighbour and an attacker each.
 .PHONY: attack-small
@@ -259,6 +270,16 @@ spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark
 package: $(VENV)/.dev ## The wheel, installed and run outside of this directory
 	$(call heading,package)
 	@$(PYTEST) --quiet $(or $(ARGS),tests/package)
+
+# Each of the two is one process that builds, installs and runs; what the second prints comes last.
+.PHONY: package-and-image
+package-and-image: $(VENV)/.dev ## `make package`, and beside it `make image-check`
+	@mkdir -p build
+	@$(MAKE) --no-print-directory image-check >build/image-check.log 2>&1 & building=$$!; \
+	packaged=0; $(MAKE) --no-print-directory package || packaged=$$?; \
+	built=0; wait $$building || built=$$?; \
+	cat build/image-check.log; \
+	exit $$((packaged + built))
 
 # The newest Spark, in an environment of its own; the interop tests have the one before.
 COMPAT := $(VENV)-compat

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,10 +23,12 @@ from examples import spark_data
 from tests.counterparts.spark import DAEMON
 from tests.interop.administration import admin
 from tests.spark.command import start_command
+from tests.spark.movements import committed
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 RECORDS = 1500
+PER_BATCH = 100
 PATIENCE_S = 120
 # A function in each row's way keeps a Python worker of Spark's busy.
 SLOW = """
@@ -38,16 +43,22 @@ def worked_on(payments):
     from pyspark.sql.functions import udf
     return payments.select(udf(work, "binary")("value").alias("value"))
 
-pipeline = Pipeline(
-    source=Source(topic="in-{name}", options={{
-        "maxOffsetsPerTrigger": 100,
-        "kafka.default.api.timeout.ms": 6000, "kafka.request.timeout.ms": 5000}}),
-    transform=worked_on,
-    sink=Sink(sink_id="{name}", topic="out-{name}", kind="{kind}", options={{
-        "kafka.delivery.timeout.ms": {timeout_ms}, "kafka.request.timeout.ms": 3000}}),
-)
+def pipeline(kind):
+    return Pipeline(
+        source=Source(topic="in-{name}", options={{
+            "maxOffsetsPerTrigger": {per_batch},
+            "kafka.default.api.timeout.ms": 6000, "kafka.request.timeout.ms": 5000}}),
+        transform=worked_on,
+        sink=Sink(sink_id=f"{name}-{{kind}}", topic=f"out-{name}-{{kind}}", kind=kind, options={{
+            "kafka.delivery.timeout.ms": {timeout_ms}, "kafka.request.timeout.ms": 3000}}),
+    )
+
+for kind in {kinds}:
+    globals()[kind] = pipeline(kind)
 """
-KINDS = ("two_phase", "single_transaction", "stock")
+STOCK = "stock"
+KINDS = ("two_phase", "single_transaction", STOCK)
+EXACT_KINDS = KINDS[:2]
 BROKER_IS_AWAY = (
     "the broker did not answer Spark's Kafka client in time",
     "nothing could be written to the partition",
@@ -55,18 +66,38 @@ BROKER_IS_AWAY = (
 """What Spark's own client is made to say."""
 
 
+@dataclass
 class Run:
-    """One pipeline in a process that is about to lose something."""
+    """Pipelines of some kinds over the same payments, in a process that is about to lose something.
 
-    def __init__(self, directory: Path, servers: str, kind: str, name: str) -> None:
-        self.directory, self.servers, self.kind, self.name = directory, servers, kind, name
-        self.timeout_ms = 4000
-        self.process: subprocess.Popen[str]
+    To start Spark is what takes the time, so pipelines that were left in the middle go on together.
+    """
 
-    def start(self, *arguments: str) -> Iterator[dict[str, Any]]:
+    directory: Path
+    servers: str
+    name: str
+    kinds: Sequence[str]
+    timeout_ms: int = 4000
+    process: subprocess.Popen[str] = field(init=False, repr=False)
+
+    def only(self, kind: str) -> Run:
+        """Return the same with the pipeline of one kind."""
+        return replace(self, kinds=(kind,))
+
+    @property
+    def names(self) -> list[str]:
+        """What the pipelines are called."""
+        return [f"{self.name}-{kind}" for kind in self.kinds]
+
+    @property
+    def outputs(self) -> list[str]:
+        """The topics that they write."""
+        return [f"out-{name}" for name in self.names]
+
+    def start(self, *arguments: str, per_batch: int = PER_BATCH) -> Iterator[dict[str, Any]]:
         """Start it; return an iterator over the batches it reports."""
-        known = {"name": self.name, "kind": self.kind, "timeout_ms": self.timeout_ms}
-        (self.directory / "slow.py").write_text(SLOW.format(**known))
+        known = {"name": self.name, "kinds": tuple(self.kinds), "timeout_ms": self.timeout_ms}
+        (self.directory / "slow.py").write_text(SLOW.format(**known, per_batch=per_batch))
         self.process = start_command(self.directory, "slow.py", self.servers, *arguments)
         assert self.process.stdout is not None
         return map(json.loads, self.process.stdout)
@@ -84,15 +115,21 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, errors
 
 
-@pytest.fixture
-def run(request, mortal, tmp_path):
-    """Return what starts a pipeline of a kind over payments."""
-    name = "".join(c if c.isalnum() else "-" for c in request.node.name).strip("-")
-    servers = mortal.bootstrap_servers
-    spark_data.create_topics(servers, [f"in-{name}", f"out-{name}"], 2)
+def prepared(directory: Path, servers: str, name: str, kinds: Sequence[str]) -> Run:
+    """Make the topics of a run, and send the payments."""
+    run = Run(directory, servers, name, kinds)
+    spark_data.create_topics(servers, [f"in-{name}", *run.outputs], 2)
     payments = (each._replace(topic=f"in-{name}") for each in spark_data.payments(RECORDS))
     spark_data.send(servers, payments)
-    return Run(tmp_path, servers, getattr(request, "param", KINDS[0]), name)
+    return run
+
+
+@pytest.fixture
+def run(request, mortal, tmp_path):
+    """Return what starts pipelines over payments, of one kind unless a test wants others."""
+    name = "".join(c if c.isalnum() else "-" for c in request.node.name).strip("-")
+    kinds = getattr(request, "param", KINDS[:1])
+    return prepared(tmp_path, mortal.bootstrap_servers, name, kinds)
 
 
 def java_of(driver: int) -> list[int]:
@@ -133,39 +170,46 @@ def kill_workers(run: Run) -> None:
 
 
 def ended_by(run: Run, loss: Callable[[], None]) -> str:
-    """Kill something after two batches; return the one line, without the pipeline's name."""
+    """Kill something after two batches; return the one line, without the pipelines' names."""
     batches = run.start()
-    for _ in range(2):
-        assert next(batches, None) is not None, run.end()
+    seen = Counter[str]()
+    while any(seen[name] < 2 for name in run.names):
+        batch = next(batches, None)
+        assert batch is not None, run.end()
+        seen[batch["pipeline"]] += 1
     loss()
     code, errors = run.end()
     assert code == 1, errors
     (line,) = errors.splitlines()
-    return line.removeprefix(f"barnabas.spark: {run.name}: ")
+    return line.removeprefix(f"barnabas.spark: {', '.join(run.names)}: ")
 
 
-def goes_on(run: Run) -> None:
-    """Run it again to its end: no batch is left out."""
-    batches = list(run.start("--once"))
+def goes_on(run: Run, per_batch: int = RECORDS) -> None:
+    """Run it again to its end: no batch is left out, and by sinks of ours none is written twice."""
+    batches = list(run.start("--once", per_batch=per_batch))
     assert run.end() == (0, "")
     assert sum(batch["rows"] for batch in batches) > 0
-    assert batches[-1]["lag"] == 0
+    lags = {batch["pipeline"]: batch["lag"] for batch in batches}
+    assert set(lags.values()) == {0}
+    payments = set(range(RECORDS))
+    for kind, topic in zip(run.kinds, run.outputs, strict=True):
+        written = Counter(each["id"] for each in committed(run.servers, topic))
+        assert written.keys() == payments, kind
+        assert kind == STOCK or written.total() == RECORDS, kind
 
 
-@pytest.mark.parametrize("run", KINDS, indirect=True)
+@pytest.mark.parametrize("run", [KINDS], ids=["all"], indirect=True)
 def test_the_java_process_is_killed(run):
     line = ended_by(run, partial(kill_java, run))
     assert line.startswith("Spark's Java process was killed by SIGKILL; start again")
     goes_on(run)
 
 
-@pytest.mark.parametrize("run", KINDS[:1], indirect=True)
 def test_the_python_workers_are_killed(run):
     line = ended_by(run, partial(kill_workers, run))
     assert line.startswith("a Python worker process died in the middle of a batch"), line
 
 
-@pytest.mark.parametrize("run", KINDS[:1], indirect=True)
 def test_the_driver_is_killed(run):
     """Nothing can be printed then; Java goes, too, and the next start goes on."""
     batches = run.start()
@@ -180,14 +224,15 @@ def test_the_driver_is_killed(run):
 # ------------------------------------------------------------------------------ brokers and topics
 
 
-@pytest.mark.parametrize("run", KINDS, indirect=True)
+@pytest.mark.parametrize("run", [KINDS], ids=["each"], indirect=True)
 def test_the_broker_is_away_for_longer_than_the_sink_tries(run, mortal):
-    try:
-        line = ended_by(run, mortal.kill)
-    finally:
-        mortal.restart()
-    is_ours = f"did not succeed within 4 seconds at {run.servers}, the last problem was" in line
-    assert is_ours or (run.kind == "stock" and line.startswith(BROKER_IS_AWAY)), line
+    for kind in run.kinds:
+        try:
+            line = ended_by(run.only(kind), mortal.kill)
+        finally:
+            mortal.restart()
+        is_ours = f"did not succeed within 4 seconds at {run.servers}, the last problem was" in line
+        assert is_ours or (kind == STOCK and line.startswith(BROKER_IS_AWAY)), line
     goes_on(run)
 
 
@@ -196,7 +241,7 @@ def delete(run: Run, topic: str) -> None:
     client.delete_topics([topic])[topic].result(PATIENCE_S)
 
 
-@pytest.mark.parametrize("run", KINDS, indirect=True)
+@pytest.mark.parametrize("run", [(kind,) for kind in KINDS], ids=KINDS, indirect=True)
 def test_the_source_topic_is_deleted(run):
     topic = f"in-{run.name}"
     line = ended_by(run, partial(delete, run, topic))
@@ -204,9 +249,9 @@ def test_the_source_topic_is_deleted(run):
     assert line.startswith(says), line
 
 
-@pytest.mark.parametrize("run", KINDS[:2], indirect=True)
+@pytest.mark.parametrize("run", [(kind,) for kind in EXACT_KINDS], ids=EXACT_KINDS, indirect=True)
 def test_the_output_topic_is_deleted(run):
-    topic = f"out-{run.name}"
+    (topic,) = run.outputs
     line = ended_by(run, partial(delete, run, topic))
     assert line.startswith(f"The topic {topic} does not exist at {run.servers}"), line
 
@@ -214,19 +259,28 @@ def test_the_output_topic_is_deleted(run):
 # ------------------------------------------------------------------------------------- checkpoints
 
 
-def another(run: Run, _checkpoint: Path) -> str:
+@pytest.fixture(scope="module")
+def finished(mortal, tmp_path_factory):
+    """Pipelines that have come to their end; tests spoil copies of their checkpoints."""
+    directory = tmp_path_factory.mktemp("finished")
+    run = prepared(directory, mortal.bootstrap_servers, "finished", EXACT_KINDS)
+    goes_on(run, per_batch=RECORDS // 3)
+    return run
+
+
+def another(_checkpoint: Path) -> str:
     """Name a new one."""
     return "another"
 
 
-def an_old_copy(_run: Run, checkpoint: Path) -> str:
+def an_old_copy(checkpoint: Path) -> str:
     """Take the last batch out of it."""
     for kind in ("offsets", "commits"):
         max((checkpoint / kind).glob("[0-9]*"), key=lambda path: int(path.name)).unlink()
     return "checkpoints"
 
 
-def damage(_run: Run, checkpoint: Path) -> str:
+def damage(checkpoint: Path) -> str:
     """Spoil what says whose it is."""
     (checkpoint / "metadata").write_text("{")
     return "checkpoints"
@@ -242,16 +296,18 @@ def damage(_run: Run, checkpoint: Path) -> str:
         ),
     ],
 )
-@pytest.mark.parametrize("run", KINDS[:2], indirect=True)
-def test_the_checkpoint_is_another_one(run, change, says):
-    goes_on(run)
-    checkpoint = run.directory / "checkpoints" / run.name
-    batches = list(run.start("--once", "--checkpoint", change(run, checkpoint)))
+@pytest.mark.parametrize("kind", EXACT_KINDS)
+def test_the_checkpoint_is_another_one(finished, tmp_path, kind, change, says):
+    run = replace(finished.only(kind), directory=tmp_path)
+    (name,) = run.names
+    shutil.copytree(finished.directory / "checkpoints", tmp_path / "checkpoints")
+    checkpoint = tmp_path / "checkpoints" / name
+    batches = list(run.start("--once", "--checkpoint", change(checkpoint)))
     found, errors = run.end()
     assert (found, batches) == (1, []), errors
     (line,) = errors.splitlines()
-    says = says.format(name=run.name, checkpoint=checkpoint)
-    assert line.startswith(f"barnabas.spark: {run.name}: {says}"), line
+    says = says.format(name=name, checkpoint=checkpoint)
+    assert line.startswith(f"barnabas.spark: {name}: {says}"), line
 
 
 # --------------------------------------------------------------------------------- the first start
@@ -301,7 +357,7 @@ def test_the_checkpoint_is_another_one(run, change, says):
 )
 def test_what_keeps_it_from_starting(run, arguments, code, says):
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        known = {"name": run.name, "port": taken.getsockname()[1]}
+        known = {"name": run.names[0], "port": taken.getsockname()[1]}
         batches = list(run.start("--once", *(each.format(**known) for each in arguments)))
         found, errors = run.end()
     assert (found, batches) == (code, []), errors
@@ -349,22 +405,23 @@ def test_before_there_is_a_batch_a_signal_ends_it_at_once(run, number, place):
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in java), "the end of Java")
 
 
-@pytest.mark.parametrize("run", KINDS, indirect=True)
+@pytest.mark.parametrize("run", [KINDS], ids=["each"], indirect=True)
 def test_a_second_signal_does_not_wait_for_a_broker_that_is_away(run, mortal):
-    run.timeout_ms = 1000 * 10 * PATIENCE_S
-    batches = run.start()
-    next(batches)
-    try:
-        mortal.kill()
-        run.process.send_signal(signal.SIGINT)
-        with pytest.raises(subprocess.TimeoutExpired):
-            run.process.wait(2)
-        run.process.send_signal(signal.SIGINT)
-        assert run.end() == (0, "")
-    finally:
-        mortal.restart()
-    run.timeout_ms = 30_000
-    goes_on(run)
+    patient = replace(run, timeout_ms=1000 * 10 * PATIENCE_S)
+    for kind in run.kinds:
+        one = patient.only(kind)
+        batches = one.start()
+        next(batches)
+        try:
+            mortal.kill()
+            one.process.send_signal(signal.SIGINT)
+            with pytest.raises(subprocess.TimeoutExpired):
+                one.process.wait(2)
+            one.process.send_signal(signal.SIGINT)
+            assert one.end() == (0, "")
+        finally:
+            mortal.restart()
+    goes_on(replace(run, timeout_ms=30_000))
 
 
 def test_a_service_that_is_ended_with_all_its_processes_has_not_failed(run):
