@@ -93,6 +93,11 @@ class PicturedView:
         led = self._led.get(partition_id)
         return None if led is None else led.wanted_node
 
+    def pinned(self, partition_id: int) -> int | None:
+        """Return the node that a partition is pinned to; None: it is not."""
+        led = self._led.get(partition_id)
+        return None if led is None else led.pinned_node
+
     def wanted_elsewhere(self, session: int) -> Sequence[int]:
         """Return the partitions that a session of this broker leads and another node is to.
 
