@@ -156,11 +156,11 @@ class PicturedView:
         readable = {}
         for member in members:
             try:
-                rack, endpoints, _ = decode_place(member.endpoints)
+                place = decode_place(member.endpoints)
             except UnreadableEndpoints as error:
                 self._say_unreadable(member, error)
                 continue
-            nodes.append(Node(member.node_id, rack, endpoints))
+            nodes.append(Node(member.node_id, place.rack, place.endpoints, place.features))
             readable[member.session] = member
         if all(node.node_id != self.node_id for node in nodes):
             nodes.append(self._own)
