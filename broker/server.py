@@ -61,6 +61,7 @@ from barnabas.broker.network.socket_server import Listener, ListenError, SocketS
 from barnabas.broker.opening.cluster_home import ClusterHome
 from barnabas.broker.opening.configured_topics import create_configured_topics
 from barnabas.broker.opening.endings import words_of_end
+from barnabas.broker.opening.feature_levels import with_levels
 from barnabas.broker.opening.home import GivenUp, Home, Opened, OwnDirectory, Progress
 from barnabas.broker.opening.member import ClusterMember
 from barnabas.broker.opening.newcomer import Newcomer
@@ -616,6 +617,8 @@ class BrokerServer:
         self.metastore = self._home.open_metadata(self.logs)
         self.cluster_id = self.metastore.identity.cluster_id
         image = self.metastore.load()
+        if self._newcomer is not None:
+            image = with_levels(self.metastore, image, self.config)
         self._load_security(image)
         self.catalogue = self._new_catalogue()
         specs = self.catalogue.load(image)
@@ -752,6 +755,8 @@ class BrokerServer:
             self._member.plan_by(config, self.catalogue.configs.broker_overrides)
         if hasattr(self, "groups"):
             self.groups.configure(config)
+        if hasattr(self, "transactions"):
+            self.transactions.configure(config)
 
 
 def fetch_sessions_of(config: BrokerConfig) -> FetchSessions:

@@ -41,6 +41,8 @@ class Led(NamedTuple):
     epoch: int
     wanted_node: int | None
     """Who is to lead it, once its leader has let go of it; None: whoever leads it."""
+    pinned_node: int | None = None
+    """Who is to lead it whenever that node takes partitions; None: nobody in particular."""
 
 
 class Picture(NamedTuple):
@@ -128,7 +130,13 @@ class ClusterIndex(Protocol):
         """
 
     def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
-        """Say who is to lead partitions; None: nobody in particular."""
+        """Say who is to lead partitions next; None: nobody in particular."""
+
+    def pin(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+        """Say who is to lead partitions next, and again whenever that node takes partitions.
+
+        None: nobody in particular, next or later.
+        """
 
     def close(self) -> None:
         """End whatever waits, on whichever thread."""

@@ -79,6 +79,10 @@ class MemoryClusterIndex(Way):
         """See ``ClusterIndex``."""
         self._ask(self._index.want, partition_ids, node_id)
 
+    def pin(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+        """See ``ClusterIndex``."""
+        self._ask(self._index.pin, partition_ids, node_id)
+
     def close(self) -> None:
         """See ``ClusterIndex``."""
         super().close()

@@ -60,6 +60,7 @@ class PartitionRow:
     log_end_offset: int = 0
     """Where the next extent has to begin."""
     wanted_node: int | None = None
+    pinned_node: int | None = None
     is_deleted: bool = False
     changed_in: int = 0
     """The version of the picture in which who leads it, or is to, was changed last."""
@@ -276,7 +277,8 @@ class MemoryIndex:
         with self._lock:
             for partition_id in partition_ids:
                 row = self.rows[partition_id]
-                row.leader_session, row.wanted_node, row.is_deleted = None, None, True
+                row.leader_session, row.wanted_node, row.pinned_node = None, None, None
+                row.is_deleted = True
                 self._note_changed([partition_id])
 
     def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
@@ -318,6 +320,23 @@ class MemoryIndex:
                 row.wanted_node = node_id
             self._note_changed(changed)
 
+    def pin(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+        """See ``ClusterIndex``."""
+        with self._lock:
+            changed = []
+            for each in partition_ids:
+                row = self.rows.get(each)
+                if row is None or row.is_deleted:
+                    continue
+                leads = row.leader_session is not None and (
+                    self._session(row.leader_session).node_id == node_id
+                )
+                nodes = (None if leads else node_id, node_id)
+                if (row.wanted_node, row.pinned_node) != nodes:
+                    row.wanted_node, row.pinned_node = nodes
+                    changed.append(each)
+            self._note_changed(changed)
+
     # -- what is known -----------------------------------------------------------------------------
 
     def picture(self, since: int) -> Picture:
@@ -326,7 +345,7 @@ class MemoryIndex:
             changed = sorted(each for each, row in self.rows.items() if row.changed_in > since)
             rows = {each: self.rows[each] for each in changed}
             led = [
-                Led(each, row.leader_session, row.leader_epoch, row.wanted_node)
+                Led(each, row.leader_session, row.leader_epoch, row.wanted_node, row.pinned_node)
                 for each, row in rows.items()
                 if not row.is_deleted
             ]

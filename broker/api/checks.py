@@ -218,6 +218,7 @@ CHECKS: Final[Checks] = {
     "ElectLeaders": (_on_cluster(ALTER),),
     "AlterPartitionReassignments": (_on_cluster(ALTER),),
     "ListPartitionReassignments": (_on_cluster(DESCRIBE),),
+    "UpdateFeatures": (_on_cluster(ALTER),),
     "OffsetDelete": (
         _request(DELETE, GROUP, "group_id", GROUP_DENIED),
         _item(READ, TOPIC, "topics", TOPIC_DENIED),

@@ -1,8 +1,9 @@
-"""``barnabas cluster``: describe, configs, alter, move, drain; import, export, reopen."""
+"""``barnabas cluster``: describe, configs, alter, move, release, drain; import, export, reopen."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +12,15 @@ from barnabas.broker.cli import cluster_transfer
 from barnabas.broker.cli.arguments import add_settings, add_verbs, topic_partitions, whole_number
 from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
-from barnabas.broker.cli.leader_moves import Move, Mover, Placed, away_from, ongoing, placed
+from barnabas.broker.cli.leader_moves import (
+    Asked,
+    Move,
+    Mover,
+    Placed,
+    asked_for,
+    away_from,
+    placed,
+)
 from barnabas.broker.cli.offsets import partition_text
 from barnabas.broker.cli.outcome import Outcome
 from barnabas.broker.cli.output import print_json, print_pairs, print_table
@@ -23,26 +32,32 @@ from barnabas.broker.cli.resource_settings import (
     described,
     settings_of,
 )
+from barnabas.broker.client.errors import Unreachable
+from barnabas.broker.cluster.moves import Pinning
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
+from barnabas.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS, DescribeLogDirsRequest
 from barnabas.protocol.messages.incremental_alter_configs import AlterableConfig
 
 _VERBS = {
     "describe": "Show a cluster's id, brokers, what they lead, and features",
     "configs": "Show settings of a broker and where they come from",
     "alter": "Change settings of brokers while they run",
-    "move": "Have another broker lead partitions",
+    "move": "Have another broker lead partitions, and pin them there",
+    "release": "Have partitions be pinned no more",
     "drain": "Have other brokers lead all that a broker leads",
 }
 CORDONED = "cordoned.log.dirs"
 """The setting of a broker that is given no partitions: with Apache Kafka, no new ones."""
+_CORDONED_SECONDS = 2.0
+"""How long a broker may take to say whether it is: others may be of use without it."""
 _FEATURES = ("metadata.version", "group.version", "transaction.version")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
     parser.usage = "barnabas cluster VERB [options]"
-    adders = (_add_describe, _add_configs, _add_alter, _add_move, _add_drain)
+    adders = (_add_describe, _add_configs, _add_alter, _add_move, _add_release, _add_drain)
     add_verbs(parser, _VERBS, *adders, offline=cluster_transfer.VERBS)
 
 
@@ -88,6 +103,14 @@ def _add_move(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only say what would be moved")
 
 
+def _add_release(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "barnabas cluster release TOPIC[:N,N]... [options]"
+    parser.add_argument(
+        "partitions", metavar="TOPIC", nargs="+", type=topic_partitions, help=argparse.SUPPRESS
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be released")
+
+
 def _add_drain(parser: argparse.ArgumentParser) -> None:
     parser.usage = "barnabas cluster drain ID [options]"
     parser.add_argument("broker", metavar="ID", type=whole_number, help=argparse.SUPPRESS)
@@ -104,6 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
         "configs": configs,
         "alter": alter,
         "move": move,
+        "release": release,
         "drain": drain,
     }[arguments.verb]
     with Cluster.of(arguments) as cluster:
@@ -116,8 +140,11 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
     response = cluster.ask(DESCRIBE_CLUSTER, DescribeClusterRequest())
     check("cluster", response.error_code, response.error_message)
     broker = cluster.any()
-    leads = Counter(each.leader_id for each in placed(cluster))
-    coming = _coming(cluster)
+    partitions = placed(cluster)
+    leads = Counter(each.leader_id for each in partitions)
+    asked = _asked_for(cluster)
+    coming = None if asked is None else Counter(asked.ongoing.values())
+    cordoned = _cordoned(cluster)
     found: dict[str, Any] = {
         "cluster": response.cluster_id,
         "controller": response.controller_id,
@@ -130,9 +157,11 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
                 "rack": each.rack,
                 "leads": leads[each.broker_id],
                 "coming": None if coming is None else coming[each.broker_id],
+                "cordoned": cordoned.get(each.broker_id),
             }
             for each in sorted(response.brokers, key=lambda each: each.broker_id)
         ],
+        "pins": None if asked is None else _pins(asked, partitions),
     }
     if arguments.format == "json":
         print_json(found)
@@ -140,20 +169,57 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
     pairs = [(name, found[name]) for name in ("cluster", "controller")]
     print_pairs([*pairs, *found["features"].items()])
     print()
+    said = {None: None, True: "yes", False: "no"}
     print_table(
-        ("BROKER", "HOST", "PORT", "RACK", "LEADS", "COMING"),
-        [tuple(each.values()) for each in found["brokers"]],
+        ("BROKER", "HOST", "PORT", "RACK", "LEADS", "COMING", "CORDONED"),
+        [(*[*each.values()][:-1], said[each["cordoned"]]) for each in found["brokers"]],
     )
+    if found["pins"]:
+        print()
+        print_table(
+            ("PARTITION", "PINNED TO", "LEADER"),
+            [tuple(each.values()) for each in found["pins"]],
+        )
 
 
-def _coming(cluster: Cluster) -> Counter[int] | None:
-    """Return how many partitions each broker is to lead besides; None: this may not be known."""
+def _asked_for(cluster: Cluster) -> Asked | None:
+    """Return what reassignments have asked for; None: this may not be known."""
     try:
-        return Counter(ongoing(cluster).values())
+        return asked_for(cluster)
     except Rejected as refused:
         if refused.code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             raise
         return None
+
+
+def _pins(asked: Asked, partitions: Sequence[Placed]) -> list[dict[str, Any]] | None:
+    """Return the partitions that are pinned, and who leads them; None: brokers know no pins."""
+    if asked.pins is None:
+        return None
+    return [
+        {
+            "partition": partition_text(each.topic_partition),
+            "broker": asked.pins[each.topic_partition],
+            "leader": each.leader_id,
+        }
+        for each in partitions
+        if each.topic_partition in asked.pins
+    ]
+
+
+def _cordoned(cluster: Cluster) -> dict[int, bool]:
+    """Return whether brokers are cordoned; without those that do not say so, or may not."""
+    found = {}
+    seconds = min(cluster.timeout_seconds, _CORDONED_SECONDS)
+    for node_id in cluster.node_ids:
+        try:
+            with contextlib.closing(cluster.connect(node_id, seconds)) as connection:
+                response = connection.ask(DESCRIBE_LOG_DIRS, DescribeLogDirsRequest([]))
+        except Unreachable:
+            continue
+        if response.results and not response.error_code:
+            found[node_id] = all(each.is_cordoned for each in response.results)
+    return found
 
 
 def configs(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -200,7 +266,36 @@ def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def move(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Have a broker lead partitions."""
+    """Have a broker lead partitions, and stay with it."""
+    chosen = _chosen(cluster, arguments)
+    _check_broker(cluster, arguments.to)
+    _carry_out(cluster, arguments, [Move(each, arguments.to) for each in chosen], Pinning.SET)
+
+
+def release(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Have partitions be pinned no more."""
+    chosen = _chosen(cluster, arguments)
+    pins = asked_for(cluster).pins
+    if pins is None:
+        raise CommandError("these brokers pin nothing")
+    verb = "would be released" if arguments.dry_run else "released"
+    outcome = Outcome("partition", verb, arguments.format)
+    pinned = [each for each in chosen if each.topic_partition in pins]
+    mover = Mover(cluster)
+    if pinned and not arguments.dry_run:
+        mover.release(pinned)
+    for each in chosen:
+        problem = mover.problems.get(each.topic_partition)
+        if problem is not None:
+            outcome.failed(problem)
+        else:
+            remark = "" if each in pinned else "is not pinned"
+            outcome.done(partition_text(each.topic_partition), remark)
+    outcome.conclude()
+
+
+def _chosen(cluster: Cluster, arguments: argparse.Namespace) -> list[Placed]:
+    """Return the partitions that a command names; raises CommandError."""
     asked = dict(arguments.partitions)
     found = placed(cluster, list(asked))
     known = {each.topic_partition for each in found}
@@ -208,9 +303,7 @@ def move(cluster: Cluster, arguments: argparse.Namespace) -> None:
         for number in numbers:
             if (topic, number) not in known:
                 raise CommandError(f"there is no partition {partition_text((topic, number))}")
-    chosen = [each for each in found if not asked[each.topic] or each.number in asked[each.topic]]
-    _check_broker(cluster, arguments.to)
-    _carry_out(cluster, arguments, [Move(each, arguments.to) for each in chosen])
+    return [each for each in found if not asked[each.topic] or each.number in asked[each.topic]]
 
 
 def drain(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -225,9 +318,12 @@ def drain(cluster: Cluster, arguments: argparse.Namespace) -> None:
         else:
             print(f"broker {node_id} {'may' if arguments.dry_run else 'can'} lead partitions again")
         return
-    moves = away_from(node_id, found, cluster.node_ids)
+    cordoned = _cordoned(cluster)
+    takers = [each for each in cluster.node_ids if each != node_id and not cordoned.get(each)]
+    moves = away_from(node_id, found, takers or cluster.node_ids)
     _cordon(cluster, arguments, changes_of([(CORDONED, "*")], []))
-    _carry_out(cluster, arguments, moves)
+    # What is pinned here returns when that is undone.
+    _carry_out(cluster, arguments, moves, Pinning.LEFT)
 
 
 def _cordon(
@@ -243,16 +339,20 @@ def _check_broker(cluster: Cluster, node_id: int) -> None:
         raise CommandError(f"there is no broker {node_id}")
 
 
-def _carry_out(cluster: Cluster, arguments: argparse.Namespace, moves: Sequence[Move]) -> None:
+def _carry_out(
+    cluster: Cluster, arguments: argparse.Namespace, moves: Sequence[Move], pinning: Pinning
+) -> None:
     """Ask for moves, wait for them, and print what has become of each."""
     outcome = Outcome(
         "partition", "would be moved" if arguments.dry_run else "moved", arguments.format
     )
     mover = Mover(cluster)
     wanted = [each for each in moves if each.partition.leader_id != each.to]
+    # Those that are led so already are to stay as well.
+    asked = moves if pinning is Pinning.SET else wanted
     late: list[Move] = []
-    if wanted and not arguments.dry_run:
-        late = mover.wait(mover.ask(wanted))
+    if asked and not arguments.dry_run:
+        late = mover.wait(mover.ask(asked, pinning))
     for each in moves:
         name = partition_text(each.partition.topic_partition)
         problem = mover.problems.get(each.partition.topic_partition)

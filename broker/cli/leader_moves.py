@@ -2,7 +2,8 @@
 
 Where copies are the store's business, the first replica of a reassignment is who is to lead. Apache
 Kafka only orders the replicas so; it is asked for an election of the first one as well, once all of
-them are there. So one way does for both.
+them are there. So one way does for both. That a partition stays where it was moved to is what
+Barnabas calls a pin; Apache Kafka moves none by itself but to its first replica.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.cli.cluster_view import check
 from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cluster.moves import Pinning
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.alter_partition_reassignments import (
     ALTER_PARTITION_REASSIGNMENTS,
@@ -83,24 +85,41 @@ def placed(cluster: Cluster, topics: list[str] | None = None) -> list[Placed]:
     return found
 
 
-def ongoing(cluster: Cluster) -> dict[TopicPartition, int]:
-    """Return who is to lead the partitions that are to be led by others; raises Rejected."""
+class Asked(NamedTuple):
+    """What was asked for by reassignments, by partition."""
+
+    ongoing: Mapping[TopicPartition, int]
+    """Who is to lead those that are to be led by others."""
+    pins: Mapping[TopicPartition, int] | None
+    """Who leads those that are pinned, whenever it can; None: the brokers know no pins."""
+
+
+def asked_for(cluster: Cluster) -> Asked:
+    """Return what reassignments have asked for; raises Rejected."""
     timeout_ms = int(cluster.timeout_seconds * 1000)
-    request = ListPartitionReassignmentsRequest(timeout_ms, None)
+    request = ListPartitionReassignmentsRequest(timeout_ms, None, include_pins=True)
     response = cluster.ask(LIST_PARTITION_REASSIGNMENTS, request)
     check("reassignments", response.error_code, response.error_message)
-    return {
+    ongoing = {
         (topic.name, each.partition_index): each.replicas[0]
         for topic in response.topics
         for each in topic.partitions
     }
+    if response.pinned_topics is None:
+        return Asked(ongoing, None)
+    pins = {
+        (topic.name, each.partition_index): each.node_id
+        for topic in response.pinned_topics
+        for each in topic.partitions
+    }
+    return Asked(ongoing, pins)
 
 
 def away_from(node_id: int, partitions: Iterable[Placed], node_ids: Iterable[int]) -> list[Move]:
     """Return what empties a broker: each of the others gets as many leaderships, as far as can be.
 
-    A partition goes to one of its other replicas if it has any. Raises CommandError where there is
-    no other broker.
+    ``node_ids`` may lead partitions. One goes to one of its other replicas if it has any. Raises
+    CommandError where there is no other broker.
     """
     others = [each for each in node_ids if each != node_id]
     if not others:
@@ -127,12 +146,24 @@ class Mover:
         self.problems: dict[TopicPartition, CommandError] = {}
         """What was refused, and why."""
 
-    def ask(self, moves: Sequence[Move]) -> list[Move]:
+    def ask(self, moves: Sequence[Move], pinning: Pinning = Pinning.SET) -> list[Move]:
         """Ask for moves; return those that were taken."""
         by_topic: dict[str, list[ReassignablePartition]] = {}
         for partition, to in moves:
-            asked = ReassignablePartition(partition.number, partition.led_by(to))
+            asked = ReassignablePartition(partition.number, partition.led_by(to), pinning)
             by_topic.setdefault(partition.topic, []).append(asked)
+        self._alter(by_topic)
+        return [each for each in moves if each.partition.topic_partition not in self.problems]
+
+    def release(self, partitions: Iterable[Placed]) -> None:
+        """Have partitions be pinned no more, at brokers that know pins."""
+        by_topic: dict[str, list[ReassignablePartition]] = {}
+        for each in partitions:
+            asked = ReassignablePartition(each.number, None, Pinning.ENDED)
+            by_topic.setdefault(each.topic, []).append(asked)
+        self._alter(by_topic)
+
+    def _alter(self, by_topic: Mapping[str, list[ReassignablePartition]]) -> None:
         topics = [ReassignableTopic(*each) for each in by_topic.items()]
         request = AlterPartitionReassignmentsRequest(self._timeout_ms, topics=topics)
         response = self._cluster.ask(ALTER_PARTITION_REASSIGNMENTS, request)
@@ -144,7 +175,6 @@ class Mover:
                     check(f"{place[0]}-{place[1]}", each.error_code, each.error_message)
                 except CommandError as problem:
                     self.problems[place] = problem
-        return [each for each in moves if each.partition.topic_partition not in self.problems]
 
     def wait(self, moves: Sequence[Move]) -> list[Move]:
         """Wait until partitions are led as they were moved; return those that are not in time."""
@@ -173,7 +203,7 @@ class Mover:
 
         What that comes to is seen in who leads.
         """
-        under_way = ongoing(self._cluster)
+        under_way = asked_for(self._cluster).ongoing
         by_topic: dict[str, list[int]] = {}
         for partition, _ in moves:
             if partition.topic_partition not in under_way:

@@ -9,7 +9,7 @@ nothing will ever end it but an operator.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, TypeVar
@@ -17,9 +17,16 @@ from typing import Final, NamedTuple, TypeVar
 from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.group_view import coordinators
-from barnabas.broker.cli.offsets import LATEST, TopicPartition, offsets_at, partition_text
+from barnabas.broker.cli.offsets import (
+    LATEST,
+    TopicPartition,
+    may_pass,
+    offsets_at,
+    partition_text,
+)
 from barnabas.broker.client.brokers import TRANSACTION
 from barnabas.broker.client.connection import Connection
+from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
@@ -44,6 +51,7 @@ HANGING: Final = "hanging"
 NEVER_MS: Final = 2**31 - 1
 """The timeout of a transaction that is decided elsewhere (KIP-939)."""
 
+TRANSACTION_STATE: Final = "__transaction_state"
 _DURATION_SINCE: Final = 1
 _PATTERN_SINCE: Final = 2
 _PER_REQUEST: Final = 1000
@@ -81,6 +89,24 @@ class Filters(NamedTuple):
     pattern: str | None = None
 
 
+class Listing(NamedTuple):
+    """What coordinators have listed."""
+
+    transactions: list[Transaction]
+    unreached: Mapping[int, Unreachable | Rejected]
+    """Why brokers did not answer, by node: what they coordinate is missing."""
+    has_moved: bool
+    """Whether something had no coordinator, or another one in the end: it may be missing."""
+
+    def check(self) -> None:
+        """Raise Unreachable or Rejected where it is not all there is."""
+        for problem in self.unreached.values():
+            raise problem
+        if self.has_moved:
+            words = "coordinators have moved while they were asked"
+            raise Rejected("transactions", ErrorCode.NOT_COORDINATOR, words)
+
+
 class OpenTransaction(NamedTuple):
     """What a partition's leader knows of a transaction that is open on it."""
 
@@ -108,14 +134,38 @@ class HeldPartition(NamedTuple):
 
 
 def list_transactions(cluster: Cluster, filters: Filters) -> list[Transaction]:
-    """Return the transactional ids of all brokers that pass every filter, in order."""
-    cluster.topics([])
-    found: list[Transaction] = []
+    """Return the transactional ids of all brokers that pass every filter, in order.
+
+    Raises Unreachable and Rejected.
+    """
+    listing = list_reachable(cluster, filters)
+    listing.check()
+    return listing.transactions
+
+
+def list_reachable(cluster: Cluster, filters: Filters) -> Listing:
+    """Return the same of the brokers that answer; raises what another attempt cannot mend."""
+    before = _coordinators(cluster)
+    found: dict[str, Transaction] = {}
+    unreached: dict[int, Unreachable | Rejected] = {}
     for node_id in cluster.node_ids:
-        broker = cluster.node(node_id)
-        ids = _list(broker, filters)
-        found += [each for each in _describe(broker, node_id, ids) if _passes(each, filters)]
-    return sorted(found, key=lambda each: each.transactional_id)
+        try:
+            broker = cluster.node(node_id)
+            for each in _describe(broker, node_id, _list(broker, filters)):
+                if _passes(each, filters):
+                    found[each.transactional_id] = each
+        except (Unreachable, Rejected) as problem:
+            if not may_pass(problem):
+                raise
+            unreached[node_id] = problem
+    has_moved = any(leader_id < 0 for leader_id, _ in before) or _coordinators(cluster) != before
+    return Listing([found[each] for each in sorted(found)], unreached, has_moved)
+
+
+def _coordinators(cluster: Cluster) -> list[tuple[int, int]]:
+    """Return which node coordinates each part of the ids, and its epoch; empty: it is not told."""
+    (topic,) = cluster.topics([TRANSACTION_STATE])
+    return [(each.leader_id, each.leader_epoch) for each in topic.partitions]
 
 
 def _list(broker: Connection, filters: Filters) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from barnabas.broker.cli.arguments import (
@@ -12,7 +13,7 @@ from barnabas.broker.cli.arguments import (
     topic_partitions,
     whole_number,
 )
-from barnabas.broker.cli.cluster_view import Cluster, Partition
+from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected
 from barnabas.broker.cli.consent import add_yes, check_can_ask, confirm
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.offsets import partition_text, patiently
@@ -32,12 +33,14 @@ from barnabas.broker.cli.transaction_view import (
     PREPARED,
     Filters,
     HeldPartition,
+    Listing,
     OpenTransaction,
     Transaction,
     describe_transactions,
     held_partitions,
-    list_transactions,
+    list_reachable,
 )
+from barnabas.broker.client.errors import Unreachable
 
 _LARGEST_OFFSET = 2**63 - 1
 _HOLDER_COLUMNS = (
@@ -129,7 +132,27 @@ def list_all(cluster: Cluster, arguments: argparse.Namespace) -> None:
         -1 if longer_than is None else int(longer_than * 1000),
         arguments.pattern,
     )
-    found = patiently(cluster, arguments.timeout, lambda: list_transactions(cluster, filters))
+    listing = Listing([], {}, has_moved=False)
+
+    def attempt() -> None:
+        nonlocal listing
+        listing = list_reachable(cluster, filters)
+        listing.check()
+
+    problem: CommandError | Unreachable | None = None
+    try:
+        patiently(cluster, arguments.timeout, attempt)
+    except (Rejected, Unreachable) as error:
+        if not listing.transactions:
+            raise
+        problem = error
+    _print_list(listing.transactions, arguments)
+    if problem is not None:
+        missing = [f"broker {node_id}: {each}" for node_id, each in listing.unreached.items()]
+        raise CommandError(f"not all is listed: {'; '.join(missing) or problem}")
+
+
+def _print_list(found: Sequence[Transaction], arguments: argparse.Namespace) -> None:
     if arguments.format == "json":
         print_json([_as_json(each) for each in found])
         return

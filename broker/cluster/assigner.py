@@ -6,6 +6,8 @@ Rules of this file:
   leave a broker that drains, and to level the load when that differs by two or more. So the cluster
   that a plan leads to has no plan.
 * A wish counts as if it were met already, and is let be while the wanted broker takes partitions.
+* A partition that is pinned to a broker which takes partitions is not moved from there, and returns
+  to it, as to Kafka's preferred leader. Without levelling it returns only when it has to move.
 * All partitions count alike. Of brokers that lead as many, the one is chosen whose hash with the
   partition is the highest (rendezvous hashing): partitions of one topic are spread.
 * Who leads a partition carries out a wish; the store compares epochs. A plan made of an old picture
@@ -43,7 +45,10 @@ class Rules(NamedTuple):
     """What operators want of plans."""
 
     levels: bool = True
-    """Whether partitions are moved to level the load: else they stay where they are led."""
+    """Whether partitions are moved to level the load, or to where they are pinned.
+
+    Else they stay where they are led.
+    """
     cordoned: frozenset[int] = frozenset()
     """Nodes that are to lead nothing, as if they drained, while any other takes partitions."""
     settled: frozenset[int] = frozenset()
@@ -90,55 +95,70 @@ class _Planner:
         self._assignments: list[Assignment] = []
         self._wishes: defaultdict[int | None, list[int]] = defaultdict(list)
         self._resting: defaultdict[int, list[int]] = defaultdict(list)
-        """Partitions by their leader that are not on their way anywhere."""
+        """Partitions by their leader that are not on their way anywhere, nor pinned there."""
+        self._orphans: list[Led] = []
+        """Those that nobody live leads, and nobody is to."""
+        self._leaving: list[tuple[int, int | None]] = []
+        """Partitions of brokers that take none, with the node that they are pinned to."""
+        self._returning: list[tuple[int, int]] = []
+        """Partitions of others, with the node that they are pinned to: counted there, as above."""
 
     def plan(self, led: Iterable[Led]) -> Plan:
         """See ``plan`` of the module."""
-        orphans: list[Led] = []
-        leaving: list[Led] = []
         for each in led:
-            self._sort(each, orphans, leaving)
+            self._sort(each)
         if self._takers:
-            for each in orphans:
+            for each in self._orphans:
                 self._assign(each, self._least_loaded(each.partition_id))
-            for each in leaving:
-                self._move(each)
+            for partition_id, node_id in [*self._leaving, *self._returning]:
+                self._move(partition_id, node_id)
             if self._levels:
                 self._level()
         return Plan(self._assignments, dict(self._wishes))
 
-    def _sort(self, led: Led, orphans: list[Led], leaving: list[Led]) -> None:
+    def _sort(self, led: Led) -> None:
         """Count a partition where it is, or will be; or add it to one of the lists."""
         leader = None if led.session is None else self._nodes.get(led.session)
         wanted = led.wanted_node if led.wanted_node in self._takers else None
+        pinned = led.pinned_node if led.pinned_node in self._takers else None
         is_wish_void = led.wanted_node is not None and (wanted is None or wanted == leader)
         if leader is None:
-            if wanted is not None:
-                self._loads[wanted] += 1
-                self._assign(led, wanted)
-                return
-            orphans.append(led)
+            heir = wanted if pinned is None else pinned
+            if heir is None:
+                self._orphans.append(led)
+            else:
+                self._loads[heir] += 1
+                self._assign(led, heir)
+                # The store takes back a wish that this meets.
+                is_wish_void = led.wanted_node not in {None, heir}
         elif wanted is not None and wanted != leader:
             self._loads[wanted] += 1
             self._moves_left -= 1
-            return
         elif leader not in self._takers:
-            leaving.append(led)
+            if pinned is not None:
+                self._loads[pinned] += 1
+            self._leaving.append((led.partition_id, pinned))
             # A new wish takes the place of the void one, unless nobody can have it now.
             is_wish_void = is_wish_void and not self._takers
+        elif pinned is not None and pinned != leader and self._levels:
+            self._loads[pinned] += 1
+            self._returning.append((led.partition_id, pinned))
+            is_wish_void = False
         else:
             self._loads[leader] += 1
-            self._resting[leader].append(led.partition_id)
+            if pinned is None:
+                self._resting[leader].append(led.partition_id)
         if is_wish_void:
             self._wishes[None].append(led.partition_id)
 
     def _assign(self, led: Led, node_id: int) -> None:
         self._assignments.append(Assignment(led.partition_id, self._takers[node_id], led.epoch))
 
-    def _move(self, led: Led) -> None:
-        """Have a partition leave a broker that drains, if that is not one too many."""
+    def _move(self, partition_id: int, pinned: int | None) -> None:
+        """Have a partition go where it is pinned, or to any other, if that is not one too many."""
         if self._moves_left > 0:
-            self._wish(led.partition_id, self._least_loaded(led.partition_id))
+            to = self._least_loaded(partition_id) if pinned is None else pinned
+            self._wish(partition_id, to)
 
     def _wish(self, partition_id: int, node_id: int) -> None:
         self._wishes[node_id].append(partition_id)

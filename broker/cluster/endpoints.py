@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from barnabas.broker.config.features import Ranges
 
 TEXT_CHARACTERS_MAX: Final = 16_384
 NAME_CHARACTERS_MAX: Final = 255
 """Of a rack, a listener and a host."""
 ENDPOINTS_MAX: Final = 64
 PORT_MAX: Final = 65_535
+FEATURES_MAX: Final = 64
+LEVEL_MAX: Final = 32_767
 
 
 class UnreadableEndpoints(ValueError):
@@ -28,6 +33,8 @@ class Place(NamedTuple):
     """Host and port by the name of the listener."""
     is_cordoned: bool = False
     """Whether its own configuration says that it is to lead nothing."""
+    features: Ranges = MappingProxyType({})
+    """The levels of features that it supports."""
 
 
 def encode_place(place: Place) -> str:
@@ -35,6 +42,8 @@ def encode_place(place: Place) -> str:
     told: dict[str, object] = {"rack": place.rack, "endpoints": place.endpoints}
     if place.is_cordoned:
         told["cordoned"] = True
+    if place.features:
+        told["features"] = dict(place.features)
     text = json.dumps(told, ensure_ascii=False)
     decode_place(text)
     return text
@@ -53,8 +62,21 @@ def decode_place(text: str) -> Place:
             endpoints
         ) <= ENDPOINTS_MAX and (rack is None or _is_name(rack)):
             by_name = {name: _endpoint(name, each) for name, each in endpoints.items()}
-            return Place(rack, by_name, found.get("cordoned") is True)
+            ranges = _ranges(found.get("features"))
+            return Place(rack, by_name, found.get("cordoned") is True, ranges)
     raise UnreadableEndpoints("no rack and endpoints")
+
+
+def _ranges(found: object) -> Ranges:
+    """Return what a broker supports, as far as this release understands it."""
+    if not isinstance(found, dict) or len(found) > FEATURES_MAX:
+        return {}
+    ranges = {}
+    for name, each in found.items():
+        match each:
+            case [int(low), int(high)] if _is_name(name) and 0 <= low <= high <= LEVEL_MAX:
+                ranges[name] = (low, high)
+    return ranges
 
 
 def _endpoint(name: str, found: object) -> tuple[str, int]:

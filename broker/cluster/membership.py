@@ -99,7 +99,7 @@ class Membership:
         self._on_fatal = on_fatal
         self._on_looked = on_looked
         self._clock = clock
-        self.view = PicturedView(Node(node_id, place.rack, place.endpoints))
+        self.view = PicturedView(Node(node_id, place.rack, place.endpoints, place.features))
         """What this broker knows of the cluster; to be read on the loop."""
         self._lock = threading.Lock()
         self._session: int | None = None

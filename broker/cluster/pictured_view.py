@@ -93,6 +93,11 @@ class PicturedView:
         led = self._led.get(partition_id)
         return None if led is None else led.wanted_node
 
+    def pinned(self, partition_id: int) -> int | None:
+        """Return the node that a partition is pinned to; None: it is not."""
+        led = self._led.get(partition_id)
+        return None if led is None else led.pinned_node
+
     def wanted_elsewhere(self, session: int) -> Sequence[int]:
         """Return the partitions that a session of this broker leads and another node is to.
 
@@ -151,11 +156,11 @@ class PicturedView:
         readable = {}
         for member in members:
             try:
-                rack, endpoints, _ = decode_place(member.endpoints)
+                place = decode_place(member.endpoints)
             except UnreadableEndpoints as error:
                 self._say_unreadable(member, error)
                 continue
-            nodes.append(Node(member.node_id, rack, endpoints))
+            nodes.append(Node(member.node_id, place.rack, place.endpoints, place.features))
             readable[member.session] = member
         if all(node.node_id != self.node_id for node in nodes):
             nodes.append(self._own)

@@ -11,13 +11,18 @@ Rules of this file:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from barnabas.storage.cluster_index import ClusterIndex, Led
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.errands import Errands
-    from barnabas.storage.cluster_index import ClusterIndex
+    from barnabas.storage.cluster_index import Picture
+
+_Means: TypeAlias = Callable[[ClusterIndex], Callable[[Sequence[int], int | None], None]]
+"""What of the store is asked for leaders."""
 
 
 class LastPicture(Protocol):
@@ -30,6 +35,9 @@ class LastPicture(Protocol):
     def wanted(self, partition_id: int) -> int | None:
         """Return the node that is to lead a partition, as the picture says."""
 
+    def pinned(self, partition_id: int) -> int | None:
+        """Return the node that a partition is pinned to, as the picture says."""
+
 
 class StoredMoves:
     """The wishes of all brokers; all of it on the loop."""
@@ -39,34 +47,53 @@ class StoredMoves:
         self._errands = errands
         self._picture = picture
         self._refresh = refresh
-        self._own: dict[int, int | None] = {}
-        """What this broker has wished since the picture was taken."""
+        self._own: dict[int, Led] = {}
+        """What has come of this broker's wishes since the picture was taken."""
         self._own_version = 0
         """The pictures from this version on show all of it."""
 
     def wanted(self, partition_id: int) -> int | None:
         """See ``Moves``."""
-        if self._own and self._picture.picture_version >= self._own_version:
-            self._own = {}
-        if partition_id in self._own:
-            return self._own[partition_id]
-        return self._picture.wanted(partition_id)
+        own = self._newer(partition_id)
+        return self._picture.wanted(partition_id) if own is None else own.wanted_node
+
+    def pinned(self, partition_id: int) -> int | None:
+        """See ``Moves``."""
+        own = self._newer(partition_id)
+        return self._picture.pinned(partition_id) if own is None else own.pinned_node
 
     async def want(self, wishes: Mapping[int, int | None]) -> None:
         """See ``Moves``."""
+        await self._ask(lambda index: index.want, wishes)
+
+    async def pin(self, pins: Mapping[int, int | None]) -> None:
+        """See ``Moves``."""
+        await self._ask(lambda index: index.pin, pins)
+
+    def _newer(self, partition_id: int) -> Led | None:
+        """Return what the picture does not show yet of a partition."""
+        if self._own and self._picture.picture_version >= self._own_version:
+            self._own = {}
+        return self._own.get(partition_id)
+
+    async def _ask(self, means: _Means, wishes: Mapping[int, int | None]) -> None:
         since = self._picture.picture_version
-        version = await self._errands.run(partial(_want, wishes=dict(wishes), since=since))
-        if self._picture.picture_version < version:
-            self._own = {**self._own, **wishes}
-            self._own_version = max(self._own_version, version)
+        picture = await self._errands.run(partial(_tell, means, dict(wishes), since))
+        if self._picture.picture_version < picture.version:
+            changed = {each.partition_id: each for each in picture.led}
+            own = {each: changed[each] for each in wishes if each in changed}
+            self._own = {**self._own, **own}
+            self._own_version = max(self._own_version, picture.version)
             self._refresh()
 
 
-def _want(index: ClusterIndex, wishes: Mapping[int, int | None], since: int) -> int:
-    """On a thread; return the version of a picture that shows it."""
+def _tell(
+    means: _Means, wishes: Mapping[int, int | None], since: int, index: ClusterIndex
+) -> Picture:
+    """On a thread; return a picture that shows it."""
     by_node: dict[int | None, list[int]] = {}
     for partition_id, node_id in wishes.items():
         by_node.setdefault(node_id, []).append(partition_id)
     for node_id, partition_ids in by_node.items():
-        index.want(partition_ids, node_id)
-    return index.picture(since).version
+        means(index)(partition_ids, node_id)
+    return index.picture(since)

@@ -10,7 +10,10 @@ more appends is refused by the store, whatever its view says.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
+
+from barnabas.broker.config.features import FEATURES, Ranges
 
 NO_NODE: Final = -1
 """In the place of a node id: no broker."""
@@ -23,6 +26,8 @@ class Node(NamedTuple):
     rack: str | None
     endpoints: Mapping[str, tuple[str, int]]
     """Where clients find it: host and port by the name of the listener that they have come by."""
+    features: Ranges = MappingProxyType({})
+    """The levels of features that it supports."""
 
 
 class Leader(NamedTuple):
@@ -65,7 +70,7 @@ class OneBroker:
         self.node_id = node_id
         self.controller_id = node_id
         self.version = 0
-        self.nodes = (Node(node_id, rack, {}),)
+        self.nodes = (Node(node_id, rack, {}, FEATURES),)
         self._epoch = epoch
 
     def leader_of(self, partition_id: int) -> Leader:

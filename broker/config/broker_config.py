@@ -573,8 +573,9 @@ class BrokerConfig(SecurityConfig):
         "barnabas.transaction.version",
         INT,
         2,
-        "Level of Kafka's feature transaction.version: 2 offers clients the protocol of KIP-890, "
-        "0 and 1 only the one before it.",
+        "Level of Kafka's feature transaction.version until one is set by kafka-features: 2 offers "
+        "clients the protocol of KIP-890, 0 and 1 only the one before it. In a cluster that of the "
+        "first broker counts.",
         Between(0, 2),
     )
     transaction_wait_ms: int = setting(

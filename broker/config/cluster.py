@@ -45,9 +45,9 @@ class ClusterConfig(StorageConfig):
         "auto.leader.rebalance.enable",
         ConfigType.BOOLEAN,
         True,
-        "Whether partitions of a cluster are moved by themselves until all brokers lead as many. "
-        "Without it they stay where they came to be led, or were moved to; those of a broker that "
-        "ends, or is drained, go to others all the same.",
+        "Whether partitions of a cluster are moved by themselves until all brokers lead as many, "
+        "and back to where they are pinned. Without it they stay where they came to be led, or "
+        "were moved to; those of a broker that ends, or is drained, go to others all the same.",
     )
     cordoned_log_dirs: tuple[str, ...] = setting(
         "cordoned.log.dirs",

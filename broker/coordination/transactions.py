@@ -215,6 +215,11 @@ class Transactions:
         """All machines that are here, to read from."""
         return self.log.machines
 
+    def configure(self, config: BrokerConfig) -> None:
+        """Use changed settings from the next command on."""
+        for machine in self.machines:
+            machine.transaction_version = config.transaction_version
+
     def when_durable(self, waiter: Waiter) -> None:
         """Tell ``waiter`` when everything that was appended so far is durable (C14)."""
         group = self._logs.journal.newest_group()

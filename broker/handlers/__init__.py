@@ -11,6 +11,7 @@ from barnabas.broker.handlers import cluster as cluster
 from barnabas.broker.handlers import configs as configs
 from barnabas.broker.handlers import consumer_groups as consumer_groups
 from barnabas.broker.handlers import coordinators as coordinators
+from barnabas.broker.handlers import features as features
 from barnabas.broker.handlers import fetch as fetch
 from barnabas.broker.handlers import group_administration as group_administration
 from barnabas.broker.handlers import group_offsets as group_offsets

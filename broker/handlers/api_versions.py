@@ -25,10 +25,10 @@ from barnabas.broker.api.dispatch import (
     Routes,
     serves,
 )
-from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.features import FEATURES
 from barnabas.broker.peers.sessions import Hello, HelloRefused, PeerSessions
-from barnabas.broker.runtime.host import Host
 from barnabas.broker.security.operations import CLUSTER_NAME
+from barnabas.broker.topics.configs import DynamicConfigs
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import (
     API_VERSIONS,
@@ -40,25 +40,6 @@ from barnabas.protocol.messages.api_versions import (
     SupportedFeatureKey,
 )
 
-METADATA_VERSION = "metadata.version"
-METADATA_VERSION_RANGE = (7, 30)
-"""Kafka 3.3 to 4.3. Tools read the broker's release from the finalized level."""
-
-GROUP_VERSION = "group.version"
-GROUP_VERSION_RANGE = (0, 1)
-"""1: there are groups of the consumer protocol (KIP-848); clients and tools decide by it."""
-
-TRANSACTION_VERSION = "transaction.version"
-TRANSACTION_VERSION_RANGE = (0, 2)
-"""2: the transactions of KIP-890; how far it is in force is configured."""
-
-FEATURES = {
-    METADATA_VERSION: METADATA_VERSION_RANGE,
-    GROUP_VERSION: GROUP_VERSION_RANGE,
-    TRANSACTION_VERSION: TRANSACTION_VERSION_RANGE,
-}
-"""All features with the levels supported."""
-
 LEVEL_0_SINCE = 4
 """Older clients fail when the lowest supported level is 0 (KIP-1022)."""
 
@@ -69,7 +50,7 @@ SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 @serves(API_VERSIONS, versions=(0, 4))
 def api_versions(
     routes: Routes,
-    host: Host,
+    configs: DynamicConfigs,
     peer_sessions: PeerSessions,
     context: RequestContext,
     request: ApiVersionsRequest,
@@ -91,11 +72,12 @@ def api_versions(
             for name, (low, high) in FEATURES.items()
             if low > 0 or context.api_version >= LEVEL_0_SINCE
         ],
-        # Never below 0, or clients ignore the finalized features.
-        finalized_features_epoch=0,
+        # Never below 0, or clients ignore the finalized features; it grows, or they keep the old.
+        finalized_features_epoch=configs.features.epoch,
         finalized_features=[
             FinalizedFeatureKey(name, level, level)
-            for name, level in finalized_levels(host.config).items()
+            for name, level in configs.features.levels.items()
+            if level
         ],
     )
 
@@ -112,13 +94,6 @@ def take_hello(peer_sessions: PeerSessions, context: RequestContext, said: PeerH
         connection.link = peer_sessions.take(hello, connection.close)
     except HelloRefused as refused:
         raise CloseConnection(str(refused)) from None
-
-
-def finalized_levels(config: BrokerConfig) -> dict[str, int]:
-    """Return the level of each feature that is in force; one at level 0 is not named."""
-    levels = {name: high for name, (_, high) in FEATURES.items()}
-    levels[TRANSACTION_VERSION] = config.transaction_version
-    return {name: level for name, level in levels.items() if level}
 
 
 def names_its_software(request: ApiVersionsRequest) -> bool:

@@ -1,8 +1,8 @@
 """DescribeLogDirs 1-5: how much the data directory holds.
 
 Version notes: v3 adds an error for the whole request, v4 the size of the device, v5 whether new
-replicas are kept off a directory. There is one directory and one replica of everything, so nothing
-lags behind and nothing moves.
+replicas are kept off a directory (KIP-1066). There is one directory and one replica of everything,
+so nothing lags behind and nothing moves.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 
 from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.runtime.host import Host
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic import Partition
 from barnabas.protocol.messages.describe_log_dirs import (
@@ -28,7 +29,11 @@ NO_LAG = 0
 
 @serves(DESCRIBE_LOG_DIRS, versions=(1, 5))
 def describe_log_dirs(
-    catalogue: Catalogue, logs: LogStore, context: RequestContext, request: DescribeLogDirsRequest
+    catalogue: Catalogue,
+    host: Host,
+    logs: LogStore,
+    context: RequestContext,
+    request: DescribeLogDirsRequest,
 ) -> DescribeLogDirsResponse:
     """Give the size of each partition asked for; those that do not exist are left out."""
     directory = DescribeLogDirsResult(
@@ -36,6 +41,7 @@ def describe_log_dirs(
         topics=_described(catalogue, request),
         total_bytes=logs.file_system.total_bytes(logs.root),
         usable_bytes=logs.file_system.free_bytes(logs.root),
+        is_cordoned=bool(host.config.cordoned_log_dirs),
     )
     return DescribeLogDirsResponse(results=[directory])
 

@@ -3,7 +3,7 @@
 One broker that is alone holds one replica of everything: the only replication factor is 1 (-1
 stands for it), and the only manual assignment is to this broker. In a cluster copies are the
 store's business (see broker/cluster/copies.py): any replication factor is taken and reported, and a
-manual assignment says by its first replica who is to lead a partition.
+manual assignment says by its first replica who is to lead a partition: it is pinned there.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ class Placement:
     """What can be asked of this broker, alone or in a cluster."""
 
     def __init__(self, brokers: Brokers, moves: Moves | None) -> None:
-        self._view = brokers.view
-        self._node_ids = {node.node_id for node in self._view.nodes}
+        self._node_ids = {node.node_id for node in brokers.view.nodes}
         self._moves = moves
 
     @property
@@ -75,21 +74,18 @@ class Placement:
     async def place(
         self, partitions: Sequence[Partition], assigned: Mapping[int, int], until_s: float
     ) -> None:
-        """Wish for the leaders of new partitions, given by index.
+        """Pin new partitions to the leaders that were given by index.
 
         Raises KafkaError REQUEST_TIMED_OUT if that is not durable at ``until_s``, by the loop.
         """
-        wishes: dict[int, int | None] = {
-            each.partition_id: assigned[each.index]
-            for each in partitions
-            if each.index in assigned
-            and self._view.leader_of(each.partition_id).node_id != assigned[each.index]
+        pins: dict[int, int | None] = {
+            each.partition_id: assigned[each.index] for each in partitions if each.index in assigned
         }
-        if wishes:
-            assert self._moves is not None, "a broker that is alone leads what it is asked to"
+        # A broker that is alone leads what it is asked to.
+        if pins and self._moves is not None:
             try:
                 async with asyncio.timeout_at(until_s):
-                    await self._moves.want(wishes)
+                    await self._moves.pin(pins)
             except TimeoutError:
                 raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
 

@@ -6,22 +6,27 @@ Copies are the store's business (see broker/cluster/copies.py), so what a reassi
 its first replica: who is to lead the partition. It is ongoing until that broker leads. The other
 replicas have to be brokers in service, and mean nothing more; the replication factor stays.
 One broker leads everything already: it can be asked for that only, as in Kafka.
-The preferred leader is the one that leads, wherever that is: an election is never needed while it
-is in service, and nobody can be elected by hand when it is not, since the cluster does that by
-itself.
-Knowingly absent: ``timeout_ms`` of elections, because there is nothing to wait for.
+The first replica is the preferred leader from then on, which we call a pin; one that was cancelled
+leaves the partition pinned to who leads it. A tag of ours (1000) moves without a pin, or ends one,
+and has the pins listed.
+Of a partition that is not pinned the preferred leader is the one that leads, wherever that is: an
+election is not needed while it is in service, and nobody can be elected by hand when it is not,
+since the cluster does that by itself.
+Knowingly absent: an election is answered when it is durable that the preferred leader is to lead;
+who does hands over to it after that.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from enum import IntEnum
 
 from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.cluster.copies import copies
-from barnabas.broker.cluster.moves import Moves
+from barnabas.broker.cluster.moves import Moves, Pinning
+from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.handlers.placement import check_replicas
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.catalogue import Catalogue
@@ -48,6 +53,8 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
+    PinnedPartition,
+    PinnedTopic,
 )
 
 PARTITIONS_PER_TURN = 1000
@@ -93,42 +100,54 @@ def refuse_elect_leaders(
 
 
 @serves(ELECT_LEADERS, versions=(0, 2), refuse=refuse_elect_leaders)
-def elect_leaders(
-    catalogue: Catalogue, brokers: Brokers, context: RequestContext, request: ElectLeadersRequest
+async def elect_leaders(
+    catalogue: Catalogue,
+    brokers: Brokers,
+    moves: Moves | None,
+    context: RequestContext,
+    request: ElectLeadersRequest,
 ) -> ElectLeadersResponse:
-    """Say which partitions need no election, since their leader is in service."""
+    """Have partitions be led where they are pinned; say which need no election."""
     if request.election_type not in set(ElectionType):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}"
         )
-    elections = _Elections(catalogue, brokers, ElectionType(request.election_type))
+    elections = _Elections(catalogue, brokers, moves, ElectionType(request.election_type))
     if request.topic_partitions is None:
-        return ElectLeadersResponse(replica_election_results=elections.that_failed())
-    return ElectLeadersResponse(
-        replica_election_results=[
+        results = elections.everywhere()
+    else:
+        results = [
             ReplicaElectionResult(
                 topic.topic, [elections.of(topic.topic, index) for index in topic.partitions]
             )
             for topic in request.topic_partitions
         ]
-    )
+    if elections.wishes:
+        assert moves is not None, "a broker that is alone leads everything"
+        await _in_time(moves.want(elections.wishes), request.timeout_ms)
+    return ElectLeadersResponse(replica_election_results=results)
 
 
 class _Elections:
     """What comes of elections of one kind."""
 
-    def __init__(self, catalogue: Catalogue, brokers: Brokers, kind: ElectionType) -> None:
+    def __init__(
+        self, catalogue: Catalogue, brokers: Brokers, moves: Moves | None, kind: ElectionType
+    ) -> None:
         self._catalogue = catalogue
         self._view = brokers.view
+        self._moves = moves
         self._kind = kind
         self._in_service = {node.node_id for node in self._view.nodes}
+        self.wishes: dict[int, int | None] = {}
+        """Who is elected, by partition id."""
 
-    def that_failed(self) -> list[ReplicaElectionResult]:
-        """Return all topics, with those of their partitions that have no leader."""
+    def everywhere(self) -> list[ReplicaElectionResult]:
+        """Return all topics, with those of their partitions that need an election."""
         return [
             ReplicaElectionResult(
                 topic.name,
-                [self._without_leader(each) for each in topic.partitions if not self._is_led(each)],
+                [self._elect(each) for each in topic.partitions if not self._is_well_led(each)],
             )
             for topic in self._catalogue.topics.values()
         ]
@@ -144,19 +163,30 @@ class _Elections:
             return PartitionResult(
                 index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}"
             )
-        if not self._is_led(partition):
-            return self._without_leader(partition)
+        if not self._is_well_led(partition):
+            return self._elect(partition)
         return PartitionResult(
             index,
             ErrorCode.ELECTION_NOT_NEEDED,
             "Leader election not needed for topic partition.",
         )
 
-    def _is_led(self, partition: Partition) -> bool:
-        return self._view.leader_of(partition.partition_id).node_id in self._in_service
+    def _preferred(self, partition: Partition) -> int | None:
+        """Return who is to lead a partition; None: whoever leads it."""
+        if self._moves is None or self._kind is not ElectionType.PREFERRED:
+            return None
+        return self._moves.pinned(partition.partition_id)
 
-    def _without_leader(self, partition: Partition) -> PartitionResult:
-        return PartitionResult(partition.index, *NOT_ELECTED[self._kind])
+    def _is_well_led(self, partition: Partition) -> bool:
+        leader_id = self._view.leader_of(partition.partition_id).node_id
+        return leader_id in self._in_service and self._preferred(partition) in {None, leader_id}
+
+    def _elect(self, partition: Partition) -> PartitionResult:
+        preferred = self._preferred(partition)
+        if preferred is None or preferred not in self._in_service:
+            return PartitionResult(partition.index, *NOT_ELECTED[self._kind])
+        self.wishes[partition.partition_id] = preferred
+        return PartitionResult(partition.index, ErrorCode.NONE, None)
 
 
 # ---------------------------------------------------------------------- ListPartitionReassignments
@@ -170,23 +200,32 @@ async def list_partition_reassignments(
     context: RequestContext,
     request: ListPartitionReassignmentsRequest,
 ) -> ListPartitionReassignmentsResponse:
-    """List the partitions that are to be led by another broker than now."""
+    """List the partitions that are to be led by another broker than now; and pins, if asked."""
     response = ListPartitionReassignmentsResponse()
+    pinned_topics: list[PinnedTopic] = []
+    if request.include_pins:
+        response.pinned_topics = pinned_topics
     if moves is None:
         return response
     looked_at = 0
     for name, indexes in _asked(catalogue, request):
-        ongoing = OngoingTopicReassignment(name)
+        ongoing, pinned = OngoingTopicReassignment(name), PinnedTopic(name)
         for index in indexes:
             partition = catalogue.partition(name, index)
-            each = None if partition is None else _ongoing(brokers, moves, partition)
-            if each is not None:
-                ongoing.partitions.append(each)
+            if partition is not None:
+                each = _ongoing(brokers, moves, partition)
+                if each is not None:
+                    ongoing.partitions.append(each)
+                node_id = moves.pinned(partition.partition_id)
+                if node_id is not None:
+                    pinned.partitions.append(PinnedPartition(index, node_id))
             looked_at += 1
             if looked_at % PARTITIONS_PER_TURN == 0:
                 await next_turn()
         if ongoing.partitions:
             response.topics.append(ongoing)
+        if pinned.partitions:
+            pinned_topics.append(pinned)
     return response
 
 
@@ -237,7 +276,7 @@ async def alter_partition_reassignments(
     context: RequestContext,
     request: AlterPartitionReassignmentsRequest,
 ) -> AlterPartitionReassignmentsResponse:
-    """Wish for other leaders, or take such wishes back; what is so already is no wish."""
+    """Pin partitions to their leaders; or have them be led by others without, or end pins."""
     reassigning = _Reassigning(catalogue, brokers, moves)
     response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change
@@ -265,38 +304,50 @@ async def alter_partition_reassignments(
 
 
 class _Reassigning:
-    """The wishes of one request."""
+    """The pins and wishes of one request."""
 
     def __init__(self, catalogue: Catalogue, brokers: Brokers, moves: Moves | None) -> None:
         self._catalogue = catalogue
         self._brokers = brokers
         self._moves = moves
         self._in_service = {node.node_id for node in brokers.view.nodes}
+        self._pins: dict[int, int | None] = {}
         self._wishes: dict[int, int | None] = {}
+        """Made after the pins."""
 
     def take(self, topic: str, asked: ReassignablePartition, *, may_change_factor: bool) -> None:
         """Take in what is asked for a partition; raises KafkaError if that is not possible."""
         partition = self._found(topic, asked.partition_index)
+        if asked.pinning not in set(Pinning):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown pinning {asked.pinning}")
+        if asked.pinning == Pinning.ENDED:
+            self._pin(partition, None)
+            return
         if asked.replicas is None:  # "Cancel it".
             if self._wanted(partition) is None:
                 raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
-            self._wishes[partition.partition_id] = None
+            leader_id = self._leader_of(partition)
+            self._pin(partition, None if leader_id == NO_NODE else leader_id)
             return
         check_replicas(asked.replicas, self._in_service)
         if not may_change_factor:
             self._check_factor(partition, len(asked.replicas))
-        self._wish(partition, asked.replicas[0])
+        if asked.pinning == Pinning.LEFT:
+            self._wish(partition, asked.replicas[0])
+        else:
+            self._pin(partition, asked.replicas[0])
 
     async def finish(self, timeout_ms: int) -> None:
-        """Make the wishes durable; raises KafkaError REQUEST_TIMED_OUT."""
-        if not self._wishes:
-            return
-        assert self._moves is not None, "a broker that is alone leads what it is asked to"
-        try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                await self._moves.want(self._wishes)
-        except TimeoutError:
-            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
+        """Make all of it durable; raises KafkaError REQUEST_TIMED_OUT."""
+        # A broker that is alone leads what it is asked to.
+        if self._moves is not None and (self._pins or self._wishes):
+            await _in_time(self._tell(self._moves), timeout_ms)
+
+    async def _tell(self, moves: Moves) -> None:
+        if self._pins:
+            await moves.pin(self._pins)
+        if self._wishes:
+            await moves.want(self._wishes)
 
     def _found(self, topic: str, index: int) -> Partition:
         if self._catalogue.topic(topic) is None:
@@ -318,18 +369,35 @@ class _Reassigning:
                 f"The replication factor is changed from {now} to {asked}",
             )
 
+    def _pin(self, partition: Partition, node_id: int | None) -> None:
+        self._pins[partition.partition_id] = node_id
+        self._wishes.pop(partition.partition_id, None)
+
     def _wish(self, partition: Partition, node_id: int) -> None:
         """Wish for a leader; who leads already is no wish, and ends the one there is."""
-        partition_id = partition.partition_id
-        leads = self._brokers.view.leader_of(partition_id).node_id == node_id
-        if not leads:
-            self._wishes[partition_id] = node_id
+        if node_id != self._leader_of(partition):
+            self._wishes[partition.partition_id] = node_id
         elif self._wanted(partition) is not None:
-            self._wishes[partition_id] = None
+            self._wishes[partition.partition_id] = None
+
+    def _leader_of(self, partition: Partition) -> int:
+        return self._brokers.view.leader_of(partition.partition_id).node_id
 
     def _wanted(self, partition: Partition) -> int | None:
         """Return who is to lead a partition, with what this request has asked for so far."""
         partition_id = partition.partition_id
         if partition_id in self._wishes:
             return self._wishes[partition_id]
+        if partition_id in self._pins:
+            pinned = self._pins[partition_id]
+            return None if pinned == self._leader_of(partition) else pinned
         return None if self._moves is None else self._moves.wanted(partition_id)
+
+
+async def _in_time(asking: Coroutine[object, object, None], timeout_ms: int) -> None:
+    """Wait for what the store is asked; raises KafkaError REQUEST_TIMED_OUT."""
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            await asking
+    except TimeoutError:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None

@@ -6,7 +6,8 @@ Rules of this file:
   is: a container that is started again on it comes back under its node id, and so ends the session
   that it had itself, instead of being waited for until its lease is over.
 * Nothing is registered before the directory is locked and known to be of this cluster: what has
-  been mounted in the wrong place ends nobody's session.
+  been mounted in the wrong place ends nobody's session. Nor does a release that does not support
+  the levels of features in force.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.broker.config.features import FEATURES_ENTITY, check_supported
 from barnabas.broker.opening.home import GivenUp, Opened
 from barnabas.broker.topics.identity import read_properties, refuse_backup, settle_identity
 from barnabas.storage.errors import StoreUnusable
@@ -64,7 +66,7 @@ class ClusterHome:
         """Take the directory, and return the node id of this broker.
 
         That is the one of the configuration, or the one that the directory had before, or a new
-        one. Raises AlreadyLocked, NotACache, IdentityMismatch, Corrupt, GivenUp.
+        one. Raises AlreadyLocked, NotACache, IdentityMismatch, Corrupt, GivenUp, StoreUnusable.
         """
         file_system, directory = self._file_system, self._config.data_directory
         refuse_backup(file_system, directory)
@@ -80,6 +82,7 @@ class ClusterHome:
                 node_id = self._new_node_id()
             self._metastore = self._base.metastore(node_id)
             settle_identity(file_system, self._config, self._metastore, properties)
+            check_supported(self._metastore.load().broker_configs.get(FEATURES_ENTITY, {}))
         return node_id
 
     def open_metadata(self, logs: LogStore) -> MetaStore:

@@ -28,6 +28,7 @@ from barnabas.broker.cluster.membership import Membership
 from barnabas.broker.cluster.misses import Misses
 from barnabas.broker.cluster.stored_moves import StoredMoves
 from barnabas.broker.cluster.upkeep import Upkeep
+from barnabas.broker.config.features import FEATURES
 from barnabas.broker.coordination.leadership_check import LeadershipCheck
 from barnabas.broker.metrics.cluster import Standing
 from barnabas.broker.metrics.collectors import register_cluster, register_cluster_store
@@ -95,7 +96,9 @@ class ClusterMember:
         self._membership = Membership(
             base,
             node_id=node_id,
-            place=Place(host.config.broker_rack, endpoints, bool(host.config.cordoned_log_dirs)),
+            place=Place(
+                host.config.broker_rack, endpoints, bool(host.config.cordoned_log_dirs), FEATURES
+            ),
             lease_ms=host.config.lease_ms,
             loop=host.loop,
             on_changed=self._changed,

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
+from barnabas.broker.config.features import (
+    FEATURES_ENTITY,
+    TRANSACTION_VERSION,
+    FeatureLevels,
+    check_supported,
+    levels_of,
+    stored_form,
+)
 from barnabas.broker.config.group_configs import check_group_configs, group_value
 from barnabas.broker.config.ignored import IGNORED_CONFIGS
 from barnabas.broker.config.listener_settings import check_replaceable, is_of_one_listener
@@ -68,7 +77,10 @@ class DynamicConfigs:
         self._check = check
 
     def load(self, image: MetadataImage) -> None:
-        """Take over what is stored; raises ConfigError where that is acceptable no longer."""
+        """Take over what is stored; raises ConfigError where that is acceptable no longer.
+
+        And StoreUnusable for a level of a feature that this release does not support.
+        """
         self.broker_overrides = dict(image.broker_configs)
         self._use_broker_config(self._merged_config(self.broker_overrides))
         self.group_overrides = dict(image.group_configs)
@@ -124,6 +136,29 @@ class DynamicConfigs:
         await self._changes.commit(partial(self._metastore.set_broker_configs, entity, configs))
         await self._changes.show(Difference(broker_configs={entity: configs}))
 
+    @property
+    def features(self) -> FeatureLevels:
+        """Return the levels of features that are in force."""
+        return self._features(self.broker_overrides)
+
+    async def alter_features(
+        self, change: Callable[[Mapping[str, int]], Mapping[str, int]], until_s: float | None = None
+    ) -> None:
+        """Change the levels of features, given those in force; raises what ``change`` raises."""
+        await self._changes.run(lambda: self._alter_features(change), until_s)
+
+    async def _alter_features(
+        self, change: Callable[[Mapping[str, int]], Mapping[str, int]]
+    ) -> None:
+        before = self.features
+        levels = change(before.levels)
+        if levels == before.levels:
+            return
+        stored = stored_form(FeatureLevels(before.epoch + 1, levels))
+        set_levels = partial(self._metastore.set_broker_configs, FEATURES_ENTITY, stored)
+        await self._changes.commit(set_levels)
+        await self._changes.show(Difference(broker_configs={FEATURES_ENTITY: stored}))
+
     def group_value(self, group_id: str, name: str) -> Value:
         """Return the value in force of one key of a group, whether or not it has settings."""
         return group_value(name, self.group_overrides.get(group_id, {}), self.broker_config)
@@ -157,7 +192,10 @@ class DynamicConfigs:
     # ------------------------------------------------------------------------- showing a difference
 
     def show(self, difference: Difference) -> None:
-        """Put settings in force; raises ConfigError for some that this broker cannot honour."""
+        """Put settings in force; raises ConfigError for some that this broker cannot honour.
+
+        And StoreUnusable for a level of a feature that this release does not support.
+        """
         topics = [
             (self._topics_by_id[each.topic_id], each.configs)
             for each in difference.topics_configured
@@ -184,7 +222,7 @@ class DynamicConfigs:
 
     def _show_broker_configs(self, configs: Mapping[str, Configs]) -> list[tuple[str, str]]:
         altered = [
-            (f"Broker:{entity or 'all'}", _changed(self.broker_overrides.get(entity, {}), each))
+            (_resource(entity), _changed(self.broker_overrides.get(entity, {}), each))
             for entity, each in configs.items()
         ]
         self.broker_overrides |= configs
@@ -229,9 +267,17 @@ class DynamicConfigs:
     def _merged_config(self, overrides: Mapping[str, Configs]) -> BrokerConfig:
         """Return the loaded configuration under the dynamic one; raises ConfigError."""
         node = str(self._metastore.identity.node_id)
-        return self._loaded_config.with_dynamic(
+        check_supported(overrides.get(FEATURES_ENTITY, {}))
+        level = self._features(overrides).levels.get(TRANSACTION_VERSION, 0)
+        merged = self._loaded_config.with_dynamic(
             overrides.get(CLUSTER_ENTITY, {}), overrides.get(node, {})
         )
+        same = merged.transaction_version == level
+        return merged if same else replace(merged, transaction_version=level)
+
+    def _features(self, overrides: Mapping[str, Configs]) -> FeatureLevels:
+        stored = overrides.get(FEATURES_ENTITY, {})
+        return levels_of(stored, self._loaded_config.transaction_version)
 
     def _use_broker_config(self, config: BrokerConfig) -> None:
         self.broker_config = config
@@ -246,6 +292,10 @@ class DynamicConfigs:
                 topic.described = []
                 for _, log in topic.partitions_here():
                     log.configure(settings)
+
+
+def _resource(entity: str) -> str:
+    return "Cluster" if entity == FEATURES_ENTITY else f"Broker:{entity or 'all'}"
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> str:

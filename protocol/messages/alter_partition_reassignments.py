@@ -15,15 +15,21 @@ from barnabas.protocol.wire import (
     check_elements,
     long_count,
     long_size,
+    put_tag,
     put_varint,
+    read_tag,
     skip_tags,
+    tag_count,
     varint_tail,
+    wrong_tag_size,
 )
 
+pack_b = Struct(">b").pack
 pack_i = Struct(">i").pack
 pack_it = Struct(">i?").pack
 pack_ith = Struct(">i?h").pack
 pack_ih = Struct(">ih").pack
+unpack_b = Struct(">b").unpack_from
 unpack_itB = Struct(">i?B").unpack_from
 unpack_ithB = Struct(">i?hB").unpack_from
 unpack_iB = Struct(">iB").unpack_from
@@ -36,14 +42,17 @@ class ReassignablePartition(Structure):
 
     partition_index: int
     replicas: list[int] | None
+    pinning: int
 
     def __init__(
         self,
         partition_index: int = 0,
         replicas: list[int] | None = None,
+        pinning: int = 0,
     ) -> None:
         self.partition_index = partition_index
         self.replicas = replicas
+        self.pinning = pinning
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -177,12 +186,21 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AlterPartitionRe
                 count -= 1
                 replicas = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
-            tags = view[position]
+            partitions_tags = view[position]
             position += 1
-            if tags:
-                elements = add_tags(view, position, tags, elements)
-                position = skip_tags(view, position, tags)
-            partitions.append(ReassignablePartition(partition_index, replicas))
+            pinning: int = 0
+            if partitions_tags:
+                elements = add_tags(view, position, partitions_tags, elements)
+                partitions_tags, position = tag_count(view, position, partitions_tags)
+                for _ in range(partitions_tags):
+                    tag, position, partitions_tag_end = read_tag(view, position)
+                    if tag == 1000:
+                        (pinning,) = unpack_b(view, position)
+                        position += 1
+                        if position != partitions_tag_end:
+                            raise wrong_tag_size(1000)
+                    position = partitions_tag_end
+            partitions.append(ReassignablePartition(partition_index, replicas, pinning))
         tags = view[position]
         position += 1
         if tags:
@@ -231,7 +249,19 @@ def encode_request_v0(message: AlterPartitionReassignmentsRequest, out: bytearra
                 else:
                     put_varint(out, size)
                 out += pack(f">{len(replicas)}i", *replicas)
-            out.append(0)
+            if not reassignable_partition.pinning:
+                out.append(0)
+            else:
+                reassignable_partition_tags = 0
+                reassignable_partition_tagged = bytearray()
+                if reassignable_partition.pinning:
+                    reassignable_partition_tags += 1
+                    pinning_body = bytearray()
+                    pinning = reassignable_partition.pinning
+                    pinning_body += pack_b(pinning)
+                    put_tag(reassignable_partition_tagged, 1000, pinning_body)
+                out.append(reassignable_partition_tags)
+                out += reassignable_partition_tagged
         out.append(0)
     out.append(0)
     return [out]
@@ -273,12 +303,21 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[AlterPartitionRe
                 count -= 1
                 replicas = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
-            tags = view[position]
+            partitions_tags = view[position]
             position += 1
-            if tags:
-                elements = add_tags(view, position, tags, elements)
-                position = skip_tags(view, position, tags)
-            partitions.append(ReassignablePartition(partition_index, replicas))
+            pinning: int = 0
+            if partitions_tags:
+                elements = add_tags(view, position, partitions_tags, elements)
+                partitions_tags, position = tag_count(view, position, partitions_tags)
+                for _ in range(partitions_tags):
+                    tag, position, partitions_tag_end = read_tag(view, position)
+                    if tag == 1000:
+                        (pinning,) = unpack_b(view, position)
+                        position += 1
+                        if position != partitions_tag_end:
+                            raise wrong_tag_size(1000)
+                    position = partitions_tag_end
+            partitions.append(ReassignablePartition(partition_index, replicas, pinning))
         tags = view[position]
         position += 1
         if tags:
@@ -332,7 +371,19 @@ def encode_request_v1(message: AlterPartitionReassignmentsRequest, out: bytearra
                 else:
                     put_varint(out, size)
                 out += pack(f">{len(replicas)}i", *replicas)
-            out.append(0)
+            if not reassignable_partition.pinning:
+                out.append(0)
+            else:
+                reassignable_partition_tags = 0
+                reassignable_partition_tagged = bytearray()
+                if reassignable_partition.pinning:
+                    reassignable_partition_tags += 1
+                    pinning_body = bytearray()
+                    pinning = reassignable_partition.pinning
+                    pinning_body += pack_b(pinning)
+                    put_tag(reassignable_partition_tagged, 1000, pinning_body)
+                out.append(reassignable_partition_tags)
+                out += reassignable_partition_tagged
         out.append(0)
     out.append(0)
     return [out]

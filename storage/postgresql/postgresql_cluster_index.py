@@ -14,7 +14,7 @@ _CHANNEL: Final = "barnabas"
 _PICTURE: Final = (
     "SELECT version, metadata_version, controller,"
     " member_sessions, member_nodes, member_endpoints, member_draining,"
-    " led_partitions, led_sessions, led_epochs, led_wanted, gone"
+    " led_partitions, led_sessions, led_epochs, led_wanted, led_pinned, gone"
     " FROM barnabas.read_picture(%s)"
 )
 
@@ -88,7 +88,7 @@ class PostgreSqlClusterIndex:
         )
         if version > since:
             self._primary.witness.picture_seen(version)
-        members, led, gone = columns[:4], columns[4:8], columns[8]
+        members, led, gone = columns[:4], columns[4:9], columns[9]
         return Picture(
             version,
             metadata_version,
@@ -122,6 +122,11 @@ class PostgreSqlClusterIndex:
     def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
         """Say who is to lead partitions."""
         statement = "SELECT barnabas.want(%s::bigint[], %s::integer)"
+        self._primary.execute(statement, (list(partition_ids), node_id))
+
+    def pin(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+        """Say who is to lead partitions now, and whenever it can."""
+        statement = "SELECT barnabas.pin(%s::bigint[], %s::integer)"
         self._primary.execute(statement, (list(partition_ids), node_id))
 
     def close(self) -> None:

@@ -127,6 +127,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from barnabas.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from barnabas.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -271,6 +272,9 @@ SAMPLES: dict[str, Sample] = {
         [ProducersOfTopic(name, [0])]
     ),
     "ElectLeaders": lambda name, _id, _n, _i: ElectLeadersRequest(0, [TopicPartitions(name)]),
+    "UpdateFeatures": lambda _name, _id, _n, _i: UpdateFeaturesRequest(
+        1000, [FeatureUpdateKey("transaction.version", 2)]
+    ),
     "ListPartitionReassignments": lambda name, _id, _n, _i: ListPartitionReassignmentsRequest(
         1000, [ListPartitionReassignmentsTopics(name, [0])]
     ),

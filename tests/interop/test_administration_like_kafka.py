@@ -30,6 +30,7 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 from barnabas.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
 from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,
@@ -68,6 +69,11 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
+)
+from barnabas.protocol.messages.update_features import (
+    UPDATE_FEATURES,
+    FeatureUpdateKey,
+    UpdateFeaturesRequest,
 )
 from barnabas.protocol.records import Record, encode_batch
 from tests.counterparts.apache_kafka import ApacheKafka
@@ -353,12 +359,48 @@ def access_control(client: WireClient) -> Iterator[Answer]:
             yield f"delete {count} rules v{version}", comparable(answer)
 
 
+UPDATES = {
+    "too high": ("transaction.version", 3, 1),
+    "negative": ("transaction.version", -1, 1),
+    "down by an upgrade": ("transaction.version", 1, 1),
+    "of no kind": ("transaction.version", 1, 7),
+    "too low": ("metadata.version", 6, 2),
+    "of nothing": ("no.such.version", 1, 1),
+    "down": ("transaction.version", 1, 2),
+    "up by a downgrade": ("transaction.version", 2, 3),
+    "up": ("transaction.version", 2, 1),
+    "as it is": ("transaction.version", 2, 2),
+}
+"""Feature, level, and the kind of update."""
+
+
+def levels_of_features(client: WireClient) -> Iterator[Answer]:
+    """Levels of features that go down and up, and those that cannot be."""
+    for name, (feature, level, kind) in UPDATES.items():
+        for version, only_asks in ((2, True), (1, False), (2, False)):
+            asked = [FeatureUpdateKey(feature, level, upgrade_type=kind)]
+            request = UpdateFeaturesRequest(TIMEOUT_MS, asked, only_asks)
+            answer = client.ask(UPDATE_FEATURES, request, version)
+            yield f"features {name}, version {version}, {only_asks}", answer
+            yield f"features {name}, version {version}, {only_asks}: words", answer.error_message
+    for allowed in (False, True):
+        asked = [FeatureUpdateKey("transaction.version", 1, allowed)]
+        yield (
+            f"down by leave {allowed}",
+            client.ask(UPDATE_FEATURES, UpdateFeaturesRequest(TIMEOUT_MS, asked), 0),
+        )
+    answer = client.ask(API_VERSIONS, ApiVersionsRequest("test", "1"), 4)
+    levels = {each.name: each.max_version_level for each in answer.finalized_features}
+    yield "the level in the end", levels["transaction.version"]
+
+
 FAMILIES = {
     "log dirs": log_dirs,
     "producers": producers,
     "elections": elections,
     "reassignments": reassignments,
     "quotas": quotas,
+    "features": levels_of_features,
     "users": users,
     "access control": access_control,
     "coordinators": coordinators_of_transactions,

@@ -14,7 +14,7 @@ from barnabas.broker.cluster.errands import Errands
 from barnabas.broker.cluster.stored_moves import StoredMoves
 from barnabas.storage.memory_cluster_index import MemoryClusterIndex
 from tests.broker import moving
-from tests.broker.cluster.members import all_served, members, send, values_in
+from tests.broker.cluster.members import MemberBroker, all_served, members, send, values_in
 from tests.counterparts import kafka_tools
 from tests.counterparts.kafka_tools import run_tool
 from tests.waiting import wait_until
@@ -38,6 +38,9 @@ class LivePicture:
 
     def wanted(self, partition_id: int) -> int | None:
         return self._index.rows[partition_id].wanted_node
+
+    def pinned(self, partition_id: int) -> int | None:
+        return self._index.rows[partition_id].pinned_node
 
 
 class WishingBroker(moving.MovingBroker):
@@ -125,6 +128,43 @@ def test_kafkas_tools_ask_for_moves_and_take_that_back(cluster, tmp_path):
     assert "No partition reassignments found." in tool(cluster, reassign, "--list")
 
 
+def moved_by_the_tool(brokers, to, indexes, tmp_path):
+    """Have a broker be asked to lead partitions; return the tool's arguments for it."""
+    plan = [{"topic": TOPIC, "partition": i, "replicas": [to.node_id]} for i in indexes]
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({"version": 1, "partitions": plan}))
+    file = ("--reassignment-json-file", str(path))
+    known = ("--bootstrap-server", ",".join(each.bootstrap_servers for each in brokers))
+    executed = run_tool(kafka_tools.REASSIGN_PARTITIONS, *known, *file, "--execute")
+    assert "Successfully started partition reassignments" in executed.output, executed.output
+    return known, file
+
+
+def test_what_kafkas_tool_has_moved_stays_when_another_broker_joins(tmp_path):
+    """The brokers level their load; what was moved counts, and rests."""
+    with members(2) as (store, brokers):
+        brokers[0].create_topic(TOPIC, PARTITIONS)
+        all_served(brokers, TOPIC, PARTITIONS)
+        send(brokers[0], TOPIC, range(60), PARTITIONS)
+        to, moved = brokers[1], {0, 1, 2, 3}
+        known, _ = moved_by_the_tool(brokers, to, sorted(moved), tmp_path)
+        wait_until(lambda: to.leads(TOPIC) >= moved)
+        with MemberBroker(store) as third:
+            everybody = [*brokers, third]
+            wait_until(lambda: third.leads(TOPIC), "it is given what the other may give")
+            all_served(everybody, TOPIC, PARTITIONS)
+            assert to.leads(TOPIC) >= moved
+            everything = ("--election-type", "preferred", "--all-topic-partitions")
+            elected = run_tool(kafka_tools.LEADER_ELECTION, *known, *everything)
+            assert elected.exit_code == 0, elected.output
+            to.stop()
+            all_served([brokers[0], third], TOPIC, PARTITIONS)
+            to.restart()
+            wait_until(lambda: to.leads(TOPIC) >= moved)
+            all_served(everybody, TOPIC, PARTITIONS)
+            assert sorted(values_in(third, TOPIC, PARTITIONS)) == list(range(60))
+
+
 def test_kafkas_tool_moves_partitions_of_a_whole_cluster(tmp_path):
     """With its own brokers, which take them over by themselves; nothing levels the load."""
     with members(**STAYS) as (_, brokers):
@@ -133,13 +173,7 @@ def test_kafkas_tool_moves_partitions_of_a_whole_cluster(tmp_path):
         send(brokers[0], TOPIC, range(60), PARTITIONS)
         to = brokers[2]
         indexes = range(PARTITIONS)
-        plan = [{"topic": TOPIC, "partition": i, "replicas": [to.node_id]} for i in indexes]
-        path = tmp_path / "plan.json"
-        path.write_text(json.dumps({"version": 1, "partitions": plan}))
-        file = ("--reassignment-json-file", str(path))
-        known = ("--bootstrap-server", ",".join(each.bootstrap_servers for each in brokers))
-        executed = run_tool(kafka_tools.REASSIGN_PARTITIONS, *known, *file, "--execute")
-        assert "Successfully started partition reassignments" in executed.output, executed.output
+        known, file = moved_by_the_tool(brokers, to, indexes, tmp_path)
         wait_until(lambda: to.leads(TOPIC) == set(indexes))
         all_served(brokers, TOPIC, PARTITIONS)
         verified = run_tool(kafka_tools.REASSIGN_PARTITIONS, *known, *file, "--verify")

@@ -65,7 +65,7 @@ def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base
         for _ in range(25):
             led = {each.partition_id: each for each in index.picture(0).led}
             some = [led[each] for each in random.sample(ids, 4)]
-            match random.randrange(7):
+            match random.randrange(8):
                 case 0 | 1:
                     index.assign([Assignment(e.partition_id, session, e.epoch) for e in some])
                 case 2:
@@ -82,6 +82,8 @@ def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base
                     metastore.create_topic(topic_id.hex(), topic_id, 2, {})
                     metastore.delete_topic(topic_id)
                 case 6:
+                    index.pin([e.partition_id for e in some], random.choice([None, *range(9)]))
+                case 7:
                     index.fence_expired()
                     index.new_node_id()
                     items = [Item(each, -1, 0, 1, 0, 1) for each in ids]

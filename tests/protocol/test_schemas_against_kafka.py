@@ -30,6 +30,16 @@ ADDED = {
     "WriteTxnMarkersRequest": {"markers.topics.leader_epoch", "markers.topics.topic_id"},
     # What it forgets at a restart and we do not.
     "TransactionLogValue": {"last_producer_epoch"},
+    # Whether partitions stay where they are moved to, and which do.
+    "AlterPartitionReassignmentsRequest": {"topics.partitions.pinning"},
+    "ListPartitionReassignmentsRequest": {"include_pins"},
+    "ListPartitionReassignmentsResponse": {
+        "pinned_topics",
+        "pinned_topics.name",
+        "pinned_topics.partitions",
+        "pinned_topics.partitions.partition_index",
+        "pinned_topics.partitions.node_id",
+    },
     # Who holds a transaction open.
     "DescribeTransactionsResponse": {
         "transaction_states.client_id",

@@ -222,7 +222,7 @@ class ClusterIndexContract:
         for _ in range(2):  # Whoever was not answered asks again.
             world.index.hand_over(leader, given)
             assert world.version == before.version + 1
-            assert [world.led(each)[1:] for each in ids] == [
+            assert [world.led(each)[1:4] for each in ids] == [
                 (takers[0], 1, None),
                 (takers[1], 1, None),
                 (None, 0, UNKNOWN),
@@ -242,7 +242,7 @@ class ClusterIndexContract:
         world.index.fence(ended)
         takers = zip(ids, (None, draining, ended), strict=False)
         world.index.hand_over(leader, [HandOver(each, 0, to) for each, to in takers])
-        assert [world.led(each)[1:] for each in ids] == [
+        assert [world.led(each)[1:4] for each in ids] == [
             (None, 0, UNKNOWN), (None, 0, None), (None, 0, None), (leader, 0, None)
         ]  # fmt: skip
         assert world.index.assign([Assignment(ids[0], leader, 0)]) == {ids[0]}
@@ -261,6 +261,61 @@ class ClusterIndexContract:
         assert [world.led(each).wanted_node for each in ids] == [None, node_id, None]
         world.index.want(ids, None)
         assert [world.led(each).wanted_node for each in ids] == [None, None, None]
+
+    def test_what_is_pinned_is_wanted_there_and_stays_pinned(self, world):
+        node_id = next(NODES)
+        leader, pinned = world.register(), world.register(node_id)
+        ids = world.partitions(4)
+        world.lead(leader, *ids[:2])
+        world.lead(pinned, ids[2])
+        world.index.want(ids[2:], UNKNOWN)
+        seen = world.version
+        for _ in range(2):  # Whoever was not answered asks again.
+            world.index.pin([*ids[1:], UNKNOWN], node_id)
+            assert world.version == seen + 1
+        assert [world.led(each)[1:] for each in ids] == [
+            (leader, 0, None, None),
+            (leader, 0, node_id, node_id),
+            (pinned, 0, None, node_id),
+            (None, -1, node_id, node_id),
+        ]
+        assert [each.partition_id for each in world.index.picture(seen).led] == ids[1:]
+        world.index.hand_over(leader, [HandOver(ids[1], 0, pinned)])
+        world.lead(pinned, ids[3])
+        assert [world.led(each)[3:] for each in ids[1:]] == [(None, node_id)] * 3
+        # Another leads it meanwhile; whoever plans says when it is to return.
+        world.index.fence(pinned)
+        world.lead(leader, *ids[1:])
+        assert [world.led(each)[3:] for each in ids[1:]] == [(None, node_id)] * 3
+        world.index.want(ids[1:], None)
+        assert [world.led(each)[3:] for each in ids[1:]] == [(None, node_id)] * 3
+
+    def test_a_pin_is_another_one_or_none(self, world):
+        first, second = next(NODES), next(NODES)
+        session = world.register(first)
+        ids = world.partitions(2)
+        world.lead(session, *ids)
+        world.index.pin(ids, second)
+        world.index.pin(ids[:1], first)
+        assert [world.led(each)[3:] for each in ids] == [(None, first), (second, second)]
+        before = world.version
+        world.index.pin(ids, None)
+        assert [world.led(each)[3:] for each in ids] == [(None, None)] * 2
+        assert world.version == before + 1
+        world.index.pin(ids, None)
+        world.index.pin([], first)
+        assert world.version == before + 1
+
+    def test_a_session_that_has_ended_leads_what_is_pinned_to_its_node_until_it_is_assigned(
+        self, world
+    ):
+        node_id = next(NODES)
+        session = world.register(node_id)
+        (partition_id,) = world.partitions()
+        world.lead(session, partition_id)
+        world.index.fence(session)
+        world.index.pin([partition_id], node_id)
+        assert world.led(partition_id) == Led(partition_id, session, 0, None, node_id)
 
     # -- pictures ----------------------------------------------------------------------------------
 
@@ -293,6 +348,7 @@ class ClusterIndexContract:
         topic_id, ids = world.topic(2)
         session = world.register()
         world.lead(session, *ids)
+        world.index.pin(ids, 7)
         seen = world.index.picture(0)
         added = world.metastore.create_partitions(topic_id, 3)[0].partition_id
         grown = world.index.picture(seen.version)
@@ -304,7 +360,10 @@ class ClusterIndexContract:
         assert not {*ids, added} & {each.partition_id for each in world.index.picture(0).led}
         assert world.index.assign([Assignment(ids[0], session, 0)]) == set()
         world.index.want(ids, 7)
+        world.index.pin(ids, 7)
         assert world.version == shrunk.version
+        _, anew = world.topic(2)
+        assert [world.led(each).pinned_node for each in anew] == [None, None]
 
     def test_the_version_of_the_metadata_is_seen(self, world):
         versions = [world.index.picture(0).metadata_version]

@@ -21,6 +21,8 @@ INSERT INTO barnabas.picture DEFAULT VALUES;
 CREATE TABLE barnabas.nodes (node_id integer PRIMARY KEY);
 
 ALTER TABLE barnabas.partitions ADD COLUMN wanted_node integer;
+-- Who leads it whenever that node takes partitions: what operators have asked for.
+ALTER TABLE barnabas.partitions ADD COLUMN pinned_node integer;
 ALTER TABLE barnabas.partitions ADD COLUMN changed_in bigint NOT NULL DEFAULT 0;
 -- Flushes do not change it, so their updates stay on the row's page.
 CREATE INDEX partitions_by_change ON barnabas.partitions (changed_in);
@@ -229,7 +231,8 @@ BEGIN
         ORDER BY partition_id FOR UPDATE;
     changed := barnabas.change_picture();
     UPDATE barnabas.partitions
-        SET leader_session = NULL, wanted_node = NULL, is_deleted = true, changed_in = changed
+        SET leader_session = NULL, wanted_node = NULL, pinned_node = NULL, is_deleted = true,
+            changed_in = changed
         WHERE partition_id = ANY (gone);
 END $$;
 
@@ -300,6 +303,35 @@ BEGIN
         WHERE partition_id = ANY (changing);
 END $$;
 
+-- Say which node is to lead partitions now, and again whenever it comes back; NULL: none in
+-- particular, now or later.
+CREATE FUNCTION barnabas.pin(of_partitions bigint[], new_node integer)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    changing bigint[];
+    changed bigint;
+BEGIN
+    PERFORM 1 FROM barnabas.partitions WHERE partition_id = ANY (of_partitions)
+        ORDER BY partition_id FOR UPDATE;
+    -- Who leads a partition already is not wished for.
+    SELECT array_agg(partition_id) INTO changing
+        FROM barnabas.partitions LEFT JOIN barnabas.sessions ON session_id = leader_session
+        WHERE partition_id = ANY (of_partitions) AND NOT is_deleted
+            AND (pinned_node, wanted_node)
+                IS DISTINCT FROM (new_node, nullif(new_node, node_id));
+    IF changing IS NULL THEN
+        PERFORM barnabas.confirm();
+        RETURN;
+    END IF;
+    changed := barnabas.change_picture();
+    UPDATE barnabas.partitions
+        SET pinned_node = new_node, changed_in = changed,
+            wanted_node = nullif(new_node, (
+                SELECT node_id FROM barnabas.sessions WHERE session_id = leader_session
+            ))
+        WHERE partition_id = ANY (changing);
+END $$;
+
 -- ---------------------------------------------------------------------------------- the picture
 
 -- What is so now; the partitions are those that have changed since a version. It is one statement,
@@ -311,14 +343,14 @@ CREATE FUNCTION barnabas.read_picture(
     OUT member_sessions bigint[], OUT member_nodes integer[], OUT member_endpoints text[],
     OUT member_draining boolean[],
     OUT led_partitions bigint[], OUT led_sessions bigint[], OUT led_epochs integer[],
-    OUT led_wanted integer[], OUT gone bigint[], OUT confirmed pg_lsn
+    OUT led_wanted integer[], OUT led_pinned integer[], OUT gone bigint[], OUT confirmed pg_lsn
 ) LANGUAGE sql AS $$
     SELECT picture.version,
         coalesce((SELECT cluster.version FROM barnabas.cluster), 0),
         (SELECT session_id FROM barnabas.sessions
             WHERE session_id = picture.controller AND state <> 'fenced'),
         member.sessions, member.nodes, member.endpoints, member.draining,
-        led.partitions, led.sessions, led.epochs, led.wanted, led.gone,
+        led.partitions, led.sessions, led.epochs, led.wanted, led.pinned, led.gone,
         pg_logical_emit_message(true, 'barnabas', '')
     FROM barnabas.picture AS picture,
         (SELECT array_agg(session_id ORDER BY session_id) AS sessions,
@@ -333,6 +365,7 @@ CREATE FUNCTION barnabas.read_picture(
                 AS sessions,
             array_agg(leader_epoch ORDER BY partition_id) FILTER (WHERE NOT is_deleted) AS epochs,
             array_agg(wanted_node ORDER BY partition_id) FILTER (WHERE NOT is_deleted) AS wanted,
+            array_agg(pinned_node ORDER BY partition_id) FILTER (WHERE NOT is_deleted) AS pinned,
             array_agg(partition_id ORDER BY partition_id) FILTER (WHERE is_deleted) AS gone
             FROM barnabas.partitions WHERE changed_in > since) AS led;
 $$;

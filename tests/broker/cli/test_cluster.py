@@ -7,12 +7,16 @@ def test_describe(shell, shared_broker):
     found = shell("cluster", "describe", "--format", "json").json
     host, port = shared_broker.address
     broker = {"id": 1, "host": host, "port": port, "rack": None, "leads": 0, "coming": 0}
-    assert found["brokers"] == [broker]
+    assert found["brokers"] == [broker | {"cordoned": False}]
+    assert found["pins"] == []
     assert found["cluster"] == shared_broker.call(lambda: shared_broker.server.cluster_id)
     assert found["features"]["transaction.version"] == 2
     lines = shell("cluster", "describe").lines
     assert lines[0] == f"cluster {found['cluster']}"
-    assert lines[-2:] == ["BROKER HOST PORT RACK LEADS COMING", f"1 {host} {port} - 0 0"]
+    assert lines[-2:] == [
+        "BROKER HOST PORT RACK LEADS COMING CORDONED",
+        f"1 {host} {port} - 0 0 no",
+    ]
 
 
 def configs(shell, *arguments):

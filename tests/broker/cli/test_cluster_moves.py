@@ -21,17 +21,19 @@ class Meeting(OneOfThree):
     def _new_server(self, view=None, peers=None, durable_logs=None):
         server = super()._new_server(view, peers, durable_logs)
         self.held: set[int] = set()
-        made = self.moves.want
+        self.moves.want = self._meeting(self.moves.want)
+        self.moves.pin = self._meeting(self.moves.pin)
+        return server
 
-        async def want(wishes):
+    def _meeting(self, made):
+        async def wish(wishes):
             await made(wishes)
             for partition_id, node_id in [*self.moves.wishes.items()]:
                 if partition_id not in self.held:
                     self.view.led_by(partition_id, node_id)
                     del self.moves.wishes[partition_id]
 
-        self.moves.want = want
-        return server
+        return wish
 
 
 @pytest.fixture
@@ -53,6 +55,11 @@ def leaders(cluster):
     return [cluster.view.leader_of(each).node_id for each in ids]
 
 
+def cordoned(shell):
+    described = shell("cluster", "describe", "--format", "json").json["brokers"]
+    return {each["id"]: each["cordoned"] for each in described}
+
+
 def test_a_topic_is_moved(shell, cluster):
     moved = shell("cluster", "move", "t", "--to", 3, "--format", "json").json
     assert moved == [
@@ -61,6 +68,46 @@ def test_a_topic_is_moved(shell, cluster):
     ]
     assert leaders(cluster) == [3, 3, 3, 3]
     assert shell("cluster", "move", "t:0", "--to", 3).lines == ["t-0 is led by broker 3 already"]
+
+
+def test_what_is_moved_is_pinned_until_it_is_released(shell, cluster):
+    def pins():
+        found = shell("cluster", "describe", "--format", "json").json["pins"]
+        return [tuple(each.values()) for each in found]
+
+    assert pins() == []
+    shell("cluster", "move", "t:0,2", "--to", 1)
+    assert pins() == [("t-0", 1, 1), ("t-2", 1, 1)], "be it led there already"
+    shell("cluster", "move", "t:3", "--to", 3, "--dry-run")
+    assert shell("cluster", "drain", 1).exit_code == 0
+    assert leaders(cluster) == [2, 3, 2, 3]
+    assert pins() == [("t-0", 1, 2), ("t-2", 1, 2)]
+    assert shell("cluster", "describe").lines[-4:] == [
+        "",
+        "PARTITION PINNED TO LEADER",
+        "t-0 1 2",
+        "t-2 1 2",
+    ]
+    would = shell("cluster", "release", "t:0,1", "--dry-run").lines
+    assert would == ["t-0 would be released", "t-1 is not pinned"]
+    assert len(pins()) == 2
+    assert shell("cluster", "release", "t:0,1").lines == ["t-0 released", "t-1 is not pinned"]
+    assert pins() == [("t-2", 1, 2)]
+    released = shell("cluster", "release", "t", "--format", "json").json
+    assert [each["changed"] for each in released] == [False, False, True, False]
+    assert pins() == []
+    assert leaders(cluster) == [2, 3, 2, 3], "all of it stays where it is"
+
+
+def test_nothing_is_moved_to_another_broker_that_is_drained(shell, cluster, monkeypatch):
+    asked = {2: True, 3: False}
+    monkeypatch.setattr("barnabas.broker.cli.cluster._cordoned", lambda _cluster: asked)
+    assert shell("cluster", "drain", 1).exit_code == 0
+    assert leaders(cluster) == [3, 3, 2, 3]
+    asked[3] = True
+    cluster.view.led_by(1, 1)
+    assert shell("cluster", "drain", 1).exit_code == 0
+    assert leaders(cluster)[0] == 2, "where all are, one of them"
 
 
 def test_some_partitions_are_moved(shell, cluster):
@@ -78,6 +125,8 @@ def test_a_broker_is_drained(shell, cluster):
     assert shell("cluster", "drain", 1).lines == ["t-0 moved", "t-1 moved", "t-3 moved"]
     assert leaders(cluster) == [3, 2, 2, 3]
     assert shell("cluster", "drain", 1).lines == []
+    assert cordoned(shell) == {1: True, 2: None, 3: None}, "the others are not there to be asked"
+    assert "yes" in shell("cluster", "describe").lines[-3].split()
     configs = ("cluster", "configs", "cordoned.log.dirs", "--broker", 1)
     assert shell(*configs).lines[1] == "cordoned.log.dirs * broker"
     assert shell("cluster", "drain", 1, "--undo", "--dry-run").lines == [
@@ -85,6 +134,7 @@ def test_a_broker_is_drained(shell, cluster):
     ]
     assert shell("cluster", "drain", 1, "--undo").lines == ["broker 1 can lead partitions again"]
     assert shell(*configs).lines[1] == "cordoned.log.dirs default"
+    assert cordoned(shell)[1] is False
 
 
 def test_what_is_on_its_way_is_shown_and_what_is_late_is_told(shell, cluster):
@@ -104,6 +154,8 @@ def test_mistakes(shell):
     assert shell("cluster", "move", "t:7", "--to", 2).error == "there is no partition t-7"
     assert "UNKNOWN_TOPIC_OR_PARTITION" in shell("cluster", "move", "nope", "--to", 2).error
     assert shell("cluster", "move", "t").exit_code == 2
+    assert shell("cluster", "release").exit_code == 2
+    assert shell("cluster", "release", "t:7").error == "there is no partition t-7"
 
 
 class TestAwayFrom:

@@ -12,7 +12,7 @@ WITH_HELP = [
     *((command,) for command in COMMANDS),
     *(("topics", verb) for verb in ("list", "describe", "create", "delete", "alter")),
     *(("groups", verb) for verb in ("list", "describe", "seek", "delete", "delete-offsets")),
-    *(("cluster", verb) for verb in ("describe", "configs", "alter", "move", "drain")),
+    *(("cluster", verb) for verb in ("describe", "configs", "alter", "move", "release", "drain")),
     *(("cluster", verb) for verb in ("import", "export", "reopen")),
     ("records", "delete"),
     *(("bench", verb) for verb in ("produce", "consume")),

@@ -21,9 +21,9 @@ def member(node_id, *, is_draining=False):
     return Member(100 + node_id, node_id, "", is_draining)
 
 
-def led_by(partition_id, node_id, epoch=0, wanted=None):
+def led_by(partition_id, node_id, epoch=0, wanted=None, pinned=None):
     session = None if node_id is None else 100 + node_id
-    return Led(partition_id, session, epoch, wanted)
+    return Led(partition_id, session, epoch, wanted, pinned)
 
 
 class Cluster:
@@ -47,7 +47,9 @@ class Cluster:
             led = self.led[partition_id]
             assert led.epoch == epoch
             wanted = None if led.wanted_node == self.nodes()[session] else led.wanted_node
-            self.led[partition_id] = Led(partition_id, session, epoch + 1, wanted)
+            self.led[partition_id] = led._replace(
+                session=session, epoch=epoch + 1, wanted_node=wanted
+            )
         for node_id, partition_ids in planned.wishes.items():
             for each in partition_ids:
                 self.led[each] = self.led[each]._replace(wanted_node=node_id)
@@ -62,7 +64,9 @@ class Cluster:
             if leader is not None and to not in {None, led.session}:
                 on_their_way += 1
                 self.moves += 1
-                self.led[led.partition_id] = Led(led.partition_id, to, led.epoch + 1, None)
+                self.led[led.partition_id] = led._replace(
+                    session=to, epoch=led.epoch + 1, wanted_node=None
+                )
         return on_their_way
 
     def settle(self):
@@ -90,10 +94,21 @@ class Cluster:
         loads = self.loads()
         if takers:
             assert sum(loads.values()) == len(self.led), "each is led by one who is live"
-            levels = [loads[each] for each in takers]
-            assert max(levels) - min(levels) <= 1
+            self.check_levels(takers, loads)
             assert all(loads[each.node_id] == 0 for each in self.members if each.is_draining)
+            for each in self.led.values():
+                if each.pinned_node in takers:
+                    assert self.nodes()[each.session] == each.pinned_node
         assert all(each.wanted_node is None for each in self.led.values())
+
+    def check_levels(self, takers, loads):
+        """Whoever could give leads one more than any other at most."""
+        can_give = {
+            self.nodes()[each.session]
+            for each in self.led.values()
+            if each.pinned_node not in takers
+        }
+        assert all(loads[each] - min(loads[to] for to in takers) <= 1 for each in can_give)
 
 
 def test_every_small_cluster_comes_to_rest():
@@ -119,7 +134,7 @@ def clusters(draw):
     members = [member(each, is_draining=draw(st.booleans())) for each in nodes]
     anybody = st.sampled_from([None, GONE, *nodes])
     led = [
-        led_by(number, draw(anybody), draw(st.integers(-1, 3)), draw(anybody))
+        led_by(number, draw(anybody), draw(st.integers(-1, 3)), draw(anybody), draw(anybody))
         for number in range(draw(st.integers(0, 40)))
     ]
     return Cluster(members, led, draw(st.integers(1, 5)))
@@ -220,3 +235,70 @@ def test_a_cordoned_broker_leads_nothing_while_any_other_takes_partitions():
         planned = plan([member(1), *others], led, rules=rules)
         assert Assignment(3, 101, 0) in planned.assignments
         assert 1 not in {each for ids in planned.wishes.values() for each in ids}
+
+
+NOTHING = Plan([], {})
+HERE, THERE = [member(1), member(2)], [member(1)]
+
+
+@pytest.mark.parametrize(
+    ("members", "led", "expected"),
+    [
+        # It stays where it is pinned, and counts: what levels the load is another one.
+        (HERE, [led_by(1, 1, pinned=1), led_by(2, 1, pinned=1)], NOTHING),
+        (HERE, [led_by(1, 1, pinned=1), led_by(2, 1)], Plan([], {2: [2]})),
+        (HERE, [*(led_by(each, 1, pinned=1) for each in range(4)), led_by(4, 2)], NOTHING),
+        # It returns when the broker is back, be the load level or not; once is enough.
+        (HERE, [led_by(1, 1, pinned=2), led_by(2, 2, pinned=2)], Plan([], {2: [1]})),
+        (HERE, [led_by(1, 1, wanted=2, pinned=2), led_by(2, 2, pinned=2)], NOTHING),
+        # Nobody live leads it: the broker that it is pinned to does, whoever was to.
+        (HERE, [led_by(1, None, 4, pinned=2)], Plan([Assignment(1, 102, 4)], {})),
+        (HERE, [led_by(1, GONE, 4, 2, 2)], Plan([Assignment(1, 102, 4)], {})),
+        (HERE, [led_by(1, GONE, 4, 1, 2)], Plan([Assignment(1, 102, 4)], {None: [1]})),
+        # While that broker is away, or drains, another one leads it, and it may be moved.
+        (THERE, [led_by(1, 2, 4, pinned=2)], Plan([Assignment(1, 101, 4)], {})),
+        (THERE, [led_by(1, 1, pinned=2)], NOTHING),
+        ([member(1), member(2, is_draining=True)], [led_by(1, 2, pinned=2)], Plan([], {1: [1]})),
+        (HERE, [led_by(1, 1, pinned=9), led_by(2, 1, pinned=1)], Plan([], {2: [1]})),
+        # From one that drains it goes to where it is pinned.
+        ([*HERE, member(3, is_draining=True)], [led_by(1, 3, pinned=2)], Plan([], {2: [1]})),
+        # A wish that can be met is met first; one that cannot be gives way.
+        (HERE, [led_by(1, 1, wanted=2, pinned=1)], NOTHING),
+        (HERE, [led_by(1, 1, wanted=9, pinned=2)], Plan([], {2: [1]})),
+        (HERE, [led_by(1, 1, wanted=9, pinned=1)], Plan([], {None: [1]})),
+    ],
+)
+def test_pins(members, led, expected):
+    assert plan(members, led) == expected
+
+
+def test_without_levelling_a_pinned_partition_returns_only_when_it_has_to_move():
+    rules = Rules(levels=False)
+    assert plan(HERE, [led_by(1, 1, pinned=2)], rules=rules) == NOTHING
+    assert plan(HERE, [led_by(1, GONE, 4, pinned=2)], rules=rules).assignments
+    drained = rules._replace(cordoned=frozenset({1}))
+    assert plan(HERE, [led_by(1, 1, pinned=2)], rules=drained) == Plan([], {2: [1]})
+
+
+def test_what_is_pinned_to_a_cordoned_broker_is_led_by_others_until_that_is_over():
+    led = [led_by(1, 1, pinned=1), led_by(2, 2)]
+    cordoned = Rules(cordoned=frozenset({1}))
+    assert plan(HERE, led, rules=cordoned) == Plan([], {2: [1]})
+    away = [led_by(1, 2, pinned=1), led_by(2, 2)]
+    assert plan(HERE, away, rules=cordoned) == NOTHING
+    assert plan(HERE, away) == Plan([], {1: [1]})
+
+
+def test_what_leaves_comes_before_what_returns():
+    members = [*HERE, member(3, is_draining=True)]
+    led = [led_by(1, 1, pinned=2), led_by(2, 3), led_by(3, 3, pinned=1)]
+    planned = plan(members, led, moves_at_once=2)
+    assert {each for ids in planned.wishes.values() for each in ids} == {2, 3}
+
+
+def test_so_many_return_at_once():
+    led = [led_by(number, 1, pinned=2) for number in range(10)]
+    moving = [led_by(number, 1, wanted=2, pinned=2) for number in range(10, 13)]
+    planned = plan(HERE, [*led, *moving], moves_at_once=5)
+    assert planned == Plan([], {2: [0, 1]}), "the others are not moved to level the load meanwhile"
+    assert plan(HERE, [*moving, *led], moves_at_once=5) == planned

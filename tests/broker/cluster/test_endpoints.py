@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from barnabas.broker.cluster.endpoints import (
     ENDPOINTS_MAX,
+    FEATURES_MAX,
+    LEVEL_MAX,
     NAME_CHARACTERS_MAX,
     TEXT_CHARACTERS_MAX,
     Place,
@@ -22,6 +24,9 @@ PLACES = st.builds(
     st.none() | NAMES,
     st.dictionaries(NAMES, st.tuples(NAMES, st.integers(1, 65_535)), max_size=5),
     st.booleans(),
+    st.dictionaries(
+        NAMES, st.tuples(st.integers(0, 9), st.integers(9, LEVEL_MAX)), max_size=FEATURES_MAX
+    ),
 )
 
 
@@ -63,6 +68,17 @@ UNREADABLE = {
 def test_what_cannot_be_read_is_refused(text):
     with pytest.raises(UnreadableEndpoints):
         decode_place(text)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [None, [], {str(each): [0, 1] for each in range(FEATURES_MAX + 1)}]
+    + [{"known": [0, 1], "unknown": each} for each in ("1", [], [1, 0], [-1, 1], [0, "1"])],
+)
+def test_what_is_not_understood_of_features_is_left_aside(features):
+    text = json.dumps({"rack": None, "endpoints": {}, "features": features})
+    is_known = isinstance(features, dict) and len(features) == 2
+    assert decode_place(text).features == ({"known": (0, 1)} if is_known else {})
 
 
 def test_what_nobody_could_read_is_not_written():

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
+from kafka import KafkaAdminClient
 
 from tests.broker.cli.inline import Shell
-from tests.broker.cluster.members import all_served, members, send, values_in
+from tests.broker.cluster.members import MemberBroker, all_served, members, send, values_in
 from tests.waiting import wait_until
 
 TOPIC = "orders"
 PARTITIONS = 6
 STAYS = {"auto.leader.rebalance.enable": "false"}
+PREFERRED = 0
+"""The kind of election, in Kafka's numbers."""
 
 
 @pytest.fixture
@@ -57,3 +62,64 @@ def test_where_all_others_have_gone_a_drained_broker_leads_after_all(shell_of):
         all_served([brokers[0]], TOPIC, PARTITIONS)
         brokers[0].stop()
         all_served([brokers[1]], TOPIC, PARTITIONS)
+
+
+def test_what_was_moved_stays_when_another_broker_joins_and_returns_with_its_own(shell_of):
+    with members(2) as (store, brokers):
+        brokers[0].create_topic(TOPIC, PARTITIONS)
+        all_served(brokers, TOPIC, PARTITIONS)
+        pinned = brokers[1]
+        node_id = pinned.node_id
+        shell_of(brokers[0])("cluster", "move", f"{TOPIC}:0,1,2,3", "--to", node_id)
+        assert pinned.leads(TOPIC) >= {0, 1, 2, 3}
+        with MemberBroker(store) as third:
+            everybody = [*brokers, third]
+            wait_until(lambda: third.leads(TOPIC), "it is given a share of the others")
+            all_served(everybody, TOPIC, PARTITIONS)
+            assert pinned.leads(TOPIC) >= {0, 1, 2, 3}
+            # Whoever ends is followed, and comes back to what was moved to it.
+            pinned.stop()
+            others = [brokers[0], third]
+            all_served(others, TOPIC, PARTITIONS)
+            pinned.restart()
+            assert pinned.node_id == node_id
+            wait_until(lambda: pinned.leads(TOPIC) == {0, 1, 2, 3})
+            all_served(everybody, TOPIC, PARTITIONS)
+            assert shell_of(third)("cluster", "release", TOPIC).exit_code == 0
+            wait_until(lambda: pinned.leads(TOPIC) != {0, 1, 2, 3}, "the load is levelled")
+            all_served(everybody, TOPIC, PARTITIONS)
+
+
+def test_what_is_pinned_to_a_drained_broker_comes_back_when_that_is_undone(shell_of):
+    with members() as (_, brokers):
+        brokers[0].create_topic(TOPIC, PARTITIONS)
+        all_served(brokers, TOPIC, PARTITIONS)
+        drained = brokers[1]
+        shell_of(brokers[0])("cluster", "move", f"{TOPIC}:0,1,2", "--to", drained.node_id)
+        shell_of(brokers[0])("cluster", "drain", drained.node_id)
+        all_served([brokers[0], brokers[2]], TOPIC, PARTITIONS)
+        described = shell_of(brokers[0])("cluster", "describe", "--format", "json").json
+        assert {each["id"]: each["cordoned"] for each in described["brokers"]} == {
+            each.node_id: each is drained for each in brokers
+        }
+        assert [each["broker"] for each in described["pins"]] == [drained.node_id] * 3
+        shell_of(brokers[0])("cluster", "drain", drained.node_id, "--undo")
+        wait_until(lambda: drained.leads(TOPIC) >= {0, 1, 2})
+        all_served(brokers, TOPIC, PARTITIONS)
+
+
+def test_an_election_returns_what_is_pinned_where_nothing_is_levelled(shell_of):
+    with members(2, **STAYS) as (_, brokers):
+        brokers[0].create_topic(TOPIC, PARTITIONS)
+        all_served(brokers, TOPIC, PARTITIONS)
+        pinned, other = brokers
+        shell_of(other)("cluster", "move", f"{TOPIC}:0,1", "--to", pinned.node_id)
+        pinned.stop()
+        all_served([other], TOPIC, PARTITIONS)
+        pinned.restart()
+        wait_until(lambda: len(other.call(lambda: other.server.view.nodes)) == len(brokers))
+        servers = other.bootstrap_servers
+        with contextlib.closing(KafkaAdminClient(bootstrap_servers=servers)) as admin:
+            admin.elect_leaders(PREFERRED)
+        wait_until(lambda: pinned.leads(TOPIC) == {0, 1})
+        all_served(brokers, TOPIC, PARTITIONS)

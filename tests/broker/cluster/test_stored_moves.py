@@ -34,6 +34,10 @@ class Picture:
         found = self._led.get(partition_id)
         return None if found is None else found.wanted_node
 
+    def pinned(self, partition_id):
+        found = self._led.get(partition_id)
+        return None if found is None else found.pinned_node
+
 
 @pytest.fixture
 def store():
@@ -98,6 +102,26 @@ async def test_a_wish_is_taken_back(picture, moves):
     assert seen(moves) == [None, 2, None, None]
     picture.take()
     assert seen(moves) == [None, 2, None, None]
+
+
+async def test_pins_are_seen_before_the_next_picture_and_stay(store, picture, moves, refreshed):
+    await moves.want({1: 3})
+    await moves.pin({0: 2, 1: 1, 2: 2})
+    pinned = [2, 1, 2, None]
+    assert refreshed
+    # Broker 1 leads all of them, so it is not wished for.
+    for _ in range(2):
+        assert seen(moves) == [2, None, 2, None]
+        assert [moves.pinned(each) for each in range(4)] == pinned
+        picture.take()
+    session, other = store.sessions
+    store.index.hand_over(session, [HandOver(0, 0, other)])
+    picture.take()
+    assert seen(moves) == [None, None, 2, None]
+    assert [moves.pinned(each) for each in range(4)] == pinned
+    await moves.pin({0: None, 2: None})
+    assert [moves.pinned(each) for each in range(4)] == [None, 1, None, None]
+    assert seen(moves) == [None] * 4
 
 
 async def test_others_see_it_too(store, moves):

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from barnabas.broker.cluster.copies import copies
+from barnabas.broker.cluster.moves import Pinning
 from barnabas.broker.cluster.view import NO_NODE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.alter_configs import (
@@ -51,6 +52,7 @@ from tests.seeds import SEED
 
 NONE = ErrorCode.NONE
 MANUAL = "The manual partition assignment includes "
+NOT_NEEDED = "Leader election not needed for topic partition."
 OTHERS = [node(each, (LISTENER, f"host-{each}", 9092)) for each in (2, 3)]
 
 
@@ -67,7 +69,7 @@ def broker(shared_broker):
     leaders = dict(shared_broker.view.leaders)
     yield shared_broker
     shared_broker.view.leaders = leaders
-    shared_broker.moves.__init__()
+    shared_broker.moves.__init__(shared_broker.view)
 
 
 @pytest.fixture
@@ -82,6 +84,36 @@ def alter(wire, *partitions, topic="t", version=1, factor=True, timeout_ms=60_00
     response = wire.ask(ALTER_PARTITION_REASSIGNMENTS, request, version)
     found = [(each.error_code, each.error_message) for each in response.responses[0].partitions]
     return response.error_code, found
+
+
+def alter_pinning(wire, index, replicas, pinning):
+    asked = [ReassignableTopic("t", [ReassignablePartition(index, replicas, pinning)])]
+    request = AlterPartitionReassignmentsRequest(60_000, True, asked)
+    response = wire.ask(ALTER_PARTITION_REASSIGNMENTS, request, 1)
+    return response.responses[0].partitions[0].error_code
+
+
+def pins(wire, include_pins=True):
+    request = ListPartitionReassignmentsRequest(1, None, include_pins)
+    response = wire.ask(LIST_PARTITION_REASSIGNMENTS, request, 0)
+    if response.pinned_topics is None:
+        return None
+    return {
+        (topic.name, each.partition_index): each.node_id
+        for topic in response.pinned_topics
+        for each in topic.partitions
+    }
+
+
+def elected(wire, indexes, kind=0, version=2):
+    asked = None if indexes is None else [TopicPartitions("t", indexes)]
+    response = wire.ask(ELECT_LEADERS, ElectLeadersRequest(kind, asked), version)
+    assert response.error_code == NONE
+    return {
+        each.partition_id: (each.error_code, each.error_message)
+        for result in response.replica_election_results
+        for each in result.partition_result
+    }
 
 
 def ongoing(wire, topics=None):
@@ -112,7 +144,7 @@ def described(wire, topic):
 class TestAlter:
     def test_a_wish_is_made_told_of_and_taken_back(self, broker, wire):
         assert alter(wire, (0, [2])) == (NONE, [(NONE, "")])
-        assert broker.moves.asked == [{1: 2}]
+        assert broker.moves.asked_to_pin == [{1: 2}]
         assert ongoing(wire) == {("t", 0): ([2, 1], [2], [1])}
         assert ongoing(wire, [("t", [0, 1, 9]), ("nope", [0])]) == ongoing(wire)
         assert ongoing(wire, [("t", [1])]) == {}
@@ -121,10 +153,13 @@ class TestAlter:
 
     def test_who_leads_already_is_no_wish_and_ends_one(self, broker, wire):
         assert alter(wire, (0, [1]), (1, [2, 3])) == (NONE, [(NONE, "")] * 2)
-        assert broker.moves.asked == []
+        assert ongoing(wire) == {}
         alter(wire, (1, [3]))
+        assert ongoing(wire).keys() == {("t", 1)}
         assert alter(wire, (1, [2])) == (NONE, [(NONE, "")])
-        assert broker.moves.asked == [{2: 3}, {2: None}]
+        assert ongoing(wire) == {}
+        assert broker.moves.asked_to_pin == [{1: 1, 2: 2}, {2: 3}, {2: 2}]
+        assert broker.moves.asked == []
 
     def test_a_partition_that_nobody_leads(self, broker, wire):
         assert alter(wire, (2, [3])) == (NONE, [(NONE, "")])
@@ -142,7 +177,7 @@ class TestAlter:
     def test_what_no_partition_can_have(self, broker, wire, replicas, message):
         refused = (ErrorCode.INVALID_REPLICA_ASSIGNMENT, MANUAL + message)
         assert alter(wire, (0, replicas), (1, [1])) == (NONE, [refused, (NONE, "")])
-        assert broker.moves.asked == [{2: 1}], "one by one"
+        assert broker.moves.asked_to_pin == [{2: 1}], "one by one"
 
     def test_nothing_to_cancel_and_unknown_partitions(self, broker, wire):
         nothing = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
@@ -153,7 +188,7 @@ class TestAlter:
             NONE,
             [(unknown, "Unable to find a topic named nope.")],
         )
-        assert broker.moves.asked == []
+        assert broker.moves.asked_to_pin == []
 
     def test_a_replication_factor_that_must_stay(self, broker, wire):
         refused = (
@@ -167,7 +202,7 @@ class TestAlter:
         codes = [NONE, NONE, NONE, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS]
         _, found = alter(wire, (0, [2]), (0, [3]), (0, None), (0, None))
         assert [code for code, _ in found] == codes
-        assert broker.moves.asked == [{1: None}]
+        assert broker.moves.asked_to_pin == [{1: 1}]
 
     def test_a_store_that_does_not_answer_in_time(self, broker, wire):
         broker.moves.is_away = True
@@ -176,7 +211,60 @@ class TestAlter:
         assert timed_out in {code, *(each for each, _ in found)}
 
 
+class TestPins:
+    def test_a_reassignment_pins_and_its_cancellation_pins_to_who_leads(self, broker, wire):
+        alter(wire, (0, [2]), (1, [2]), (2, [3]))
+        assert pins(wire) == {("t", 0): 2, ("t", 1): 2, ("t", 2): 3}
+        assert pins(wire, include_pins=False) is None, "Kafka's clients are not told"
+        alter(wire, (0, None), (2, None))
+        assert pins(wire) == {("t", 0): 1, ("t", 1): 2}, "nobody leads the last one"
+        assert ongoing(wire) == {}
+
+    def test_a_move_without_a_pin(self, broker, wire):
+        alter(wire, (0, [1]))
+        assert alter_pinning(wire, 0, [3], Pinning.LEFT) == NONE
+        assert (pins(wire), ongoing(wire).keys()) == ({("t", 0): 1}, {("t", 0)})
+        assert alter_pinning(wire, 0, [1], Pinning.LEFT) == NONE
+        assert alter_pinning(wire, 0, [1], Pinning.LEFT) == NONE
+        assert ongoing(wire) == {}
+        assert broker.moves.asked == [{1: 3}, {1: None}]
+        assert alter_pinning(wire, 0, None, Pinning.LEFT) == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+
+    def test_the_end_of_a_pin(self, broker, wire):
+        alter(wire, (0, [2]), (1, [2]))
+        for _ in range(2):
+            assert alter_pinning(wire, 0, None, Pinning.ENDED) == NONE
+            assert (pins(wire), ongoing(wire)) == ({("t", 1): 2}, {})
+        assert alter_pinning(wire, 9, None, Pinning.ENDED) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def test_no_other_pinning(self, broker, wire):
+        for pinning in (-1, 3):
+            assert alter_pinning(wire, 0, [2], pinning) == ErrorCode.INVALID_REQUEST
+        assert broker.moves.asked_to_pin == broker.moves.asked == []
+
+
 class TestElect:
+    def test_what_is_led_elsewhere_than_where_it_is_pinned(self, broker, wire):
+        """Of partitions 0 and 1, led by brokers 1 and 2; 2 is led by nobody."""
+        broker.moves.pins = {1: 3, 2: 2, 3: 9}
+        needless = (ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED)
+        absent = (
+            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+            "The preferred leader was not available.",
+        )
+        assert elected(wire, [0, 1, 2]) == {0: (NONE, None), 1: needless, 2: absent}
+        assert broker.moves.asked == [{1: 3}]
+        assert elected(wire, None) == {0: (NONE, None), 2: absent}
+        broker.moves.pins = {1: 9, 3: 3}
+        assert elected(wire, None) == {0: absent, 2: (NONE, None)}, "its broker is not there"
+        assert elected(wire, [0], kind=1) == {0: needless}, "it has a leader"
+
+    def test_a_store_that_does_not_answer_in_time(self, broker, wire):
+        broker.moves.pins = {1: 3}
+        broker.moves.is_away = True
+        request = ElectLeadersRequest(0, [TopicPartitions("t", [0])], 1)
+        assert wire.ask(ELECT_LEADERS, request, 2).error_code == ErrorCode.REQUEST_TIMED_OUT
+
     @pytest.mark.parametrize(
         ("kind", "code"),
         [
@@ -230,11 +318,13 @@ class TestTopics:
         assert (result.error_code, result.replication_factor) == (NONE, 2)
         topic = broker.server.catalogue.topic("by-hand")
         first, _, third = (each.partition_id for each in topic.partitions)
-        assert broker.moves.asked == [{first: 3, third: 2}]
+        second = topic.partitions[1].partition_id
+        assert broker.moves.asked_to_pin == [{first: 3, second: 1, third: 2}]
         added = [CreatePartitionsAssignment(each) for each in ([2, 1], [1, 3])]
         request = CreatePartitionsRequest([CreatePartitionsTopic("by-hand", 5, added)])
         assert wire.ask(CREATE_PARTITIONS, request, 3).results[0].error_code == NONE
-        assert broker.moves.asked[1:] == [{topic.partitions[3].partition_id: 2}]
+        added_ids = [each.partition_id for each in topic.partitions[3:]]
+        assert broker.moves.asked_to_pin[1:] == [dict(zip(added_ids, [2, 1], strict=True))]
 
     @pytest.mark.parametrize("assignments", [([4],), ([1], [1, 2]), ([2, 2],)])
     def test_assignments_that_nobody_can_have(self, broker, wire, assignments):

@@ -142,6 +142,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from barnabas.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from barnabas.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -651,6 +652,14 @@ CASES: tuple[Case, ...] = (
             topics=[
                 ReassignableTopic(each.name, [ReassignablePartition(0, None)]) for each in things
             ],
+        ),
+    ),
+    Case(
+        "UpdateFeatures",
+        "",
+        (0,),
+        lambda _things, version: UpdateFeaturesRequest(
+            10_000, [FeatureUpdateKey("transaction.version", 2)], validate_only=version > 0
         ),
     ),
     Case(

@@ -1,0 +1,92 @@
+"""The features of Kafka (KIP-584): what this release supports of each, and which level is in force.
+
+Rules of this file:
+
+* A level in force is one for all brokers. It is kept in the MetaStore among the settings of
+  brokers, as those of an entity of its own, so a change of it is seen by all like any setting.
+* A cluster keeps all its levels from its first broker on: what a broker of a later release supports
+  is in force only once an operator says so. A broker that is alone keeps none until then.
+* Who does not support a level that is in force takes no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from barnabas.storage.errors import StoreUnusable
+
+Ranges: TypeAlias = Mapping[str, tuple[int, int]]
+"""The lowest and the highest level of each feature that a broker supports."""
+
+FEATURES_ENTITY: Final = "features"
+"""The MetaStore's name for what the levels are the settings of."""
+_EPOCH: Final = "epoch"
+
+METADATA_VERSION: Final = "metadata.version"
+GROUP_VERSION: Final = "group.version"
+TRANSACTION_VERSION: Final = "transaction.version"
+
+FEATURES: Final[Ranges] = {
+    METADATA_VERSION: (7, 30),
+    GROUP_VERSION: (0, 1),
+    TRANSACTION_VERSION: (0, 2),
+}
+"""Of this release.
+
+``metadata.version``: Kafka 3.3 to 4.3; tools read the broker's release from the level.
+``group.version`` 1: there are groups of the consumer protocol (KIP-848); clients and tools decide
+by it. ``transaction.version`` 2: the transactions of KIP-890.
+"""
+
+_DISABLED: Final = (0, 0)
+
+
+class FeatureLevels(NamedTuple):
+    """The levels in force."""
+
+    epoch: int
+    """Grows with each change; 0: nothing is kept."""
+    levels: Mapping[str, int]
+    """By feature; one that is not there is at level 0."""
+
+
+def levels_of(stored: Mapping[str, str], transaction_version: int) -> FeatureLevels:
+    """Return the levels that are kept, or those without: the highest, and this one configured."""
+    if stored:
+        levels = {name: int(level) for name, level in stored.items() if name != _EPOCH}
+        return FeatureLevels(int(stored[_EPOCH]), levels)
+    highest = {name: high for name, (_, high) in FEATURES.items()}
+    return FeatureLevels(0, {**highest, TRANSACTION_VERSION: transaction_version})
+
+
+def stored_form(features: FeatureLevels) -> dict[str, str]:
+    """Return what is kept of levels."""
+    return {
+        _EPOCH: str(features.epoch),
+        **{name: str(level) for name, level in features.levels.items()},
+    }
+
+
+def why_not_supported(feature: str, level: int, who: str, ranges: Ranges) -> str | None:
+    """Return why a broker, or ``who`` it is, cannot take part at a level; None: it can.
+
+    In the words of Apache Kafka.
+    """
+    low, high = ranges.get(feature, _DISABLED)
+    if low <= level <= high:
+        return None
+    if high == 0:
+        return f"{who} does not support this feature."
+    return f"{who} only supports versions {low if low == high else f'{low}-{high}'}"
+
+
+def check_supported(stored: Mapping[str, str]) -> None:
+    """Raise StoreUnusable where this release does not support the levels that are kept."""
+    for feature, level in levels_of(stored, 0).levels.items() if stored else ():
+        if why_not_supported(feature, level, "", FEATURES) is not None:
+            low, high = FEATURES.get(feature, _DISABLED)
+            raise StoreUnusable(
+                f"this release does not support version {level} of {feature}, which is finalized:"
+                f" it supports {low} to {high}"
+            )

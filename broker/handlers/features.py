@@ -1,0 +1,119 @@
+"""UpdateFeatures 0-2: levels of features, changed for all brokers at once.
+
+Version notes: v1 has kinds of updates, and asks only; v2 answers nothing for single features. The
+leave to downgrade of v0 is not looked at, as in Kafka: it only upgrades.
+Rules and words are Apache Kafka's: all updates of a request or none, and no level that a broker in
+service does not support.
+Knowingly absent: ``group.version`` below 1, which Kafka turns groups of the consumer protocol off
+by; and what Kafka refuses of lower levels of ``metadata.version``, which change nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from typing import Final
+
+from barnabas.broker.api.brokers import Brokers
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.config.features import FEATURES, GROUP_VERSION, Ranges, why_not_supported
+from barnabas.broker.topics.changes import time_in
+from barnabas.broker.topics.configs import DynamicConfigs
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.update_features import (
+    UPDATE_FEATURES,
+    FeatureUpdateKey,
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+
+RESULTS_UNTIL: Final = 1
+"""The last version that answers for single features."""
+LOWEST_GROUP_VERSION: Final = 1
+
+
+class Kind(IntEnum):
+    """What an update may do."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+@serves(UPDATE_FEATURES, versions=(0, 2))
+async def update_features(
+    configs: DynamicConfigs,
+    brokers: Brokers,
+    context: RequestContext,
+    request: UpdateFeaturesRequest,
+) -> UpdateFeaturesResponse:
+    """Put levels in force that all brokers in service support."""
+    updates = {each.feature: each for each in request.feature_updates}
+
+    def change(levels: Mapping[str, int]) -> Mapping[str, int]:
+        supported = dict(_supported(brokers))
+        for each in updates.values():
+            _check(each, levels.get(each.feature, 0), supported)
+        return {**levels, **{name: each.max_version_level for name, each in updates.items()}}
+
+    try:
+        if request.validate_only:
+            change(configs.features.levels)
+        else:
+            await configs.alter_features(change, time_in(request.timeout_ms))
+    except KafkaError as error:
+        message = error.message
+        if error.code == ErrorCode.INVALID_UPDATE_VERSION:
+            message = (
+                "The update failed for all features since the following feature had an error: "
+                f"{message}"
+            )
+        return UpdateFeaturesResponse(error_code=error.code, error_message=message)
+    response = UpdateFeaturesResponse(error_message=None)
+    if context.api_version <= RESULTS_UNTIL:
+        response.results = [
+            UpdatableFeatureResult(name, ErrorCode.NONE, "NONE") for name in updates
+        ]
+    return response
+
+
+def _supported(brokers: Brokers) -> Iterator[tuple[str, Ranges]]:
+    """Return what each broker supports, by the words for it; this one comes first."""
+    node_id = brokers.view.node_id
+    yield f"Local controller {node_id}", FEATURES
+    for node in brokers.view.nodes:
+        yield f"Broker {node.node_id}", FEATURES if node.node_id == node_id else node.features
+
+
+def _check(update: FeatureUpdateKey, present: int, supported: Mapping[str, Ranges]) -> None:
+    """Raise KafkaError unless a feature may have another level than the present one."""
+    problem = _problem(update, present, supported)
+    if problem is not None:
+        raise KafkaError(
+            ErrorCode.INVALID_UPDATE_VERSION,
+            f"Invalid update version {update.max_version_level} for feature {update.feature}. "
+            f"{problem}",
+        )
+
+
+def _problem(update: FeatureUpdateKey, present: int, supported: Mapping[str, Ranges]) -> str | None:
+    kind, level = update.upgrade_type, update.max_version_level
+    if kind not in set(Kind):
+        return "The controller does not support the given upgrade type."
+    if level < 0:
+        return "A feature version cannot be less than 0."
+    for who, ranges in supported.items():
+        problem = why_not_supported(update.feature, level, who, ranges)
+        if problem is not None:
+            return problem
+    if level < present and kind == Kind.UPGRADE:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to "
+            "either safe or unsafe downgrade."
+        )
+    if level > present and kind != Kind.UPGRADE:
+        return "Can't downgrade to a newer version."
+    if update.feature == GROUP_VERSION and level < LOWEST_GROUP_VERSION:
+        return "There are always groups of the consumer protocol."
+    return None

@@ -1,0 +1,159 @@
+"""UpdateFeatures: levels for all brokers, as far as all of them support them."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from kafka import KafkaProducer
+
+from barnabas.broker.config.features import FEATURES
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from barnabas.protocol.messages.update_features import (
+    UPDATE_FEATURES,
+    FeatureUpdateKey,
+    UpdateFeaturesRequest,
+)
+from barnabas.testing import Broker
+from tests.broker.data_plane import Wire
+from tests.broker.scripted_moves import OneOfThree
+from tests.broker.several import LISTENER, ScriptedView, node
+
+NONE, INVALID = ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION
+UPGRADE, SAFE, UNSAFE = 1, 2, 3
+FAILED = "The update failed for all features since the following feature had an error: "
+TRANSACTIONS = "transaction.version"
+NO_DOWNGRADE = (
+    "Can't downgrade the version of this feature without setting the upgrade type to either safe "
+    "or unsafe downgrade."
+)
+
+
+@pytest.fixture
+def broker():
+    with Broker() as found:
+        yield found
+
+
+@pytest.fixture
+def wire(broker):
+    with Wire(broker.address) as connected:
+        yield connected
+
+
+def update(wire, *updates, version=2, validate_only=False):
+    """Ask for (feature, level, kind); return the error, its message, and single results."""
+    asked = [FeatureUpdateKey(name, level, upgrade_type=kind) for name, level, kind in updates]
+    request = UpdateFeaturesRequest(60_000, asked, validate_only)
+    response = wire.ask(UPDATE_FEATURES, request, version)
+    results = {each.feature: each.error_code for each in response.results}
+    return response.error_code, response.error_message, results
+
+
+def finalized(wire):
+    response = wire.ask(API_VERSIONS, ApiVersionsRequest("test", "1"), 4)
+    levels = {each.name: each.max_version_level for each in response.finalized_features}
+    return response.finalized_features_epoch, levels
+
+
+def test_levels_are_changed_and_kept(broker, wire):
+    before, levels = finalized(wire)
+    assert update(wire, (TRANSACTIONS, 1, SAFE), ("metadata.version", 25, SAFE)) == (NONE, None, {})
+    epoch, found = finalized(wire)
+    assert epoch > before, "clients keep what they know otherwise"
+    assert found == levels | {TRANSACTIONS: 1, "metadata.version": 25}
+    assert broker.call(lambda: broker.server.config.transaction_version) == 1
+    broker.restart()
+    with Wire(broker.address) as again:
+        assert finalized(again) == (epoch, found)
+        assert update(again, (TRANSACTIONS, 2, UPGRADE), version=1) == (
+            NONE,
+            None,
+            {TRANSACTIONS: NONE},
+        )
+        assert finalized(again) == (epoch + 1, found | {TRANSACTIONS: 2})
+        assert update(again, (TRANSACTIONS, 2, UPGRADE))[0] == NONE
+        assert finalized(again)[0] == epoch + 1, "it was so already"
+
+
+def test_transactions_follow_the_level(broker, wire):
+    def levels_of_shards():
+        return {each.transaction_version for each in broker.server.transactions.machines}
+
+    settings = {"bootstrap_servers": broker.bootstrap_servers, "transactional_id": "id"}
+    with contextlib.closing(KafkaProducer(**settings)) as producer:
+        producer.init_transactions()
+        assert broker.call(levels_of_shards) == {2}
+        assert update(wire, (TRANSACTIONS, 0, UNSAFE))[0] == NONE
+        assert TRANSACTIONS not in finalized(wire)[1], "level 0 is not named"
+        assert broker.call(levels_of_shards) == {0}
+        # Who has begun by the other level goes on.
+        producer.begin_transaction()
+        producer.send("t", b"value").get(60)
+        producer.commit_transaction()
+
+
+def test_only_asked(wire):
+    before = finalized(wire)
+    assert update(wire, (TRANSACTIONS, 1, SAFE), validate_only=True) == (NONE, None, {})
+    code, message, _ = update(wire, (TRANSACTIONS, 3, UPGRADE), validate_only=True)
+    assert (code, message.startswith(FAILED)) == (INVALID, True)
+    assert finalized(wire) == before
+
+
+@pytest.mark.parametrize(
+    ("update_of", "message"),
+    [
+        ((TRANSACTIONS, 3, UPGRADE), "Local controller 1 only supports versions 0-2"),
+        ((TRANSACTIONS, -1, UPGRADE), "A feature version cannot be less than 0."),
+        ((TRANSACTIONS, 1, UPGRADE), NO_DOWNGRADE),
+        ((TRANSACTIONS, 1, 0), "The controller does not support the given upgrade type."),
+        (("metadata.version", 6, SAFE), "Local controller 1 only supports versions 7-30"),
+        (("share.version", 1, UPGRADE), "Local controller 1 does not support this feature."),
+        (("group.version", 0, SAFE), "There are always groups of the consumer protocol."),
+    ],
+)
+def test_what_is_refused_is_refused_as_a_whole(wire, update_of, message):
+    before = finalized(wire)
+    words = f"{FAILED}Invalid update version {update_of[1]} for feature {update_of[0]}. {message}"
+    other = ("metadata.version", 29, SAFE)
+    assert update(wire, other, update_of) == (INVALID, words, {})
+    assert finalized(wire) == before
+
+
+def test_a_downgrade_to_a_newer_version(wire):
+    assert update(wire, (TRANSACTIONS, 1, SAFE))[0] == NONE
+    code, message, _ = update(wire, (TRANSACTIONS, 2, SAFE))
+    assert (code, message.endswith("Can't downgrade to a newer version.")) == (INVALID, True)
+
+
+def test_the_first_version_only_upgrades(wire):
+    for allowed in (False, True):
+        asked = [FeatureUpdateKey(TRANSACTIONS, 1, allowed)]
+        response = wire.ask(UPDATE_FEATURES, UpdateFeaturesRequest(60_000, asked), 0)
+        assert (response.error_code, response.results) == (INVALID, [])
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        ({TRANSACTIONS: (0, 1)}, "Broker 2 only supports versions 0-1"),
+        ({TRANSACTIONS: (1, 1)}, "Broker 2 only supports versions 1"),
+        ({}, "Broker 2 does not support this feature."),
+    ],
+)
+def test_a_level_that_another_broker_does_not_support(features, message):
+    def another(features):
+        return node(2, (LISTENER, "host-2", 9092))._replace(features=features)
+
+    view = ScriptedView(1, [node(1), another(features)])
+    config = {"barnabas.transaction.version": "1"}
+    with OneOfThree(view, {"t": 1}, **config) as broker, Wire(broker.address) as wire:
+        code, said, _ = update(wire, (TRANSACTIONS, 2, UPGRADE))
+        assert code == INVALID
+        assert said.endswith(f"Invalid update version 2 for feature {TRANSACTIONS}. {message}")
+        assert finalized(wire)[1][TRANSACTIONS] == 1
+        view.in_service(node(1), another(FEATURES))
+        assert update(wire, (TRANSACTIONS, 2, UPGRADE))[0] == NONE
+        assert finalized(wire)[1][TRANSACTIONS] == 2
