@@ -5,6 +5,7 @@ Most of it goes step by step, on a clock that a test moves; threads come at the 
 
 import asyncio
 import contextlib
+from random import Random
 from uuid import uuid4
 
 import pytest
@@ -15,6 +16,7 @@ from barnabas.broker.cluster.membership import LOOK_EVERY_S, Membership, NodeIdT
 from barnabas.broker.cluster.view import NO_NODE, Leader, Node
 from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.memory_base import MemoryStore
+from tests.seeds import SEED
 from tests.waiting import until
 
 CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
@@ -187,6 +189,40 @@ async def test_a_broker_that_is_cordoned_where_it_is_configured_leads_nothing_un
         broker.membership.plan_by(Rules())
     await cluster.settle()
     assert [one.view.leader_of(each).node_id for each in ids] == [1, 1]
+
+
+async def test_the_view_says_which_leaders_may_have_changed(cluster):
+    random = Random(SEED)
+    one = cluster.broker(1)
+    _, ids = cluster.topic(4)
+    leaders = {}
+    others = []
+    narrowed = 0
+    for _ in range(200):
+        match random.randrange(6):
+            case 0:
+                others.append(cluster.index.register(uuid4(), 2 + len(others), "", LEASE_MS))
+            case 1 if others:
+                cluster.index.fence(random.choice(others))
+            case 2 if others:
+                cluster.index.drain(random.choice(others))
+            case _:
+                partition_id = random.choice(ids)
+                epoch = cluster.store.index.partition(partition_id).leader_epoch
+                session = random.choice([one.session, *others])
+                cluster.index.assign([Assignment(partition_id, session, epoch)])
+        one.membership._planned_version = cluster.index.picture(0).version
+        await cluster.look()
+        now = {each: one.view.leader_of(each) for each in ids}
+        for version, before in leaders.items():
+            changed = one.view.changed_since(version)
+            differ = {each for each in ids if before[each] != now[each]}
+            assert changed is None or differ <= changed, SEED
+            narrowed += changed is not None and len(changed) < len(ids)
+        leaders[one.view.version] = now
+    assert narrowed
+    assert one.view.changed_since(one.view.version) == set()
+    assert one.view.changed_since(0) is None, "too long ago"
 
 
 async def test_a_partition_that_is_deleted_is_not_known(cluster):
