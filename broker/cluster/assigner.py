@@ -30,8 +30,8 @@ class Plan(NamedTuple):
     """What to ask of the store."""
 
     assignments: Sequence[Assignment]
-    wishes: Mapping[int | None, Sequence[int]]
-    """Partitions by the node that is to lead them; None: those whose wish is void."""
+    wishes: Mapping[int, int | None]
+    """The nodes that are to lead partitions, by id; None: its wish is void."""
 
     @property
     def is_empty(self) -> bool:
@@ -88,7 +88,7 @@ class _Planner:
         self._moves_left = moves_at_once
         self._levels = levels
         self._assignments: list[Assignment] = []
-        self._wishes: defaultdict[int | None, list[int]] = defaultdict(list)
+        self._wishes: dict[int, int | None] = {}
         self._resting: defaultdict[int, list[int]] = defaultdict(list)
         """Partitions by their leader that are not on their way anywhere."""
 
@@ -105,7 +105,7 @@ class _Planner:
                 self._move(each)
             if self._levels:
                 self._level()
-        return Plan(self._assignments, dict(self._wishes))
+        return Plan(self._assignments, self._wishes)
 
     def _sort(self, led: Led, orphans: list[Led], leaving: list[Led]) -> None:
         """Count a partition where it is, or will be; or add it to one of the lists."""
@@ -130,7 +130,7 @@ class _Planner:
             self._loads[leader] += 1
             self._resting[leader].append(led.partition_id)
         if is_wish_void:
-            self._wishes[None].append(led.partition_id)
+            self._wishes[led.partition_id] = None
 
     def _assign(self, led: Led, node_id: int) -> None:
         self._assignments.append(Assignment(led.partition_id, self._takers[node_id], led.epoch))
@@ -141,7 +141,7 @@ class _Planner:
             self._wish(led.partition_id, self._least_loaded(led.partition_id))
 
     def _wish(self, partition_id: int, node_id: int) -> None:
-        self._wishes[node_id].append(partition_id)
+        self._wishes[partition_id] = node_id
         self._moves_left -= 1
 
     def _least_loaded(self, partition_id: int) -> int:

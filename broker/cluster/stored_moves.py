@@ -64,9 +64,5 @@ class StoredMoves:
 
 def _want(index: ClusterIndex, wishes: Mapping[int, int | None], since: int) -> int:
     """On a thread; return the version of a picture that shows it."""
-    by_node: dict[int | None, list[int]] = {}
-    for partition_id, node_id in wishes.items():
-        by_node.setdefault(node_id, []).append(partition_id)
-    for node_id, partition_ids in by_node.items():
-        index.want(partition_ids, node_id)
+    index.want(wishes)
     return index.picture(since).version

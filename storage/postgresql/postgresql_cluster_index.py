@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Self
 from uuid import UUID
 
-from barnabas.storage.cluster_index import Assignment, HandOver, Led, Member, Picture
-from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
+from barnabas.storage.cluster_index import Assignment, HandOver, Led, Look, Member, Picture
+from barnabas.storage.errors import StoreDamaged
+from barnabas.storage.postgresql.log_rows import beginnings_of
+from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
 
 _CHANNEL: Final = "barnabas"
-_PICTURE: Final = (
+_SEEN: Final = (
     "SELECT version, metadata_version, controller,"
     " member_sessions, member_nodes, member_endpoints, member_draining,"
     " led_partitions, led_sessions, led_epochs, led_wanted, gone"
-    " FROM barnabas.read_picture(%s)"
 )
+_SEEN_COLUMNS: Final = 12
+_PICTURE: Final = f"{_SEEN} FROM barnabas.read_picture(%s)"
+_LOOK: Final = (
+    f"{_SEEN}, gained.* FROM barnabas.read_picture(%s) FULL JOIN"
+    " barnabas.read_gained(%s, %s, %s::integer, %s::integer, %s::bigint) AS gained ON false"
+    " ORDER BY gained.partition_id NULLS FIRST, gained.base_offset"
+)
+"""The picture in the first row, logs in all others: one statement, and one commit."""
 
 
 class PostgreSqlClusterIndex:
@@ -83,9 +92,27 @@ class PostgreSqlClusterIndex:
 
     def picture(self, since: int) -> Picture:
         """Return what is so now."""
-        ((version, metadata_version, controller, *columns),) = self._primary.execute(
-            _PICTURE, (since,)
+        (row,) = self._primary.execute(_PICTURE, (since,))
+        return self._seen(since, row)
+
+    def look(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Look:
+        """Return what is so now, with the beginnings of logs that a session has come to lead.
+
+        A log that is damaged keeps nobody from seeing the rest: none comes along then.
+        """
+        arguments = (since, since, session, most_logs, most, most_bytes)
+        try:
+            seen, *gained = self._primary.execute(_LOOK, arguments, does_without=True)
+        except StoreDamaged:
+            return Look(self.picture(since), ())
+        return Look(
+            self._seen(since, seen[:_SEEN_COLUMNS]),
+            beginnings_of(each[_SEEN_COLUMNS:] for each in gained),
         )
+
+    def _seen(self, since: int, row: Row) -> Picture:
+        """Return the picture in its row, which is confirmed."""
+        version, metadata_version, controller, *columns = row
         if version > since:
             self._primary.witness.picture_seen(version)
         members, led, gone = columns[:4], columns[4:8], columns[8]
@@ -119,10 +146,10 @@ class PostgreSqlClusterIndex:
         statement = "SELECT barnabas.hand_over(%s, %s::bigint[], %s::integer[], %s::bigint[])"
         self._primary.execute(statement, (session, *columns))
 
-    def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+    def want(self, wishes: Mapping[int, int | None]) -> None:
         """Say who is to lead partitions."""
-        statement = "SELECT barnabas.want(%s::bigint[], %s::integer)"
-        self._primary.execute(statement, (list(partition_ids), node_id))
+        statement = "SELECT barnabas.want(%s::bigint[], %s::integer[])"
+        self._primary.execute(statement, (list(wishes), list(wishes.values())))
 
     def close(self) -> None:
         """End whatever waits, on whichever thread."""

@@ -52,6 +52,38 @@ def test_a_thousand_are_one_commit(base):
     assert picture.version == before + 1
 
 
+def transactions(server):
+    """The id of the next transaction that writes something: each has to reach the standby."""
+    ((found,),) = server.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
+    return found
+
+
+def test_each_question_of_a_move_is_one_commit_however_much_is_moved(server, base):
+    server.set(autovacuum="off")  # It has transactions of its own.
+    world = World(base)
+    first, second = world.register(), world.register()
+    ids = world.partitions(40)
+    world.lead(first, *ids)
+    items = [Item(each, 0, 0, 1, at, 1) for at, each in enumerate(ids)]
+    world.logs.commit_flush(first, Flush(Lane.INLINE, 0, items, payload=bytes(len(ids))))
+    since = world.version
+
+    def commits(question):
+        before = transactions(server)
+        found = question()
+        return transactions(server) - before, found
+
+    wishes = {each: number % 3 for number, each in enumerate(ids)}
+    given = [HandOver(each, 0, second) for each in ids]
+    assert commits(lambda: world.index.want(wishes))[0] == 1
+    assert commits(lambda: world.index.hand_over(first, given))[0] == 1
+    count, (_, gained) = commits(lambda: world.look(since, second))
+    assert (count, len(gained)) == (1, len(ids))
+    count, beginnings = commits(lambda: world.logs.beginnings(ids, most=MANY, most_bytes=MANY))
+    assert (count, beginnings) == (1, gained)
+    assert [len(each.extents) for each in gained] == [1] * len(ids)
+
+
 @pytest.mark.parametrize("seed", range(SEED, SEED + 2))
 def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base, seed):
     """Pictures of what has changed since add up to the picture of all, and nobody deadlocks."""
@@ -73,7 +105,7 @@ def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base
                     given = [HandOver(each.partition_id, each.epoch, other) for each in some]
                     index.hand_over(session, given)
                 case 3:
-                    index.want([each.partition_id for each in some], random.randrange(9))
+                    index.want({each.partition_id: random.randrange(9) for each in some})
                 case 4:
                     session = index.register(uuid4(), node_id, "", LEASE_MS)
                     index.control(session)

@@ -278,26 +278,27 @@ BEGIN
     RETURN coalesce(led, '{}');
 END $$;
 
--- Say which node is to lead partitions; NULL: none in particular.
-CREATE FUNCTION barnabas.want(of_partitions bigint[], new_node integer)
+-- Say which nodes are to lead partitions, each of them named once; NULL: none in particular.
+CREATE FUNCTION barnabas.want(of_partitions bigint[], new_nodes integer[])
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     changing bigint[];
     changed bigint;
 BEGIN
-    SELECT array_agg(partition_id) INTO changing FROM (
-        SELECT partition_id FROM barnabas.partitions
-        WHERE partition_id = ANY (of_partitions) AND wanted_node IS DISTINCT FROM new_node
-            AND NOT is_deleted
-        ORDER BY partition_id FOR UPDATE
-    ) AS part;
+    PERFORM 1 FROM barnabas.partitions WHERE partition_id = ANY (of_partitions)
+        ORDER BY partition_id FOR UPDATE;
+    SELECT array_agg(partition_id) INTO changing
+        FROM unnest(of_partitions, new_nodes) AS asked (partition_id, node_id)
+        JOIN barnabas.partitions AS part USING (partition_id)
+        WHERE part.wanted_node IS DISTINCT FROM asked.node_id AND NOT part.is_deleted;
     IF changing IS NULL THEN
         PERFORM barnabas.confirm();
         RETURN;
     END IF;
     changed := barnabas.change_picture();
-    UPDATE barnabas.partitions SET wanted_node = new_node, changed_in = changed
-        WHERE partition_id = ANY (changing);
+    UPDATE barnabas.partitions AS part SET wanted_node = asked.node_id, changed_in = changed
+        FROM unnest(of_partitions, new_nodes) AS asked (partition_id, node_id)
+        WHERE part.partition_id = asked.partition_id AND part.partition_id = ANY (changing);
 END $$;
 
 -- ---------------------------------------------------------------------------------- the picture

@@ -48,9 +48,8 @@ class Cluster:
             assert led.epoch == epoch
             wanted = None if led.wanted_node == self.nodes()[session] else led.wanted_node
             self.led[partition_id] = Led(partition_id, session, epoch + 1, wanted)
-        for node_id, partition_ids in planned.wishes.items():
-            for each in partition_ids:
-                self.led[each] = self.led[each]._replace(wanted_node=node_id)
+        for each, node_id in planned.wishes.items():
+            self.led[each] = self.led[each]._replace(wanted_node=node_id)
 
     def hand_over(self):
         """Have every leader do what is wished; return how many moves that were."""
@@ -71,8 +70,8 @@ class Cluster:
             planned = self.plan()
             if planned.is_empty and not self.hand_over():
                 return self
-            moves = [ids for node, ids in planned.wishes.items() if node is not None]
-            assert sum(map(len, moves)) <= self.moves_at_once
+            moves = [node for node in planned.wishes.values() if node is not None]
+            assert len(moves) <= self.moves_at_once
             self.carry_out(planned)
             self.hand_over()
         raise AssertionError("it does not come to rest")
@@ -189,7 +188,7 @@ def test_a_wish_for_a_broker_that_is_there_is_let_be():
 def test_a_wish_that_nobody_can_meet_is_void(wanted):
     members = [member(1), member(2, is_draining=True)]
     planned = plan(members, [led_by(7, 1, wanted=wanted)])
-    assert planned == Plan([], {None: [7]})
+    assert planned == Plan([], {7: None})
 
 
 def test_a_thousand_partitions_are_planned_the_same_everywhere():
@@ -198,7 +197,7 @@ def test_a_thousand_partitions_are_planned_the_same_everywhere():
     led = [led_by(number, random.choice([None, 0, 1, 2])) for number in range(1000)]
     planned = plan(members, led)
     assert plan(members[::-1], led) == planned
-    assert sum(map(len, planned.wishes.values())) <= 64
+    assert len(planned.wishes) <= 64
 
 
 def test_without_levelling_what_is_led_stays_and_what_is_not_is_spread():
@@ -206,17 +205,17 @@ def test_without_levelling_what_is_led_stays_and_what_is_not_is_spread():
     led = [led_by(number, 1) for number in range(6)]
     rules = Rules(levels=False)
     assert plan(members, led, rules=rules).is_empty
-    assert plan(members, led).wishes.keys() == {2}
+    assert set(plan(members, led).wishes.values()) == {2}
     planned = plan(members, [*led, led_by(6, GONE, 4), led_by(7, 3)], rules=rules)
-    assert planned == Plan([Assignment(6, 102, 4)], {2: [7]})
+    assert planned == Plan([Assignment(6, 102, 4)], {7: 2})
 
 
 def test_a_cordoned_broker_leads_nothing_while_any_other_takes_partitions():
     led = [led_by(1, 1), led_by(2, 2), led_by(3, None)]
     rules = Rules(cordoned=frozenset({1}))
     planned = plan([member(1), member(2)], led, rules=rules)
-    assert planned == Plan([Assignment(3, 102, 0)], {2: [1]})
+    assert planned == Plan([Assignment(3, 102, 0)], {1: 2})
     for others in ([], [member(2, is_draining=True)]):
         planned = plan([member(1), *others], led, rules=rules)
         assert Assignment(3, 101, 0) in planned.assignments
-        assert 1 not in {each for ids in planned.wishes.values() for each in ids}
+        assert 1 not in planned.wishes
