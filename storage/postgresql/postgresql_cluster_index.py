@@ -126,13 +126,14 @@ class PostgreSqlClusterIndex:
         )
 
     def wait(self, since: int, timeout_s: float) -> None:
-        """Return once something is notified, or the time is up."""
-        del since
+        """Return once something is notified that is newer, or the time is up."""
         # What was lost may have been a primary: that is left by those who wait for its answer.
         if self._primary.attempts_failed != self._failed_when_listening:
             self._failed_when_listening = self._primary.attempts_failed
             self._listener.disconnect()
-        self._listener.hear(_CHANNEL, timeout_s)
+        self._listener.hear(
+            _CHANNEL, timeout_s, lambda said: not said.isdigit() or int(said) > since
+        )
 
     def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
         """Have live sessions lead partitions."""

@@ -308,3 +308,23 @@ def test_a_clock_that_was_set_forward_ends_the_sessions_that_have_not_beaten_sin
     flush = Flush(Lane.INLINE, 0, [Item(partition_id, 0, 0, 1, 0, 1)], payload=b"x")
     assert world.logs.commit_flush(late, flush).outcome is Outcome.FENCED
     world.lead(early, partition_id)
+
+
+def test_who_has_seen_a_change_is_not_woken_by_the_word_of_it(base):
+    """A look is a commit: one that was taken just before the word came is not taken again."""
+    world = World(base)
+    (partition_id,) = world.partitions()
+    world.index.wait(0, WAIT_S)  # It listens from now on.
+    versions = []
+    for node_id in (7, 8):
+        world.index.want({partition_id: node_id})
+        versions.append(world.version)
+    begun_s = time.monotonic()
+    world.index.wait(versions[1], 0.5)
+    assert time.monotonic() - begun_s >= 0.5, "it has heard of nothing new"
+    world.index.want({partition_id: 9})
+    world.index.wait(versions[1], WAIT_S)
+    world.metastore.set_broker_configs("", {"log.retention.ms": "1"})
+    begun_s = time.monotonic()
+    world.index.wait(world.version, WAIT_S)
+    assert time.monotonic() - begun_s < WAIT_S, "versions say nothing of the metadata"

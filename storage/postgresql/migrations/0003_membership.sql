@@ -6,8 +6,9 @@
 --    are committed in their order: who has seen one has seen all that led to it.
 -- 2. What a partition is changed in is the version of that change, and nothing else changes it.
 -- 3. What does not change the picture does not take its row: heartbeats and flushes never wait here.
--- 4. Who changes the picture, or the metadata, notifies `barnabas`. What is notified may be lost: who
---    listens looks by himself as well, now and then.
+-- 4. Who changes the picture notifies `barnabas` of its version: who has seen that one by then has no
+--    look to take, which would be a commit for nothing. Who changes the metadata notifies it of ''.
+--    What is notified may be lost: who listens looks by himself as well, now and then.
 
 CREATE TABLE barnabas.picture (
     singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
@@ -31,7 +32,7 @@ DECLARE
     changed bigint;
 BEGIN
     UPDATE barnabas.picture SET version = version + 1 RETURNING version INTO changed;
-    PERFORM pg_notify('barnabas', '');
+    PERFORM pg_notify('barnabas', changed::text);
     RETURN changed;
 END $$;
 
