@@ -24,8 +24,11 @@ from barnabas.storage.loading import DurableLog
 from barnabas.storage.log_index import Extent, LogBeginning, LogHead, LogIndex
 
 _EXTENTS_AT_ONCE: Final = 256
-FIRST_AT_ONCE: Final = 16
-"""Extents of each of many logs: of most of them that is all."""
+FIRST_AT_ONCE: Final = 64
+"""Extents of each of many logs: of most of them that is all. More are as many questions, of which
+each is a commit; so a log that is written to in small pieces should not need them."""
+_UNSEEN_AT_ONCE: Final = 16
+"""Of one log, as long as nothing is known of how large they are."""
 _BYTES_AT_ONCE: Final = 16 * 1024 * 1024
 """What an answer should hold at most; a larger extent comes alone."""
 
@@ -82,8 +85,15 @@ def is_whole(beginning: LogBeginning) -> bool:
 def all_from(index: LogIndex, beginning: LogBeginning) -> Iterator[Extent]:
     """All extents that are needed of a log that begins so; blocks, raises Corrupt."""
     yield from beginning.extents
-    if not is_whole(beginning):
-        yield from _extents_from(index, beginning.head.partition_id, _end_of(beginning))
+    if is_whole(beginning):
+        return
+    from_offset, end_offset = _end_of(beginning), beginning.head.state.log_end_offset
+    yield from _extents_of(
+        index,
+        beginning.head.partition_id,
+        range(from_offset, end_offset),
+        _fitting(beginning.extents) if beginning.extents else _UNSEEN_AT_ONCE,
+    )
 
 
 def _end_of(beginning: LogBeginning) -> int:
@@ -182,10 +192,16 @@ class _Reader:
         return Corrupt(path, position, reason)
 
 
-def _extents_from(index: LogIndex, partition_id: int, from_offset: int) -> Iterator[Extent]:
-    """All that reach beyond an offset, so many at a time as their sizes let expect to be little."""
-    most = FIRST_AT_ONCE
-    while extents := _some_extents(index, partition_id, from_offset, most):
+def _extents_of(index: LogIndex, partition_id: int, offsets: range, most: int) -> Iterator[Extent]:
+    """Those with these offsets, so many at a time as their sizes let expect to be little.
+
+    At first ``most``. It ends where the offsets do: whether there is more need not be asked.
+    """
+    from_offset = offsets.start
+    while from_offset < offsets.stop:
+        extents = _some_extents(index, partition_id, from_offset, most)
+        if not extents:
+            return
         yield from extents
         from_offset = extents[-1].next_offset
         most = _fitting(extents)

@@ -52,8 +52,8 @@ class Asked(MemoryLogIndex):
     def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
         self._refuse("extents", [partition_id])
         found = super().extents(partition_id, from_offset, most=most)
-        if not found:
-            self._base.read_whole.append(partition_id)
+        with self._base.lock:
+            self._base.rest_questions.append(partition_id)
         return found
 
     def _refuse(self, question: str, partition_ids: Sequence[int]) -> None:
@@ -70,8 +70,8 @@ class Base:
         self.questions: list[list[int]] = []
         self.ways: list[Asked] = []
         self.on_question: Callable[[], object] = lambda: None
-        self.read_whole: list[int] = []
-        """Those long logs of which there is nothing more to come."""
+        self.rest_questions: list[int] = []
+        """The long logs that more was asked of than their beginnings, each as often as that was."""
         self.refused = ""
         """The question that is not answered where it is for a damaged partition, too."""
 
@@ -241,7 +241,7 @@ def test_of_a_long_log_a_look_brings_the_beginning(base, leader, session, logs):
         leader.append(1, offset.to_bytes(8, "big") + batch()[8:])
     logs.bring(gained(base, 1))
     assert len(read_stored(logs, 1, epoch).batches) == LONG
-    assert (base.questions, base.read_whole) == ([], [1])
+    assert (base.questions, base.rest_questions) == ([], [1])
 
 
 def test_what_a_look_has_brought_of_another_leadership_is_not_used(base, leader, session, logs):
@@ -315,9 +315,9 @@ def test_few_long_logs_are_read_before_one_of_them_is_filled(base, leader, sessi
     with ThreadPoolExecutor(len(long_ids)) as threads:
         loading = [threads.submit(load, each) for each in long_ids]
         try:
-            wait_until(lambda: len(base.read_whole) >= LONG_AT_ONCE)
+            wait_until(lambda: len(base.rest_questions) >= LONG_AT_ONCE)
             assert [load(each) for each in short_ids] == [1] * len(short_ids), "they do not wait"
-            assert len(base.read_whole) == LONG_AT_ONCE
+            assert len(base.rest_questions) == LONG_AT_ONCE
         finally:
             store.may_fill.set()
         assert [each.result(60) for each in loading] == [LONG] * len(long_ids)
