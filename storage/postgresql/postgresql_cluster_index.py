@@ -20,12 +20,14 @@ _SEEN: Final = (
 )
 _SEEN_COLUMNS: Final = 12
 _PICTURE: Final = f"{_SEEN} FROM barnabas.read_picture(%s)"
-_LOOK: Final = (
-    f"{_SEEN}, gained.* FROM barnabas.read_picture(%s) FULL JOIN"
-    " barnabas.read_gained(%s, %s, %s::integer, %s::integer, %s::bigint) AS gained ON false"
-    " ORDER BY gained.partition_id NULLS FIRST, gained.base_offset"
+_BESIDE_SEEN: Final = (
+    "SELECT seen.*, gained.* FROM seen FULL JOIN barnabas.read_gained("
+    "least(%s, (SELECT version FROM seen)), %s, %s::integer, %s::integer, %s::bigint"
+    ") AS gained ON false ORDER BY gained.partition_id NULLS FIRST, gained.base_offset"
 )
-"""The picture in the first row, logs in all others: one statement, and one commit."""
+_LOOK: Final = f"WITH seen AS MATERIALIZED ({_PICTURE}) {_BESIDE_SEEN}"
+"""The picture in the first row, logs in all others: one statement, and one commit. The logs are
+read behind the picture, which they ask for the version: whatever it shows to be led has come."""
 
 
 class PostgreSqlClusterIndex:
