@@ -20,8 +20,9 @@ from typing import Final, NamedTuple
 
 from barnabas.storage.cluster_index import Assignment, Led, Member
 
-MOVES_AT_ONCE: Final = 64
-"""So many partitions, at most, are on their way from one live broker to another."""
+MOVES_AT_ONCE: Final = 512
+"""So many partitions, at most, are on their way from one live broker to another. Few of them are
+without a leader at a time (``handovers.py``). A plan is a commit, and a look of every broker."""
 
 _MASK: Final = (1 << 64) - 1
 

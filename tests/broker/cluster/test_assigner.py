@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.broker.cluster.assigner import Plan, Rules, plan
+from barnabas.broker.cluster.assigner import MOVES_AT_ONCE, Plan, Rules, plan
 from barnabas.storage.cluster_index import Assignment, Led, Member
 from tests.seeds import SEED
 
@@ -197,7 +197,15 @@ def test_a_thousand_partitions_are_planned_the_same_everywhere():
     led = [led_by(number, random.choice([None, 0, 1, 2])) for number in range(1000)]
     planned = plan(members, led)
     assert plan(members[::-1], led) == planned
-    assert len(planned.wishes) <= 64
+    assert len(planned.wishes) <= MOVES_AT_ONCE
+
+
+def test_all_that_a_broker_of_a_thousand_partitions_leaves_is_one_plan():
+    members = [member(1), member(2), member(3, is_draining=True)]
+    led = [led_by(number, number % 3 + 1) for number in range(1000)]
+    planned = plan(members, led)
+    assert sorted(planned.wishes) == [each for each in range(1000) if each % 3 == 2]
+    assert set(planned.wishes.values()) == {1, 2}
 
 
 def test_without_levelling_what_is_led_stays_and_what_is_not_is_spread():
