@@ -13,9 +13,12 @@ Rules of this interface:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from barnabas.storage.log_index import LogBeginning
 
 FIRST_NODE_ID: Final = 1001
 """The first that is given out; below it, as in Apache Kafka, are those that brokers choose."""
@@ -65,6 +68,15 @@ class Picture(NamedTuple):
     """Those that were deleted since then: nobody will lead them."""
 
 
+class Look(NamedTuple):
+    """A picture, and what a broker needs first of the logs that it shows it to lead from now on."""
+
+    picture: Picture
+    gained: Sequence[LogBeginning]
+    """As of the picture, or later: who finds himself to lead one has all there is of it, as far
+    as it goes."""
+
+
 class Assignment(NamedTuple):
     """That a session is to lead a partition in the epoch after the expected one."""
 
@@ -109,6 +121,13 @@ class ClusterIndex(Protocol):
     def picture(self, since: int) -> Picture:
         """Return what is so now; 0: with all partitions."""
 
+    def look(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Look:
+        """Return what is so now, and in the same answer the beginnings of logs.
+
+        Of those in the picture that ``session`` leads, and is to lead on: up to ``most_logs``, for
+        ``most`` and ``most_bytes`` see ``LogIndex.beginnings``. Who is told fewer asks for them.
+        """
+
     def wait(self, since: int, timeout_s: float) -> None:
         """Return once something has changed since a version of the picture, or its metadata.
 
@@ -129,11 +148,11 @@ class ClusterIndex(Protocol):
         stays as it is.
         """
 
-    def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
-        """Say who is to lead partitions next; None: nobody in particular."""
+    def want(self, wishes: Mapping[int, int | None]) -> None:
+        """Say which nodes are to lead partitions, by id; None: nobody in particular."""
 
-    def pin(self, partition_ids: Sequence[int], node_id: int | None) -> None:
-        """Say who is to lead partitions next, and again whenever that node takes partitions.
+    def pin(self, pins: Mapping[int, int | None]) -> None:
+        """Say which nodes are to lead partitions, by id, and again whenever they take partitions.
 
         None: nobody in particular, next or later.
         """

@@ -13,7 +13,7 @@ from barnabas.storage.committer import apply_operations
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.loading import Filling
 from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT
-from barnabas.storage.log_reading import all_from, head_of, stored_batches
+from barnabas.storage.log_reading import all_from, beginning_of, stored_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -34,9 +34,9 @@ def export_log(log: PartitionLog, index: LogIndex, on_read: Callable[[int], None
     ``on_read`` is called with the bytes of each extent. Waits for the disk and the store. Raises
     Corrupt for what is damaged there.
     """
-    head = head_of(index, log.partition_id)
-    if head is not None:  # Else its topic was being made.
-        _export(log, head, all_from(index, head, ()), on_read)
+    found = beginning_of(index, log.partition_id)
+    if found is not None:  # Else its topic was being made.
+        _export(log, found.head, all_from(index, found), on_read)
 
 
 def _export(

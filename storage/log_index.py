@@ -11,8 +11,8 @@ Rules of this interface:
   for that, be it for ever, and call again by themselves: ``IndexClosed`` is raised out of a wait,
   ``IndexMisused`` for what no order of events excuses. After ``IndexClosed`` it is not known what
   came of the call.
-* What the store can read no more is waited for, too, but by ``heads``, ``first_extents`` and
-  ``extents``: they raise StoreDamaged, since who asks for several logs can do without one.
+* What the store can read no more is waited for, too, but by ``beginnings`` and ``extents``: they
+  raise StoreDamaged, since who asks for several logs can do without one.
 * They are called on threads, one at a time, never on the loop.
 """
 
@@ -150,6 +150,13 @@ class LogHead(NamedTuple):
         return min(self.state.log_start_offset, self.snapshot.next_offset)
 
 
+class LogBeginning(NamedTuple):
+    """A partition with the first of its extents that are needed, all as of the same moment."""
+
+    head: LogHead
+    extents: Sequence[Extent]
+
+
 class LogIndex(Protocol):
     """What is durable; see the rules at the head of this module."""
 
@@ -165,13 +172,10 @@ class LogIndex(Protocol):
     def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
         """Return up to ``most`` extents that reach beyond an offset, in order."""
 
-    def heads(self, partition_ids: Sequence[int]) -> list[LogHead]:
-        """Return what is known of partitions, in any order; those that there are."""
-
-    def first_extents(
-        self, heads: Sequence[LogHead], *, most: int, most_bytes: int
-    ) -> dict[int, list[Extent]]:
-        """Return the first extents of logs that are needed, by partition, in order.
+    def beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
+        """Return partitions by id, with the first extents that are needed; those that there are.
 
         Up to ``most`` of each, and together not many more bytes than ``most_bytes``: there may be
         none of some, and more of each.

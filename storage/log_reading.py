@@ -21,10 +21,14 @@ from barnabas.protocol.records import (
 )
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.loading import DurableLog
-from barnabas.storage.log_index import Extent, LogHead, LogIndex
+from barnabas.storage.log_index import Extent, LogBeginning, LogHead, LogIndex
 
 _EXTENTS_AT_ONCE: Final = 256
-_FIRST_AT_ONCE: Final = 16
+FIRST_AT_ONCE: Final = 64
+"""Extents of each of many logs: of most of them that is all. More are as many questions, of which
+each is a commit; so a log that is written to in small pieces should not need them."""
+_UNSEEN_AT_ONCE: Final = 16
+"""Of one log, as long as nothing is known of how large they are."""
 _BYTES_AT_ONCE: Final = 16 * 1024 * 1024
 """What an answer should hold at most; a larger extent comes alone."""
 
@@ -46,16 +50,16 @@ def read_log(index: LogIndex, partition_id: int) -> DurableLog:
     nobody else can have written since. What is needed of it is held in memory: not what lies below
     both its start and its snapshot, which may be there still, or not.
     """
-    head = head_of(index, partition_id)
-    if head is None:
+    found = beginning_of(index, partition_id)
+    if found is None:
         raise LedSince(f"partition {partition_id} was deleted")
-    return whole_log(head, all_from(index, head, ()))
+    return whole_log(found.head, all_from(index, found))
 
 
-def head_of(index: LogIndex, partition_id: int) -> LogHead | None:
-    """Return what is known of a partition; None: it was deleted. Raises Corrupt; blocks."""
+def beginning_of(index: LogIndex, partition_id: int) -> LogBeginning | None:
+    """Return the beginning of a log; None: it was deleted. Raises Corrupt; blocks."""
     with damage_is_of(partition_id):
-        return next(iter(index.heads([partition_id])), None)
+        return next(iter(beginnings(index, [partition_id])), None)
 
 
 @contextlib.contextmanager
@@ -68,23 +72,34 @@ def damage_is_of(partition_id: int, from_offset: int = 0) -> Iterator[None]:
         raise Corrupt(path, 0, str(damage)) from damage
 
 
-def first_extents(index: LogIndex, heads: Sequence[LogHead]) -> dict[int, list[Extent]]:
+def beginnings(index: LogIndex, partition_ids: Sequence[int]) -> list[LogBeginning]:
     """Return the beginnings of logs, of short ones all there is; see ``all_from``."""
-    return index.first_extents(heads, most=_FIRST_AT_ONCE, most_bytes=_BYTES_AT_ONCE)
+    return index.beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=_BYTES_AT_ONCE)
 
 
-def is_whole(head: LogHead, extents: Sequence[Extent]) -> bool:
+def is_whole(beginning: LogBeginning) -> bool:
     """Whether that is all there is of a log."""
-    end_offset = extents[-1].next_offset if extents else head.needless_offset
-    return end_offset >= head.state.log_end_offset
+    return _end_of(beginning) >= beginning.head.state.log_end_offset
 
 
-def all_from(index: LogIndex, head: LogHead, first: Sequence[Extent]) -> Iterator[Extent]:
-    """All extents that are needed of a log, whose first ones these are; blocks, raises Corrupt."""
-    yield from first
-    if not is_whole(head, first):
-        from_offset = first[-1].next_offset if first else head.needless_offset
-        yield from _extents_from(index, head.partition_id, from_offset)
+def all_from(index: LogIndex, beginning: LogBeginning) -> Iterator[Extent]:
+    """All extents that are needed of a log that begins so; blocks, raises Corrupt."""
+    yield from beginning.extents
+    if is_whole(beginning):
+        return
+    from_offset, end_offset = _end_of(beginning), beginning.head.state.log_end_offset
+    yield from _extents_of(
+        index,
+        beginning.head.partition_id,
+        range(from_offset, end_offset),
+        _fitting(beginning.extents) if beginning.extents else _UNSEEN_AT_ONCE,
+    )
+
+
+def _end_of(beginning: LogBeginning) -> int:
+    if beginning.extents:
+        return beginning.extents[-1].next_offset
+    return beginning.head.needless_offset
 
 
 def whole_log(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
@@ -177,10 +192,16 @@ class _Reader:
         return Corrupt(path, position, reason)
 
 
-def _extents_from(index: LogIndex, partition_id: int, from_offset: int) -> Iterator[Extent]:
-    """All that reach beyond an offset, so many at a time as their sizes let expect to be little."""
-    most = _FIRST_AT_ONCE
-    while extents := _some_extents(index, partition_id, from_offset, most):
+def _extents_of(index: LogIndex, partition_id: int, offsets: range, most: int) -> Iterator[Extent]:
+    """Those with these offsets, so many at a time as their sizes let expect to be little.
+
+    At first ``most``. It ends where the offsets do: whether there is more need not be asked.
+    """
+    from_offset = offsets.start
+    while from_offset < offsets.stop:
+        extents = _some_extents(index, partition_id, from_offset, most)
+        if not extents:
+            return
         yield from extents
         from_offset = extents[-1].next_offset
         most = _fitting(extents)

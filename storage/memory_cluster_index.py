@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.memory_way import Link, Way
 
 if TYPE_CHECKING:
-    from barnabas.storage.cluster_index import Assignment, HandOver, Picture
+    from barnabas.storage.cluster_index import Assignment, HandOver, Look, Picture
     from barnabas.storage.memory_index import MemoryIndex
 
 
@@ -54,6 +54,17 @@ class MemoryClusterIndex(Way):
         """See ``ClusterIndex``."""
         return self._ask(self._index.picture, since)
 
+    def look(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Look:
+        """See ``ClusterIndex``."""
+        return self._ask(
+            self._index.look,
+            since,
+            session,
+            most_logs=most_logs,
+            most=most,
+            most_bytes=most_bytes,
+        )
+
     def wait(self, since: int, timeout_s: float) -> None:
         """See ``ClusterIndex``; while the way is cut nothing is heard."""
         with self._link.changed:
@@ -75,13 +86,13 @@ class MemoryClusterIndex(Way):
         """See ``ClusterIndex``."""
         self._ask(self._index.hand_over, session, partitions)
 
-    def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+    def want(self, wishes: Mapping[int, int | None]) -> None:
         """See ``ClusterIndex``."""
-        self._ask(self._index.want, partition_ids, node_id)
+        self._ask(self._index.want, wishes)
 
-    def pin(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+    def pin(self, pins: Mapping[int, int | None]) -> None:
         """See ``ClusterIndex``."""
-        self._ask(self._index.pin, partition_ids, node_id)
+        self._ask(self._index.pin, pins)
 
     def close(self) -> None:
         """See ``ClusterIndex``."""

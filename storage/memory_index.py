@@ -16,7 +16,15 @@ from operator import attrgetter
 from typing import Final
 from uuid import UUID
 
-from barnabas.storage.cluster_index import FIRST_NODE_ID, Assignment, HandOver, Led, Member, Picture
+from barnabas.storage.cluster_index import (
+    FIRST_NODE_ID,
+    Assignment,
+    HandOver,
+    Led,
+    Look,
+    Member,
+    Picture,
+)
 from barnabas.storage.cluster_transfer import (
     EXPORTED,
     IN_USE,
@@ -34,6 +42,7 @@ from barnabas.storage.log_index import (
     FlushAnswer,
     IndexMisused,
     Item,
+    LogBeginning,
     LogHead,
     LogSnapshot,
     LogStart,
@@ -307,24 +316,23 @@ class MemoryIndex:
                     self.rows[partition_id].leader_session = None
             self._note_changed([each.partition_id for each in led])
 
-    def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+    def want(self, wishes: Mapping[int, int | None]) -> None:
         """See ``ClusterIndex``."""
         with self._lock:
-            found = {each: self.rows[each] for each in partition_ids if each in self.rows}
-            changed = {
-                each: row
-                for each, row in found.items()
-                if row.wanted_node != node_id and not row.is_deleted
-            }
-            for row in changed.values():
-                row.wanted_node = node_id
+            changed = [
+                each
+                for each in wishes.keys() & self.rows.keys()
+                if self.rows[each].wanted_node != wishes[each] and not self.rows[each].is_deleted
+            ]
+            for each in changed:
+                self.rows[each].wanted_node = wishes[each]
             self._note_changed(changed)
 
-    def pin(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+    def pin(self, pins: Mapping[int, int | None]) -> None:
         """See ``ClusterIndex``."""
         with self._lock:
             changed = []
-            for each in partition_ids:
+            for each, node_id in pins.items():
                 row = self.rows.get(each)
                 if row is None or row.is_deleted:
                     continue
@@ -342,21 +350,18 @@ class MemoryIndex:
     def picture(self, since: int) -> Picture:
         """See ``ClusterIndex``."""
         with self._lock:
-            changed = sorted(each for each, row in self.rows.items() if row.changed_in > since)
-            rows = {each: self.rows[each] for each in changed}
-            led = [
-                Led(each, row.leader_session, row.leader_epoch, row.wanted_node, row.pinned_node)
-                for each, row in rows.items()
-                if not row.is_deleted
+            return self._picture(since)
+
+    def look(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Look:
+        """See ``ClusterIndex``."""
+        with self._lock:
+            picture = self._picture(since)
+            gained = [
+                each.partition_id
+                for each in picture.led
+                if each.session == session and each.wanted_node is None
             ]
-            gone = [each for each, row in rows.items() if row.is_deleted]
-            members = [
-                Member(number, session.node_id, session.endpoints, session.is_draining)
-                for number, session in self._sessions.items()
-                if session.is_live
-            ]
-            controller = self._live_controller()
-            return Picture(self._version, self._metadata_version, controller, members, led, gone)
+            return Look(picture, self._beginnings(gained[:most_logs], most, most_bytes))
 
     def wait(
         self, since: int, timeout_s: float, is_over: Callable[[], bool] = lambda: False
@@ -413,25 +418,12 @@ class MemoryIndex:
             found = self._extents(partition_id, from_offset, most)
         return [ExtentSize(each.base_offset, each.next_offset, len(each.data)) for each in found]
 
-    def heads(self, partition_ids: Sequence[int]) -> list[LogHead]:
+    def beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
         """See ``LogIndex``."""
         with self._lock:
-            rows = {each: self.rows[each] for each in partition_ids if each in self.rows}
-            return [LogHead(each, _state(row), row.snapshot) for each, row in rows.items()]
-
-    def first_extents(
-        self, heads: Sequence[LogHead], *, most: int, most_bytes: int
-    ) -> dict[int, list[Extent]]:
-        """See ``LogIndex``."""
-        found: dict[int, list[Extent]] = {}
-        with self._lock:
-            for head in heads:
-                for extent in self._extents(head.partition_id, head.needless_offset, most):
-                    if most_bytes <= 0:
-                        return found
-                    most_bytes -= len(extent.data)
-                    found.setdefault(head.partition_id, []).append(extent)
-        return found
+            return self._beginnings(partition_ids, most, most_bytes)
 
     def put_snapshot(
         self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
@@ -511,6 +503,39 @@ class MemoryIndex:
         found = [] if row is None else row.extents
         first = bisect_right(found, from_offset, key=_next_offset)
         return found[first : first + most]
+
+    def _beginnings(
+        self, partition_ids: Iterable[int], most: int, most_bytes: int
+    ) -> list[LogBeginning]:
+        found = []
+        for partition_id in sorted(self.rows.keys() & set(partition_ids)):
+            row = self.rows[partition_id]
+            head = LogHead(partition_id, _state(row), row.snapshot)
+            extents = []
+            for extent in self._extents(partition_id, head.needless_offset, most):
+                if most_bytes <= 0:
+                    break
+                most_bytes -= len(extent.data)
+                extents.append(extent)
+            found.append(LogBeginning(head, extents))
+        return found
+
+    def _picture(self, since: int) -> Picture:
+        changed = sorted(each for each, row in self.rows.items() if row.changed_in > since)
+        rows = {each: self.rows[each] for each in changed}
+        led = [
+            Led(each, row.leader_session, row.leader_epoch, row.wanted_node, row.pinned_node)
+            for each, row in rows.items()
+            if not row.is_deleted
+        ]
+        gone = [each for each, row in rows.items() if row.is_deleted]
+        members = [
+            Member(number, session.node_id, session.endpoints, session.is_draining)
+            for number, session in self._sessions.items()
+            if session.is_live
+        ]
+        controller = self._live_controller()
+        return Picture(self._version, self._metadata_version, controller, members, led, gone)
 
     def _begin_session(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
         number = self._next_session
@@ -646,15 +671,11 @@ class MemoryLogIndex(Way):
         """See ``LogIndex``."""
         return self._ask(self._index.extents, partition_id, from_offset, most=most)
 
-    def heads(self, partition_ids: Sequence[int]) -> list[LogHead]:
+    def beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
         """See ``LogIndex``."""
-        return self._ask(self._index.heads, partition_ids)
-
-    def first_extents(
-        self, heads: Sequence[LogHead], *, most: int, most_bytes: int
-    ) -> dict[int, list[Extent]]:
-        """See ``LogIndex``."""
-        return self._ask(self._index.first_extents, heads, most=most, most_bytes=most_bytes)
+        return self._ask(self._index.beginnings, partition_ids, most=most, most_bytes=most_bytes)
 
     def put_snapshot(
         self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot

@@ -22,8 +22,9 @@ from typing import Final, NamedTuple
 
 from barnabas.storage.cluster_index import Assignment, Led, Member
 
-MOVES_AT_ONCE: Final = 64
-"""So many partitions, at most, are on their way from one live broker to another."""
+MOVES_AT_ONCE: Final = 512
+"""So many partitions, at most, are on their way from one live broker to another. Few of them are
+without a leader at a time (``handovers.py``). A plan is a commit, and a look of every broker."""
 
 _MASK: Final = (1 << 64) - 1
 
@@ -32,8 +33,8 @@ class Plan(NamedTuple):
     """What to ask of the store."""
 
     assignments: Sequence[Assignment]
-    wishes: Mapping[int | None, Sequence[int]]
-    """Partitions by the node that is to lead them; None: those whose wish is void."""
+    wishes: Mapping[int, int | None]
+    """The nodes that are to lead partitions, by id; None: its wish is void."""
 
     @property
     def is_empty(self) -> bool:
@@ -93,7 +94,7 @@ class _Planner:
         self._moves_left = moves_at_once
         self._levels = levels
         self._assignments: list[Assignment] = []
-        self._wishes: defaultdict[int | None, list[int]] = defaultdict(list)
+        self._wishes: dict[int, int | None] = {}
         self._resting: defaultdict[int, list[int]] = defaultdict(list)
         """Partitions by their leader that are not on their way anywhere, nor pinned there."""
         self._orphans: list[Led] = []
@@ -114,7 +115,7 @@ class _Planner:
                 self._move(partition_id, node_id)
             if self._levels:
                 self._level()
-        return Plan(self._assignments, dict(self._wishes))
+        return Plan(self._assignments, self._wishes)
 
     def _sort(self, led: Led) -> None:
         """Count a partition where it is, or will be; or add it to one of the lists."""
@@ -149,7 +150,7 @@ class _Planner:
             if pinned is None:
                 self._resting[leader].append(led.partition_id)
         if is_wish_void:
-            self._wishes[None].append(led.partition_id)
+            self._wishes[led.partition_id] = None
 
     def _assign(self, led: Led, node_id: int) -> None:
         self._assignments.append(Assignment(led.partition_id, self._takers[node_id], led.epoch))
@@ -161,7 +162,7 @@ class _Planner:
             self._wish(partition_id, to)
 
     def _wish(self, partition_id: int, node_id: int) -> None:
-        self._wishes[node_id].append(partition_id)
+        self._wishes[partition_id] = node_id
         self._moves_left -= 1
 
     def _least_loaded(self, partition_id: int) -> int:

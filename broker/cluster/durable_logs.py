@@ -6,6 +6,8 @@ Rules of this file:
   session leads it in this epoch: from then on nobody else's flush of it is committed, so what is
   read after that is all there is.
 * Logs come in crowds, and most are short: what several threads wait for is asked for together.
+  Of those that a look has shown the beginnings have come with it (``bring``): nothing is asked. It
+  is used for the first reading in an epoch only, since behind that this broker writes itself.
 * What the store cannot read of one log keeps no other from being served: of a crowd for which it
   says so each is asked for alone.
 * A session that the broker has not begun yet leads nothing here, be it named by the view already.
@@ -15,30 +17,30 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.log_index import IndexClosed
-from barnabas.storage.log_reading import all_from, damage_is_of, first_extents, is_whole, whole_log
+from barnabas.storage.log_reading import all_from, beginnings, damage_is_of, is_whole, whole_log
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.base import ClusterBase
     from barnabas.storage.loading import DurableLog
-    from barnabas.storage.log_index import Extent, LogHead, LogIndex
+    from barnabas.storage.log_index import LogBeginning, LogIndex
 
 WAYS_MOST: Final = 4
 """On each one question is under way."""
 TOGETHER: Final = 64
 """Logs that are asked for at the same time. A question costs a commit, whatever it asks for."""
-CROWD_S: Final = 0.005
-"""Who is about to ask waits so long for those who come with him: a commit takes as long, and the
-next question is asked after it."""
 LONG_AT_ONCE: Final = 3
 """Logs of which more is read than their first extents: one way is for all others. Whole ones are
 not held in greater number either: each counts until whoever reads it needs it no more."""
+BROUGHT_BYTES: Final = 16 * 1024 * 1024
+"""Of beginnings that came with looks and that nobody has read: the oldest go, and are asked for."""
+_HEAD_BYTES: Final = 1024
+"""What a beginning takes besides what it carries, and a little more."""
 
 
 class StoredLogs:
@@ -56,6 +58,9 @@ class StoredLogs:
         """Those that are free."""
         self._ways_made = 0
         self._long_logs = threading.BoundedSemaphore(LONG_AT_ONCE)
+        self._brought: dict[int, LogBeginning] = {}
+        """By partition, the newest last."""
+        self._brought_bytes = 0
 
     def begin(self, session: int) -> None:
         """Read what ``session`` leads, from now on."""
@@ -67,6 +72,28 @@ class StoredLogs:
         """Read nothing before the next session has begun."""
         with self._changed:
             self._session = None
+            self._brought.clear()
+            self._brought_bytes = 0
+
+    def bring(self, gained: Iterable[LogBeginning]) -> None:
+        """Take what the store has said of logs that nobody has begun to read in their epochs.
+
+        It is the answer to who does so first. On any thread.
+        """
+        with self._changed:
+            for each in gained:
+                self._take_brought(each.head.partition_id)
+                self._brought[each.head.partition_id] = each
+                self._brought_bytes += _size_of(each)
+            while self._brought_bytes > BROUGHT_BYTES:
+                self._take_brought(next(iter(self._brought)))
+
+    def _take_brought(self, partition_id: int) -> LogBeginning | None:
+        """Have nothing of a log any more, and return what there was."""
+        brought = self._brought.pop(partition_id, None)
+        if brought is not None:
+            self._brought_bytes -= _size_of(brought)
+        return brought
 
     def close(self) -> None:
         """Read nothing any more."""
@@ -93,22 +120,25 @@ class StoredLogs:
         """Return a log; what a long one needs to be in memory is given back by ``permit``."""
         asked = _Asked(partition_id, self._current_session(), leader_epoch)
         with self._changed:
-            self._waiting.append(asked)
+            asked.found = self._take_brought(partition_id)
+            asked.is_answered = asked.is_led
+            if not asked.is_answered:
+                self._waiting.append(asked)
         while (way := self._way_for(asked)) is not None:
             try:
                 self._ask_for_all(way)
             finally:
                 self._give_back(way)
-        head = asked.head()
-        if is_whole(head, asked.extents):
-            return whole_log(head, asked.extents)
+        beginning = asked.beginning()
+        if is_whole(beginning):
+            return whole_log(beginning.head, beginning.extents)
         permit.enter_context(self._long_logs)
-        return self._long_log(head, asked.extents)
+        return self._long_log(beginning)
 
-    def _long_log(self, head: LogHead, first: Sequence[Extent]) -> DurableLog:
+    def _long_log(self, beginning: LogBeginning) -> DurableLog:
         way = self._way()
         try:
-            return whole_log(head, all_from(way, head, first))
+            return whole_log(beginning.head, all_from(way, beginning))
         finally:
             self._give_back(way)
 
@@ -161,7 +191,6 @@ class StoredLogs:
 
     def _ask_for_all(self, way: LogIndex) -> None:
         """Ask for as many as may be asked for together, and answer them."""
-        time.sleep(CROWD_S)
         with self._changed:
             together = [self._waiting.popleft() for _ in range(min(TOGETHER, len(self._waiting)))]
             for each in together:
@@ -207,23 +236,21 @@ class _Asked:
         """Whether somebody asks the store for it."""
         self.is_answered = False
         self.error: Exception | None = None
-        self.found: LogHead | None = None
-        self.extents: Sequence[Extent] = ()
-        """The first of them, where it is led so."""
+        self.found: LogBeginning | None = None
 
     @property
     def is_led(self) -> bool:
         """Whether the store has said that it is led as whoever asks for it knows."""
-        return self.found is not None and self.found.state[:2] == self.leader
+        return self.found is not None and self.found.head.state[:2] == self.leader
 
-    def head(self) -> LogHead:
-        """Return what is known of the log; raises LedSince, and what asking for it has raised."""
+    def beginning(self) -> LogBeginning:
+        """Return what was found of the log; raises LedSince, and what asking for it has raised."""
         if self.error is not None:
             raise self.error
         if self.found is None:
             raise LedSince(f"partition {self.partition_id} was deleted")
         if not self.is_led:
-            session, epoch, *_ = self.found.state
+            session, epoch, *_ = self.found.head.state
             raise LedSince(
                 f"partition {self.partition_id} is led by session {session} in epoch {epoch},"
                 f" not by {self.leader[0]} in {self.leader[1]}"
@@ -232,13 +259,13 @@ class _Asked:
 
 
 def _ask(way: LogIndex, together: Sequence[_Asked]) -> None:
-    heads = {
-        each.partition_id: each for each in way.heads([each.partition_id for each in together])
-    }
+    found = beginnings(way, [each.partition_id for each in together])
+    by_id = {each.head.partition_id: each for each in found}
     for each in together:
-        each.found = heads.get(each.partition_id)
-    led = {each.partition_id: each.found for each in together if each.is_led and each.found}
-    extents = first_extents(way, [*led.values()])
-    for each in together:
-        if each.is_led:
-            each.extents = extents.get(each.partition_id, ())
+        each.found = by_id.get(each.partition_id)
+
+
+def _size_of(beginning: LogBeginning) -> int:
+    snapshot = beginning.head.snapshot
+    known = 0 if snapshot is None else len(snapshot.producers) + len(snapshot.leader_epochs)
+    return _HEAD_BYTES + known + sum(len(each.data) for each in beginning.extents)

@@ -35,12 +35,14 @@ from barnabas.broker.cluster.pictured_view import PicturedView, Unseen
 from barnabas.broker.cluster.view import Node
 from barnabas.storage.cluster_index import Led, Member, Picture
 from barnabas.storage.log_index import IndexClosed
+from barnabas.storage.log_reading import FIRST_AT_ONCE
 
 if TYPE_CHECKING:
     import asyncio
 
     from barnabas.broker.cluster.base import ClusterBase
     from barnabas.storage.cluster_index import ClusterIndex
+    from barnabas.storage.log_index import LogBeginning, LogHead
 
 logger = logging.getLogger("barnabas.broker.cluster")
 
@@ -50,6 +52,11 @@ SERVED_SHARE: Final = 2 / 3
 LOOK_EVERY_S: Final = 0.5
 """Where nothing was notified: notifications get lost."""
 REFRESH_EVERY_S: Final = 0.1
+GAINED_AT_ONCE: Final = 64
+"""Logs whose beginnings come with a look: more than are handed over together, and few enough that
+a look which finds many after a broker's end is not long in coming."""
+GAINED_BYTES: Final = 4 * 1024 * 1024
+"""Of those, for the same reason."""
 
 _NOTHING_PLANNED: Final = -1
 """In the place of a picture's version."""
@@ -79,6 +86,7 @@ class Membership:
         on_ended: Callable[[int], object],
         on_fatal: Callable[[BaseException], object],
         on_looked: Callable[[], object] = lambda: None,
+        on_gained: Callable[[Sequence[LogBeginning]], object] = lambda _gained: None,
         clock: Callable[[], float] = boot_time_s,
     ) -> None:
         """Begin nothing yet.
@@ -86,8 +94,9 @@ class Membership:
         ``place`` is what the others are told of this broker. On ``loop`` are called: ``on_changed``
         when the view or the version of the metadata is another one, ``on_ended`` with each session
         of this broker that the store has ended, once, and ``on_fatal`` with what this broker cannot
-        go on with; ``on_looked`` after every look. ``clock``: see ``boot_time_s``. Raises
-        ValueError for a place that no broker could read.
+        go on with; ``on_looked`` after every look. ``on_gained`` is told, on a thread, of logs that
+        the view will show this broker to lead, and did not yet (``StoredLogs.bring``). ``clock``:
+        see ``boot_time_s``. Raises ValueError for a place that no broker could read.
         """
         self._base = base
         self._node_id = node_id
@@ -98,6 +107,7 @@ class Membership:
         self._on_ended = on_ended
         self._on_fatal = on_fatal
         self._on_looked = on_looked
+        self._on_gained = on_gained
         self._clock = clock
         self.view = PicturedView(Node(node_id, place.rack, place.endpoints, place.features))
         """What this broker knows of the cluster; to be read on the loop."""
@@ -264,7 +274,7 @@ class Membership:
         """Take a picture, have it shown, and plan if this broker does that. On one thread."""
         self.looks_begun += 1
         since = 0 if self._looks_at_all else self._known_version
-        picture = self._looking.picture(since)
+        picture = self._taken_picture(since)
         changed = Unseen()
         changed.add(picture, is_whole=since == 0)
         changed.update(self._known)
@@ -274,6 +284,27 @@ class Membership:
         session = self._session
         if session is not None and picture.controller in {None, session}:
             self._control(session, picture)
+
+    def _taken_picture(self, since: int) -> Picture:
+        session = self._session
+        if session is None or not since:  # Of all partitions: those that are led here were read.
+            return self._looking.picture(since)
+        picture, gained = self._looking.look(
+            since,
+            session,
+            most_logs=GAINED_AT_ONCE,
+            most=FIRST_AT_ONCE,
+            most_bytes=GAINED_BYTES,
+        )
+        # Those that a look has shown already in their epochs may have been read, and written to.
+        unshown = [each for each in gained if self._is_unshown(each.head)]
+        if unshown:
+            self._on_gained(unshown)
+        return picture
+
+    def _is_unshown(self, head: LogHead) -> bool:
+        known = self._known.get(head.partition_id)
+        return known is None or known.epoch < head.state.leader_epoch
 
     def _show(self, picture: Picture, *, is_whole: bool) -> None:
         """Have the loop apply it, together with those that it has not come to yet."""
@@ -308,14 +339,14 @@ class Membership:
         refused = {each.partition_id for each in planned.assignments}
         if planned.assignments:
             refused -= self._looking.assign(planned.assignments)
-        for node_id, partition_ids in planned.wishes.items():
-            self._looking.want(partition_ids, node_id)
+        if planned.wishes:
+            self._looking.want(planned.wishes)
         if not planned.is_empty:
             logger.info(
                 "partitions assigned=%d refused=%d wished=%d",
                 len(planned.assignments) - len(refused),
                 len(refused),
-                sum(map(len, planned.wishes.values())),
+                len(planned.wishes),
             )
         # What was refused may be gone for so long that no picture tells of it any more.
         self._looks_at_all = bool(refused)

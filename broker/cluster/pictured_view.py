@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
 from barnabas.broker.cluster.endpoints import UnreadableEndpoints, decode_place
 from barnabas.broker.cluster.view import NO_NODE, Leader, Node
@@ -12,6 +14,8 @@ from barnabas.storage.cluster_index import Led, Member, Picture
 logger = logging.getLogger("barnabas.broker.cluster")
 
 _NOT_KNOWN = Leader(NO_NODE, -1)
+CHANGES_KEPT: Final = 64
+"""Versions of the view of which is known what has changed in them."""
 
 
 class Unseen:
@@ -75,6 +79,8 @@ class PicturedView:
         """By node."""
         self._unreadable: set[int] = set()
         """Sessions of which it was said that they are."""
+        self._changes: deque[Collection[int] | None] = deque(maxlen=CHANGES_KEPT)
+        """The partitions that have changed in each of the newest versions; None: perhaps all."""
 
     def leader_of(self, partition_id: int) -> Leader:
         """Return who leads a partition; one that is not known yet: no node, epoch -1."""
@@ -83,6 +89,18 @@ class PicturedView:
             return _NOT_KNOWN
         member = None if led.session is None else self._members.get(led.session)
         return Leader(NO_NODE if member is None else member.node_id, led.epoch)
+
+    def changed_since(self, version: int) -> Collection[int] | None:
+        """See ``ClusterView``."""
+        found: set[int] = set()
+        count = self.version - version
+        if count > len(self._changes):
+            return None
+        for changed in [*self._changes][len(self._changes) - count :]:
+            if changed is None:
+                return None
+            found.update(changed)
+        return found
 
     def led_by(self, session: int) -> Sequence[int]:
         """Return the partitions that a session leads. Looks at all that there are."""
@@ -141,7 +159,11 @@ class PicturedView:
                     self._wished.discard(partition_id)
                 else:
                     self._wished.add(partition_id)
+        nodes_before = self._sessions
         self._show_members(picture.members)
+        # Who leads is told by node: where a session comes or goes, any partition may be its.
+        is_same = not unseen.is_whole and self._sessions == nodes_before
+        self._changes.append(unseen.gone | unseen.led.keys() if is_same else None)
         controller = None
         if picture.controller is not None:
             controller = self._members.get(picture.controller)

@@ -11,7 +11,7 @@ Rules of this file:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from barnabas.broker.cluster.errands import Errands
     from barnabas.storage.cluster_index import Picture
 
-_Means: TypeAlias = Callable[[ClusterIndex], Callable[[Sequence[int], int | None], None]]
+_Means: TypeAlias = Callable[[ClusterIndex], Callable[[Mapping[int, int | None]], None]]
 """What of the store is asked for leaders."""
 
 
@@ -91,9 +91,5 @@ def _tell(
     means: _Means, wishes: Mapping[int, int | None], since: int, index: ClusterIndex
 ) -> Picture:
     """On a thread; return a picture that shows it."""
-    by_node: dict[int | None, list[int]] = {}
-    for partition_id, node_id in wishes.items():
-        by_node.setdefault(node_id, []).append(partition_id)
-    for node_id, partition_ids in by_node.items():
-        means(index)(partition_ids, node_id)
+    means(index)(wishes)
     return index.picture(since)

@@ -9,7 +9,7 @@ more appends is refused by the store, whatever its view says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
@@ -61,6 +61,9 @@ class ClusterView(Protocol):
     def leader_of(self, partition_id: int) -> Leader:
         """Return who leads a partition that exists."""
 
+    def changed_since(self, version: int) -> Collection[int] | None:
+        """Return the partitions whose leader may be another one than in a version; None: all."""
+
 
 class OneBroker:
     """The view of a broker that is alone: it leads everything, in the epoch of its start."""
@@ -77,3 +80,7 @@ class OneBroker:
         """Return this broker."""
         del partition_id
         return Leader(self.node_id, self._epoch())
+
+    def changed_since(self, version: int) -> None:
+        """Return nothing: it is asked once only."""
+        del version

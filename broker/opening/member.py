@@ -93,6 +93,7 @@ class ClusterMember:
         self._around = around
         registering = base.cluster_index()
         self._errands = Errands(registering)
+        self.durable_logs = StoredLogs(base)
         self._membership = Membership(
             base,
             node_id=node_id,
@@ -105,10 +106,10 @@ class ClusterMember:
             on_ended=self._session_ended,
             on_fatal=host.fatal,
             on_looked=self._looked,
+            on_gained=self.durable_logs.bring,
             clock=around.lease_clock,
         )
         around.home.session = self._membership.open(registering)
-        self.durable_logs = StoredLogs(base)
         self._sessions = Sessions(
             host,
             around.home,

@@ -210,7 +210,7 @@ class Cluster:
 
     def want(self, topic: str, partition: int, to: int | None) -> None:
         """Ask for what ``move`` waits for; None: take that back. Any thread may ask."""
-        self._base.cluster_index().want([self._partition_ids(topic)[partition]], to)
+        self._base.cluster_index().want({self._partition_ids(topic)[partition]: to})
 
     def wait_until_served(self) -> Outcome[None]:
         """Wait until all partitions of all topics are served, internal ones included."""

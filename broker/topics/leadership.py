@@ -221,12 +221,11 @@ class Leadership:
 
     async def _look(self) -> None:
         while self._compared_version != self._view.version:
+            places = self._places_changed_since(self._compared_version)
             self._compared_version = self._view.version
             came = 0
             # Coordinators first: theirs are served only once they are written to segments, too.
-            places = sorted(
-                self._places.values(), key=lambda each: not each.partition.topic.is_internal
-            )
+            places.sort(key=lambda each: not each.partition.topic.is_internal)
             for number, place in enumerate(places, start=1):
                 if place.is_there:
                     came += self._compare(place)
@@ -235,6 +234,13 @@ class Leadership:
             if came:
                 self.on_taking_over(came)
         self._is_looking = False
+
+    def _places_changed_since(self, version: int | None) -> list[_Place]:
+        """Return those that may have another leader; one that is shown later is compared then."""
+        changed = None if version is None else self._view.changed_since(version)
+        if changed is None:
+            return [*self._places.values()]
+        return [self._places[each] for each in changed if each in self._places]
 
     def _compare(self, place: _Place) -> bool:
         """Have happened what the view says; return whether it says anew that this broker leads."""

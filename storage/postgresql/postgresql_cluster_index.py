@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Self
 from uuid import UUID
 
-from barnabas.storage.cluster_index import Assignment, HandOver, Led, Member, Picture
-from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
+from barnabas.storage.cluster_index import Assignment, HandOver, Led, Look, Member, Picture
+from barnabas.storage.errors import StoreDamaged
+from barnabas.storage.postgresql.log_rows import beginnings_of
+from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
 
 _CHANNEL: Final = "barnabas"
-_PICTURE: Final = (
+_SEEN: Final = (
     "SELECT version, metadata_version, controller,"
     " member_sessions, member_nodes, member_endpoints, member_draining,"
     " led_partitions, led_sessions, led_epochs, led_wanted, led_pinned, gone"
-    " FROM barnabas.read_picture(%s)"
 )
+_SEEN_COLUMNS: Final = 13
+_PICTURE: Final = f"{_SEEN} FROM barnabas.read_picture(%s)"
+_BESIDE_SEEN: Final = (
+    "SELECT seen.*, gained.* FROM seen FULL JOIN barnabas.read_gained("
+    "least(%s, (SELECT version FROM seen)), %s, %s::integer, %s::integer, %s::bigint"
+    ") AS gained ON false ORDER BY gained.partition_id NULLS FIRST, gained.base_offset"
+)
+_LOOK: Final = f"WITH seen AS MATERIALIZED ({_PICTURE}) {_BESIDE_SEEN}"
+"""The picture in the first row, logs in all others: one statement, and one commit. The logs are
+read behind the picture, which they ask for the version: whatever it shows to be led has come."""
 
 
 class PostgreSqlClusterIndex:
@@ -83,9 +94,27 @@ class PostgreSqlClusterIndex:
 
     def picture(self, since: int) -> Picture:
         """Return what is so now."""
-        ((version, metadata_version, controller, *columns),) = self._primary.execute(
-            _PICTURE, (since,)
+        (row,) = self._primary.execute(_PICTURE, (since,))
+        return self._seen(since, row)
+
+    def look(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Look:
+        """Return what is so now, with the beginnings of logs that a session has come to lead.
+
+        A log that is damaged keeps nobody from seeing the rest: none comes along then.
+        """
+        arguments = (since, since, session, most_logs, most, most_bytes)
+        try:
+            seen, *gained = self._primary.execute(_LOOK, arguments, does_without=True)
+        except StoreDamaged:
+            return Look(self.picture(since), ())
+        return Look(
+            self._seen(since, seen[:_SEEN_COLUMNS]),
+            beginnings_of(each[_SEEN_COLUMNS:] for each in gained),
         )
+
+    def _seen(self, since: int, row: Row) -> Picture:
+        """Return the picture in its row, which is confirmed."""
+        version, metadata_version, controller, *columns = row
         if version > since:
             self._primary.witness.picture_seen(version)
         members, led, gone = columns[:4], columns[4:9], columns[9]
@@ -99,13 +128,14 @@ class PostgreSqlClusterIndex:
         )
 
     def wait(self, since: int, timeout_s: float) -> None:
-        """Return once something is notified, or the time is up."""
-        del since
+        """Return once something is notified that is newer, or the time is up."""
         # What was lost may have been a primary: that is left by those who wait for its answer.
         if self._primary.attempts_failed != self._failed_when_listening:
             self._failed_when_listening = self._primary.attempts_failed
             self._listener.disconnect()
-        self._listener.hear(_CHANNEL, timeout_s)
+        self._listener.hear(
+            _CHANNEL, timeout_s, lambda said: not said.isdigit() or int(said) > since
+        )
 
     def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
         """Have live sessions lead partitions."""
@@ -119,15 +149,15 @@ class PostgreSqlClusterIndex:
         statement = "SELECT barnabas.hand_over(%s, %s::bigint[], %s::integer[], %s::bigint[])"
         self._primary.execute(statement, (session, *columns))
 
-    def want(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+    def want(self, wishes: Mapping[int, int | None]) -> None:
         """Say who is to lead partitions."""
-        statement = "SELECT barnabas.want(%s::bigint[], %s::integer)"
-        self._primary.execute(statement, (list(partition_ids), node_id))
+        statement = "SELECT barnabas.want(%s::bigint[], %s::integer[])"
+        self._primary.execute(statement, (list(wishes), list(wishes.values())))
 
-    def pin(self, partition_ids: Sequence[int], node_id: int | None) -> None:
+    def pin(self, pins: Mapping[int, int | None]) -> None:
         """Say who is to lead partitions now, and whenever it can."""
-        statement = "SELECT barnabas.pin(%s::bigint[], %s::integer)"
-        self._primary.execute(statement, (list(partition_ids), node_id))
+        statement = "SELECT barnabas.pin(%s::bigint[], %s::integer[])"
+        self._primary.execute(statement, (list(pins), list(pins.values())))
 
     def close(self) -> None:
         """End whatever waits, on whichever thread."""

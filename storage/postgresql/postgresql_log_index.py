@@ -12,11 +12,12 @@ from barnabas.storage.log_index import (
     Flush,
     FlushAnswer,
     Lane,
-    LogHead,
+    LogBeginning,
     LogSnapshot,
     Outcome,
     PartitionState,
 )
+from barnabas.storage.postgresql.log_rows import beginnings_of
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
 from barnabas.storage.postgresql.schema import bring_up_to_date
 
@@ -26,10 +27,7 @@ _COMMIT_FLUSH: Final = (
     " %s::bigint[], %s::integer[], %s::bigint[])"
 )
 _EXTENTS: Final = "SELECT * FROM barnabas.read_extents(%s, %s, %s::integer)"
-_HEADS: Final = "SELECT * FROM barnabas.read_heads(%s::bigint[])"
-_FIRST_EXTENTS: Final = (
-    "SELECT * FROM barnabas.read_first_extents(%s::bigint[], %s::bigint[], %s::integer, %s::bigint)"
-)
+_BEGINNINGS: Final = "SELECT * FROM barnabas.read_beginnings(%s::bigint[], %s::integer, %s::bigint)"
 _EXTENT_SIZES: Final = "SELECT * FROM barnabas.read_extent_sizes(%s, %s, %s::integer)"
 _PUT_SNAPSHOT: Final = "SELECT barnabas.put_snapshot(%s, %s, %s::integer, %s, %b, %b)"
 _REPLACE_EXTENTS: Final = (
@@ -104,23 +102,12 @@ class PostgreSqlLogIndex:
         rows = self._primary.execute(_EXTENTS, arguments, does_without=True)
         return [Extent(*row) for row in rows]
 
-    def heads(self, partition_ids: Sequence[int]) -> list[LogHead]:
-        """Return what is known of partitions."""
-        rows = self._primary.execute(_HEADS, (list(partition_ids),), does_without=True)
-        return [_head(*row) for row in rows]
-
-    def first_extents(
-        self, heads: Sequence[LogHead], *, most: int, most_bytes: int
-    ) -> dict[int, list[Extent]]:
-        """Return the first extents of logs that are needed."""
-        partition_ids = [each.partition_id for each in heads]
-        offsets = [each.needless_offset for each in heads]
-        found: dict[int, list[Extent]] = {}
-        arguments = (partition_ids, offsets, most, most_bytes)
-        rows = self._primary.execute(_FIRST_EXTENTS, arguments, does_without=True)
-        for partition_id, *extent in rows:
-            found.setdefault(partition_id, []).append(Extent(*extent))
-        return found
+    def beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
+        """Return partitions with their first extents that are needed."""
+        arguments = (list(partition_ids), most, most_bytes)
+        return beginnings_of(self._primary.execute(_BEGINNINGS, arguments, does_without=True))
 
     def put_snapshot(
         self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
@@ -160,20 +147,3 @@ class PostgreSqlLogIndex:
     def close(self) -> None:
         """End whatever waits, on whichever thread."""
         self._primary.close()
-
-
-def _head(
-    partition_id: int,
-    leader_session: int | None,
-    leader_epoch: int,
-    log_start: int,
-    log_end: int,
-    snapshot_offset: int | None,
-    producers: bytes,
-    leader_epochs: bytes,
-) -> LogHead:
-    snapshot = None
-    if snapshot_offset is not None:
-        snapshot = LogSnapshot(snapshot_offset, producers, leader_epochs)
-    state = PartitionState(leader_session, leader_epoch, log_start, log_end)
-    return LogHead(partition_id, state, snapshot)

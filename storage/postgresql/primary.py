@@ -242,8 +242,10 @@ class Primary:
         """
         return self._repeat(act)
 
-    def hear(self, channel: str, timeout_s: float) -> None:
-        """Return when something is notified on a channel, or the time is up, or for no reason.
+    def hear(
+        self, channel: str, timeout_s: float, is_news: Callable[[str], bool] = lambda _payload: True
+    ) -> None:
+        """Return when news is notified on a channel, or the time is up, or for no reason.
 
         That is so when this has just begun to listen: what was notified before was not heard. A
         server that is away notifies nothing. A ``Primary`` that listens is used for nothing else.
@@ -251,7 +253,7 @@ class Primary:
         """
         with self._lock:
             try:
-                self._hear(channel, timeout_s)
+                self._hear(channel, timeout_s, is_news)
             except (psycopg.Error, OSError, _Silent, _Warned, NotDurable):
                 self._leave()
                 if self._closed.wait(timeout_s):
@@ -338,7 +340,7 @@ class Primary:
             return False
         return not self._warnings
 
-    def _hear(self, channel: str, timeout_s: float) -> None:
+    def _hear(self, channel: str, timeout_s: float, is_news: Callable[[str], bool]) -> None:
         if self._closed.is_set():
             raise IndexClosed
         connection = self._connection
@@ -347,8 +349,10 @@ class Primary:
             return
         self._until_s, self._quiet_until_s = time.monotonic() + timeout_s, math.inf
         with contextlib.suppress(_Silent):
-            for _ in connection.notifies(stop_after=1):
-                pass
+            is_heard = False
+            while not is_heard:
+                for each in connection.notifies(stop_after=1):
+                    is_heard = is_heard or is_news(each.payload)
 
     def _connect(self, *, judged: bool) -> _Connection:
         found, self._found = self._found, None

@@ -134,8 +134,9 @@ class Member:
         self.partitions = {
             each.partition_id: each for topic in self.topics for each in topic.partitions
         }
-        self.version = 0
-        self._leaders = cluster.leaders()
+        self.told = [cluster.leaders()]
+        """In each version of the view."""
+        self.compared: list[int] = []
         self.engine = MemberEngine(cluster, node_id)
         self.disk = SimulatedFileSystem()
         self.disk.make_directory(ROOT)
@@ -167,8 +168,18 @@ class Member:
 
     # What a leadership asks of its surroundings
 
+    @property
+    def version(self) -> int:
+        return len(self.told) - 1
+
     def leader_of(self, partition_id: int) -> Leader:
-        return self._leaders[partition_id]
+        self.compared.append(partition_id)
+        return self.told[-1][partition_id]
+
+    def changed_since(self, version: int) -> set[int]:
+        return {
+            each for each, leader in self.told[-1].items() if leader != self.told[version][each]
+        }
 
     def gain(self, topic: str, index: int) -> None:
         (log,) = (each.partitions[index].log for each in self.topics if each.name == topic)
@@ -202,8 +213,7 @@ class Member:
 
     async def learn(self, leaders: dict[int, Leader] | None = None) -> None:
         """Let the view know who leads what."""
-        self._leaders = self.cluster.leaders() if leaders is None else leaders
-        self.version += 1
+        self.told.append(self.cluster.leaders() if leaders is None else leaders)
         self.leadership.look()
         await self.turns()
 

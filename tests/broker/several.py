@@ -54,6 +54,9 @@ class ScriptedView:
         node_id = self.leaders.get(partition_id, self.node_id)
         return Leader(node_id, self.own_epoch() if node_id == self.node_id else self.epoch)
 
+    def changed_since(self, _version: int) -> None:
+        return None
+
     def led_by(self, partition_id: int, node_id: int) -> None:
         """Say that another broker leads a partition now; logs stay where they are."""
         self.leaders[partition_id] = node_id

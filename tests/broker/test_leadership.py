@@ -180,6 +180,19 @@ def test_the_table_says_something_of_every_state():
 # ----------------------------------------------------------------------------------- what is late
 
 
+async def test_only_what_has_changed_is_compared_with_the_view(member):
+    """A cluster has thousands of partitions, and a few of them move at a time."""
+    assert sorted(member.compared) == [INTERNAL, DATA], "at first all of it"
+    member.compared.clear()
+    await member.learn()
+    assert member.compared == []
+    member.cluster.assign(DATA, member.session)
+    await member.learn()
+    assert member.compared == [DATA]
+    await member.settle()
+    assert member.state(DATA) is State.SERVED
+
+
 async def test_a_gain_that_is_overtaken_by_a_loss_leaves_nothing(member):
     await reach(member, READING)
     await led_elsewhere(member)

@@ -102,6 +102,9 @@ class LivesView:
         own = node_id == self.node_id
         return Leader(node_id, self.own_epoch() if own else self._known.get(node_id, 0))
 
+    def changed_since(self, _version: int) -> None:
+        return None
+
 
 class LifeOfSeveral(Life):
     """One run of one of the brokers."""

@@ -74,7 +74,7 @@ class Movers:
                         broker = self._cluster.brokers[row.wanted_node - 1]
                         if self._cluster.leader[partition_id] is not broker:
                             self._cluster.move(broker, partition_id)
-                        self._index.want([partition_id], None)
+                        self._index.want({partition_id: None})
 
     def __enter__(self):
         self._thread.start()

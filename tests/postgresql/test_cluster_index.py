@@ -52,6 +52,38 @@ def test_a_thousand_are_one_commit(base):
     assert picture.version == before + 1
 
 
+def transactions(server):
+    """The id of the next transaction that writes something: each has to reach the standby."""
+    ((found,),) = server.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
+    return found
+
+
+def test_each_question_of_a_move_is_one_commit_however_much_is_moved(server, base):
+    server.set(autovacuum="off")  # It has transactions of its own.
+    world = World(base)
+    first, second = world.register(), world.register()
+    ids = world.partitions(40)
+    world.lead(first, *ids)
+    items = [Item(each, 0, 0, 1, at, 1) for at, each in enumerate(ids)]
+    world.logs.commit_flush(first, Flush(Lane.INLINE, 0, items, payload=bytes(len(ids))))
+    since = world.version
+
+    def commits(question):
+        before = transactions(server)
+        found = question()
+        return transactions(server) - before, found
+
+    wishes = {each: number % 3 for number, each in enumerate(ids)}
+    given = [HandOver(each, 0, second) for each in ids]
+    assert commits(lambda: world.index.want(wishes))[0] == 1
+    assert commits(lambda: world.index.hand_over(first, given))[0] == 1
+    count, (_, gained) = commits(lambda: world.look(since, second))
+    assert (count, len(gained)) == (1, len(ids))
+    count, beginnings = commits(lambda: world.logs.beginnings(ids, most=MANY, most_bytes=MANY))
+    assert (count, beginnings) == (1, gained)
+    assert [len(each.extents) for each in gained] == [1] * len(ids)
+
+
 @pytest.mark.parametrize("seed", range(SEED, SEED + 2))
 def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base, seed):
     """Pictures of what has changed since add up to the picture of all, and nobody deadlocks."""
@@ -73,7 +105,7 @@ def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base
                     given = [HandOver(each.partition_id, each.epoch, other) for each in some]
                     index.hand_over(session, given)
                 case 3:
-                    index.want([each.partition_id for each in some], random.randrange(9))
+                    index.want({each.partition_id: random.randrange(9) for each in some})
                 case 4:
                     session = index.register(uuid4(), node_id, "", LEASE_MS)
                     index.control(session)
@@ -82,7 +114,7 @@ def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base
                     metastore.create_topic(topic_id.hex(), topic_id, 2, {})
                     metastore.delete_topic(topic_id)
                 case 6:
-                    index.pin([e.partition_id for e in some], random.choice([None, *range(9)]))
+                    index.pin({e.partition_id: random.choice([None, *range(9)]) for e in some})
                 case 7:
                     index.fence_expired()
                     index.new_node_id()
@@ -278,3 +310,23 @@ def test_a_clock_that_was_set_forward_ends_the_sessions_that_have_not_beaten_sin
     flush = Flush(Lane.INLINE, 0, [Item(partition_id, 0, 0, 1, 0, 1)], payload=b"x")
     assert world.logs.commit_flush(late, flush).outcome is Outcome.FENCED
     world.lead(early, partition_id)
+
+
+def test_who_has_seen_a_change_is_not_woken_by_the_word_of_it(base):
+    """A look is a commit: one that was taken just before the word came is not taken again."""
+    world = World(base)
+    (partition_id,) = world.partitions()
+    world.index.wait(0, WAIT_S)  # It listens from now on.
+    versions = []
+    for node_id in (7, 8):
+        world.index.want({partition_id: node_id})
+        versions.append(world.version)
+    begun_s = time.monotonic()
+    world.index.wait(versions[1], 0.5)
+    assert time.monotonic() - begun_s >= 0.5, "it has heard of nothing new"
+    world.index.want({partition_id: 9})
+    world.index.wait(versions[1], WAIT_S)
+    world.metastore.set_broker_configs("", {"log.retention.ms": "1"})
+    begun_s = time.monotonic()
+    world.index.wait(world.version, WAIT_S)
+    assert time.monotonic() - begun_s < WAIT_S, "versions say nothing of the metadata"

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from barnabas.broker.cluster.durable_logs import StoredLogs
-from barnabas.storage.cluster_index import Assignment
+from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log_index import Flush, Item, Lane, Outcome
 from barnabas.storage.postgresql.base import PostgreSqlBase
@@ -97,6 +97,28 @@ def test_a_damaged_page_keeps_no_other_partition_from_being_read(server, base):
     assert f"partition {DAMAGED} in the store" in str(found)
     assert "invalid page in block" in str(found)
     assert read == [BATCHES] * len(reading)
+
+
+def test_a_damaged_page_keeps_nobody_from_seeing_what_has_come(server, base):
+    """A look brings logs along where it can: that it cannot is no reason to show nothing."""
+    leader = Leader(base)
+    cluster = base.cluster_index()
+    other = cluster.register(uuid4(), 2, "", 60_000)
+    since = cluster.picture(0).version
+    cluster.hand_over(leader.session, [HandOver(each, 0, other) for each in PARTITIONS])
+    limits = {"most_logs": 99, "most": 99, "most_bytes": 1 << 30}
+    assert len(cluster.look(since, other, **limits).gained) == len(PARTITIONS)
+    damage(server)
+    with ThreadPoolExecutor(1) as thread:
+        looking = thread.submit(cluster.look, since, other, **limits)
+        try:
+            picture, gained = looking.result(WAIT_S)
+        finally:
+            if not looking.done():
+                base.close()
+    assert picture == cluster.picture(since)
+    assert [each.session for each in picture.led] == [other] * len(PARTITIONS)
+    assert list(gained) == []
 
 
 def test_flushes_and_reads_go_on_beside_a_damaged_page(server, base):

@@ -207,13 +207,15 @@ def test_a_refusal_of_a_primary_that_was_replaced_and_lives_is_not_believed(pair
         assert answer.result(WAIT_S)
 
 
-@pytest.mark.parametrize("read", ["partition", "extents"])
+@pytest.mark.parametrize("read", ["partition", "extents", "beginnings", "look"])
 def test_what_is_read_where_nobody_confirms_it_is_not_answered(pair, writer, read):
     pair.cut()
     there = WholeIndex.open(pair.primary.url, patience_s=60)
     calls = {
         "partition": lambda: there.partition(0),
         "extents": lambda: there.extents(0, 0, most=9),
+        "beginnings": lambda: there.beginnings([0], most=9, most_bytes=9),
+        "look": lambda: there.look(0, writer.session, most_logs=9, most=9, most_bytes=9),
     }
     with flushing(writer) as answer:
         pair.primary.wait_for(WAITING)

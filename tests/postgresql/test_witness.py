@@ -121,7 +121,7 @@ def test_who_has_seen_what_is_gone_is_answered_nothing_more():
         assert flushed.flush() is Outcome.COMMITTED
         changed.change()
         reads.metadata.load()
-        looked.cluster.want([looked.number], 1)
+        looked.cluster.want({looked.number: 1})
         looked.look()
         anew.begin()  # In sight of nobody.
         renewed.begin()
@@ -153,7 +153,7 @@ def test_no_failover_takes_anything_back_and_a_primary_that_was_replaced_and_liv
     with peers(pair.url, 2) as brokers:
         for each in brokers:
             assert each.flush() is Outcome.COMMITTED
-            each.cluster.want([each.number], each.number)
+            each.cluster.want({each.number: each.number})
             each.look()
             each.change()
         pair.fail_over()

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from barnabas.storage.cluster_index import FIRST_NODE_ID, Assignment, HandOver, Led, Member
-from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane
+from barnabas.storage.log_index import Extent, Flush, IndexClosed, Item, Lane
 from tests.waiting import wait_until
 
 LEASE_MS = 60_000
@@ -16,6 +16,8 @@ LONG_S = 60.0
 NODES = itertools.count(1)
 UNKNOWN = 10**9
 """The id of no partition."""
+MOST = 1000
+"""More than there is."""
 
 
 class World:
@@ -54,6 +56,11 @@ class World:
     def led(self, partition_id):
         (found,) = (each for each in self.index.picture(0).led if each.partition_id == partition_id)
         return found
+
+    def look(self, since, session, *, most_logs=MOST, most_bytes=MOST):
+        return self.index.look(
+            since, session, most_logs=most_logs, most=MOST, most_bytes=most_bytes
+        )
 
     def lead(self, session, *partition_ids):
         """Have a session lead partitions, whoever led them before."""
@@ -198,7 +205,7 @@ class ClusterIndexContract:
         first, second = world.register(), world.register()
         (partition_id,) = world.partitions()
         world.lead(first, partition_id)
-        world.index.want([partition_id], UNKNOWN)
+        world.index.want({partition_id: UNKNOWN})
         world.index.hand_over(first, [HandOver(partition_id, 0, second)])
         assert world.led(partition_id) == Led(partition_id, second, 1, None)
         version = world.version
@@ -213,7 +220,7 @@ class ClusterIndexContract:
         ids = world.partitions(6)
         world.lead(leader, *ids[:5])
         world.lead(takers[0], ids[5])
-        world.index.want(ids, UNKNOWN)
+        world.index.want(dict.fromkeys(ids, UNKNOWN))
         world.index.drain(draining)
         before = world.index.picture(0)
         to = [takers[0], takers[1], None, draining, takers[1], takers[1]]
@@ -237,7 +244,7 @@ class ClusterIndexContract:
         leader, draining, ended = (world.register() for _ in range(3))
         ids = world.partitions(4)
         world.lead(leader, *ids)
-        world.index.want(ids[:1], UNKNOWN)
+        world.index.want({ids[0]: UNKNOWN})
         world.index.drain(draining)
         world.index.fence(ended)
         takers = zip(ids, (None, draining, ended), strict=False)
@@ -251,15 +258,15 @@ class ClusterIndexContract:
         node_id = next(NODES)
         session, other = world.register(node_id), world.register()
         ids = world.partitions(3)
-        world.index.want([*ids[:2], UNKNOWN], node_id)
+        world.index.want(dict.fromkeys([*ids[:2], UNKNOWN], node_id))
         version = world.version
-        world.index.want(ids[:2], node_id)
-        world.index.want([], node_id)
+        world.index.want(dict.fromkeys(ids[:2], node_id))
+        world.index.want({})
         assert world.version == version
         world.lead(session, ids[0])
         world.lead(other, ids[1])
         assert [world.led(each).wanted_node for each in ids] == [None, node_id, None]
-        world.index.want(ids, None)
+        world.index.want(dict.fromkeys(ids))
         assert [world.led(each).wanted_node for each in ids] == [None, None, None]
 
     def test_what_is_pinned_is_wanted_there_and_stays_pinned(self, world):
@@ -268,10 +275,10 @@ class ClusterIndexContract:
         ids = world.partitions(4)
         world.lead(leader, *ids[:2])
         world.lead(pinned, ids[2])
-        world.index.want(ids[2:], UNKNOWN)
+        world.index.want(dict.fromkeys(ids[2:], UNKNOWN))
         seen = world.version
         for _ in range(2):  # Whoever was not answered asks again.
-            world.index.pin([*ids[1:], UNKNOWN], node_id)
+            world.index.pin(dict.fromkeys([*ids[1:], UNKNOWN], node_id))
             assert world.version == seen + 1
         assert [world.led(each)[1:] for each in ids] == [
             (leader, 0, None, None),
@@ -287,7 +294,7 @@ class ClusterIndexContract:
         world.index.fence(pinned)
         world.lead(leader, *ids[1:])
         assert [world.led(each)[3:] for each in ids[1:]] == [(None, node_id)] * 3
-        world.index.want(ids[1:], None)
+        world.index.want(dict.fromkeys(ids[1:]))
         assert [world.led(each)[3:] for each in ids[1:]] == [(None, node_id)] * 3
 
     def test_a_pin_is_another_one_or_none(self, world):
@@ -295,15 +302,15 @@ class ClusterIndexContract:
         session = world.register(first)
         ids = world.partitions(2)
         world.lead(session, *ids)
-        world.index.pin(ids, second)
-        world.index.pin(ids[:1], first)
+        world.index.pin(dict.fromkeys(ids, second))
+        world.index.pin({ids[0]: first})
         assert [world.led(each)[3:] for each in ids] == [(None, first), (second, second)]
         before = world.version
-        world.index.pin(ids, None)
+        world.index.pin(dict.fromkeys(ids))
         assert [world.led(each)[3:] for each in ids] == [(None, None)] * 2
         assert world.version == before + 1
-        world.index.pin(ids, None)
-        world.index.pin([], first)
+        world.index.pin(dict.fromkeys(ids))
+        world.index.pin({})
         assert world.version == before + 1
 
     def test_a_session_that_has_ended_leads_what_is_pinned_to_its_node_until_it_is_assigned(
@@ -314,8 +321,17 @@ class ClusterIndexContract:
         (partition_id,) = world.partitions()
         world.lead(session, partition_id)
         world.index.fence(session)
-        world.index.pin([partition_id], node_id)
+        world.index.pin({partition_id: node_id})
         assert world.led(partition_id) == Led(partition_id, session, 0, None, node_id)
+
+    def test_wishes_for_several_nodes_are_one_change(self, world):
+        ids = world.partitions(3)
+        before = world.index.picture(0)
+        world.index.want({ids[0]: 7, ids[1]: 8})
+        assert [world.led(each).wanted_node for each in ids] == [7, 8, None]
+        world.index.want({ids[0]: 7, ids[1]: None, ids[2]: 9})
+        assert [world.led(each).wanted_node for each in ids] == [7, None, 9]
+        assert world.version == before.version + 2
 
     # -- pictures ----------------------------------------------------------------------------------
 
@@ -325,7 +341,7 @@ class ClusterIndexContract:
         seen = world.index.picture(0)
         assert set(ids) <= {each.partition_id for each in seen.led}
         assert world.index.picture(seen.version).led == []
-        world.index.want([ids[3], ids[1]], 7)
+        world.index.want({ids[3]: 7, ids[1]: 7})
         world.lead(first, ids[0])
         newer = world.index.picture(seen.version)
         assert [each.partition_id for each in newer.led] == [ids[0], ids[1], ids[3]]
@@ -333,6 +349,44 @@ class ClusterIndexContract:
         newest = world.index.picture(newer.version)
         assert newest.led == [Led(ids[0], second, 1, None)]
         assert [each.session for each in newest.members] == [first, second]
+
+    def test_a_look_brings_the_logs_that_a_session_has_come_to_lead(self, world):
+        """In the answer that shows it to lead them: with those it can go on at once."""
+        first, second = world.register(), world.register()
+        ids = world.partitions(4)
+        world.lead(first, *ids[:3])
+        world.lead(second, ids[3])
+        items = [Item(each, 0, 0, 1, 3 * at, 3) for at, each in enumerate(ids[:2])]
+        world.logs.commit_flush(first, Flush(Lane.INLINE, 0, items, (), b"abcdef"))
+        seen = world.index.picture(0)
+        assert world.look(seen.version, second) == (world.index.picture(seen.version), [])
+        world.index.hand_over(first, [HandOver(each, 0, second) for each in ids[:2]])
+        picture, gained = world.look(seen.version, second)
+        assert picture == world.index.picture(seen.version)
+        assert gained == world.logs.beginnings(ids[:2], most=MOST, most_bytes=MOST)
+        assert [each.head.state for each in gained] == [(second, 1, 0, 1)] * 2
+        assert [each.extents for each in gained] == [
+            [Extent(0, 1, 0, b"abc")], [Extent(0, 1, 0, b"def")]
+        ]  # fmt: skip
+        assert world.look(seen.version, first).gained == [], "it let go of them"
+        assert world.look(picture.version, second).gained == [], "once"
+
+    def test_a_look_brings_as_much_as_is_asked_for(self, world):
+        session = world.register()
+        ids = world.partitions(4)
+        since = world.version
+        world.lead(session, *ids)
+        items = [Item(each, 0, 0, 1, 3 * at, 3) for at, each in enumerate(ids)]
+        flush = Flush(Lane.INLINE, 0, items, (), b"abcdefghijkl")
+        world.logs.commit_flush(session, flush)
+        world.index.want({ids[1]: UNKNOWN})
+        staying = [ids[0], *ids[2:]]
+        for most_logs in range(5):
+            gained = world.look(since, session, most_logs=most_logs).gained
+            assert [each.head.partition_id for each in gained] == staying[:most_logs]
+        for most_bytes, found in ((0, 0), (1, 1), (3, 1), (4, 2), (9, 3)):
+            gained = world.look(since, session, most_bytes=most_bytes).gained
+            assert [len(each.extents) for each in gained] == [1] * found + [0] * (3 - found)
 
     def test_heartbeats_and_flushes_change_no_picture(self, world):
         session = world.register()
@@ -348,7 +402,7 @@ class ClusterIndexContract:
         topic_id, ids = world.topic(2)
         session = world.register()
         world.lead(session, *ids)
-        world.index.pin(ids, 7)
+        world.index.pin(dict.fromkeys(ids, 7))
         seen = world.index.picture(0)
         added = world.metastore.create_partitions(topic_id, 3)[0].partition_id
         grown = world.index.picture(seen.version)
@@ -359,8 +413,8 @@ class ClusterIndexContract:
         assert (shrunk.led, shrunk.gone) == ([], [*ids, added])
         assert not {*ids, added} & {each.partition_id for each in world.index.picture(0).led}
         assert world.index.assign([Assignment(ids[0], session, 0)]) == set()
-        world.index.want(ids, 7)
-        world.index.pin(ids, 7)
+        world.index.want(dict.fromkeys(ids, 7))
+        world.index.pin(dict.fromkeys(ids, 7))
         assert world.version == shrunk.version
         _, anew = world.topic(2)
         assert [world.led(each).pinned_node for each in anew] == [None, None]

@@ -19,6 +19,8 @@ from barnabas.storage.log_index import (
     IndexMisused,
     Item,
     Lane,
+    LogBeginning,
+    LogHead,
     LogSnapshot,
     LogStart,
     Outcome,
@@ -154,7 +156,7 @@ class UpkeepContract:
 
     # --------------------------------------------------------------------- several logs at a time
 
-    def test_heads_and_first_extents_are_those_of_each_log(self, index, leader, partition):
+    def test_the_beginnings_are_those_of_each_log(self, index, leader, partition):
         """At whatever number of extents, and of bytes, it ends."""
         empty, other, late = leader.lead(), leader.lead(), leader.lead()
         for number in range(3):
@@ -162,27 +164,22 @@ class UpkeepContract:
         leader.snapshot(late, 4)
         leader.start_at(late, 3)
         ids = [empty, partition, other, late]
-        heads = index.heads([*ids, MANY**3])
-        assert sorted(each.partition_id for each in heads) == sorted(ids)
-        for each in heads:
-            assert each.state == index.partition(each.partition_id)
-            assert each.snapshot == index.snapshot(each.partition_id)
+        heads = [LogHead(each, index.partition(each), index.snapshot(each)) for each in sorted(ids)]
         offsets = {each.partition_id: each.needless_offset for each in heads}
         assert offsets == dict.fromkeys(ids, 0) | {late: 3}
-        assert index.heads([]) == []
-        assert index.first_extents([], most=MANY, most_bytes=MANY) == {}
+        assert index.beginnings([], most=MANY, most_bytes=MANY) == []
         for most in (1, 2, MANY):
             logs = {each: index.extents(each, offsets[each], most=most) for each in ids}
             order = [(each, extent) for each in sorted(ids) for extent in logs[each]]
             for most_bytes in range(0, sum(len(each.data) for _, each in order) + 3, 3):
                 bytes_before = 0
-                expected = {}
+                expected = {each: [] for each in ids}
                 for each, extent in order:
                     if bytes_before < most_bytes:
-                        expected.setdefault(each, []).append(extent)
+                        expected[each].append(extent)
                     bytes_before += len(extent.data)
-                heads.sort()
-                assert index.first_extents(heads, most=most, most_bytes=most_bytes) == expected
+                found = index.beginnings([*ids, MANY**3], most=most, most_bytes=most_bytes)
+                assert found == [LogBeginning(each, expected[each.partition_id]) for each in heads]
 
     # ------------------------------------------------------------------------------- snapshots
 

@@ -6,8 +6,9 @@
 --    are committed in their order: who has seen one has seen all that led to it.
 -- 2. What a partition is changed in is the version of that change, and nothing else changes it.
 -- 3. What does not change the picture does not take its row: heartbeats and flushes never wait here.
--- 4. Who changes the picture, or the metadata, notifies `barnabas`. What is notified may be lost: who
---    listens looks by himself as well, now and then.
+-- 4. Who changes the picture notifies `barnabas` of its version: who has seen that one by then has no
+--    look to take, which would be a commit for nothing. Who changes the metadata notifies it of ''.
+--    What is notified may be lost: who listens looks by himself as well, now and then.
 
 CREATE TABLE barnabas.picture (
     singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
@@ -33,7 +34,7 @@ DECLARE
     changed bigint;
 BEGIN
     UPDATE barnabas.picture SET version = version + 1 RETURNING version INTO changed;
-    PERFORM pg_notify('barnabas', '');
+    PERFORM pg_notify('barnabas', changed::text);
     RETURN changed;
 END $$;
 
@@ -281,31 +282,32 @@ BEGIN
     RETURN coalesce(led, '{}');
 END $$;
 
--- Say which node is to lead partitions; NULL: none in particular.
-CREATE FUNCTION barnabas.want(of_partitions bigint[], new_node integer)
+-- Say which nodes are to lead partitions, each of them named once; NULL: none in particular.
+CREATE FUNCTION barnabas.want(of_partitions bigint[], new_nodes integer[])
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     changing bigint[];
     changed bigint;
 BEGIN
-    SELECT array_agg(partition_id) INTO changing FROM (
-        SELECT partition_id FROM barnabas.partitions
-        WHERE partition_id = ANY (of_partitions) AND wanted_node IS DISTINCT FROM new_node
-            AND NOT is_deleted
-        ORDER BY partition_id FOR UPDATE
-    ) AS part;
+    PERFORM 1 FROM barnabas.partitions WHERE partition_id = ANY (of_partitions)
+        ORDER BY partition_id FOR UPDATE;
+    SELECT array_agg(partition_id) INTO changing
+        FROM unnest(of_partitions, new_nodes) AS asked (partition_id, node_id)
+        JOIN barnabas.partitions AS part USING (partition_id)
+        WHERE part.wanted_node IS DISTINCT FROM asked.node_id AND NOT part.is_deleted;
     IF changing IS NULL THEN
         PERFORM barnabas.confirm();
         RETURN;
     END IF;
     changed := barnabas.change_picture();
-    UPDATE barnabas.partitions SET wanted_node = new_node, changed_in = changed
-        WHERE partition_id = ANY (changing);
+    UPDATE barnabas.partitions AS part SET wanted_node = asked.node_id, changed_in = changed
+        FROM unnest(of_partitions, new_nodes) AS asked (partition_id, node_id)
+        WHERE part.partition_id = asked.partition_id AND part.partition_id = ANY (changing);
 END $$;
 
--- Say which node is to lead partitions now, and again whenever it comes back; NULL: none in
--- particular, now or later.
-CREATE FUNCTION barnabas.pin(of_partitions bigint[], new_node integer)
+-- Say which nodes are to lead partitions now, and again whenever they come back, each partition named
+-- once; NULL: none in particular, now or later.
+CREATE FUNCTION barnabas.pin(of_partitions bigint[], new_nodes integer[])
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     changing bigint[];
@@ -315,21 +317,23 @@ BEGIN
         ORDER BY partition_id FOR UPDATE;
     -- Who leads a partition already is not wished for.
     SELECT array_agg(partition_id) INTO changing
-        FROM barnabas.partitions LEFT JOIN barnabas.sessions ON session_id = leader_session
-        WHERE partition_id = ANY (of_partitions) AND NOT is_deleted
-            AND (pinned_node, wanted_node)
-                IS DISTINCT FROM (new_node, nullif(new_node, node_id));
+        FROM unnest(of_partitions, new_nodes) AS asked (partition_id, pin)
+        JOIN barnabas.partitions AS part USING (partition_id)
+        LEFT JOIN barnabas.sessions ON session_id = part.leader_session
+        WHERE NOT part.is_deleted AND (part.pinned_node, part.wanted_node)
+            IS DISTINCT FROM (asked.pin, nullif(asked.pin, node_id));
     IF changing IS NULL THEN
         PERFORM barnabas.confirm();
         RETURN;
     END IF;
     changed := barnabas.change_picture();
-    UPDATE barnabas.partitions
-        SET pinned_node = new_node, changed_in = changed,
-            wanted_node = nullif(new_node, (
-                SELECT node_id FROM barnabas.sessions WHERE session_id = leader_session
+    UPDATE barnabas.partitions AS part
+        SET pinned_node = asked.pin, changed_in = changed,
+            wanted_node = nullif(asked.pin, (
+                SELECT node_id FROM barnabas.sessions WHERE session_id = part.leader_session
             ))
-        WHERE partition_id = ANY (changing);
+        FROM unnest(of_partitions, new_nodes) AS asked (partition_id, pin)
+        WHERE part.partition_id = asked.partition_id AND part.partition_id = ANY (changing);
 END $$;
 
 -- ---------------------------------------------------------------------------------- the picture

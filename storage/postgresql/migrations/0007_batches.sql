@@ -39,44 +39,74 @@ BEGIN
         WHERE part.partition_id = asked.partition_id AND part.partition_id = ANY (changing);
 END $$;
 
--- What is known of partitions, with their snapshots; those that there are.
-CREATE FUNCTION barnabas.read_heads(
-    of_partitions bigint[],
-    OUT partition_id bigint, OUT leader_session bigint, OUT leader_epoch integer,
-    OUT log_start bigint, OUT log_end bigint,
-    OUT snapshot_offset bigint, OUT producers bytea, OUT leader_epochs bytea
-) RETURNS SETOF record LANGUAGE plpgsql AS $$
+-- A partition as its next leader reads it: what is known of it, its snapshot, and one of its first
+-- extents. It has as many rows as there are extents, or one without any; the first has the snapshot.
+CREATE TYPE barnabas.beginning AS (
+    partition_id bigint, leader_session bigint, leader_epoch integer,
+    log_start bigint, log_end bigint,
+    snapshot_offset bigint, producers bytea, leader_epochs bytea,
+    base_offset bigint, next_offset bigint, extent_epoch integer, data bytea
+);
+
+-- The beginnings of those partitions that there are, all as of one moment: up to `most` of the
+-- extents of each that are needed, in order, with the bytes that lie here; and of all together the
+-- first one and what has up to `most_bytes`.
+CREATE FUNCTION barnabas.read_beginnings(of_partitions bigint[], most integer, most_bytes bigint)
+RETURNS SETOF barnabas.beginning LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM barnabas.confirm();
-    RETURN QUERY SELECT led.partition_id, led.leader_session, led.leader_epoch,
-            led.log_start, led.log_end, known.next_offset, known.producers, known.leader_epochs
-        FROM barnabas.partitions AS led
-            LEFT JOIN barnabas.snapshots AS known ON known.partition_id = led.partition_id
-        WHERE led.partition_id = ANY (of_partitions);
+    RETURN QUERY
+        WITH head AS MATERIALIZED (
+            SELECT led.*, known.next_offset AS snapshot_offset, known.producers,
+                known.leader_epochs,
+                CASE WHEN known.next_offset IS NULL THEN 0
+                    ELSE least(led.log_start, known.next_offset) END AS needless_offset
+            FROM barnabas.partitions AS led
+                LEFT JOIN barnabas.snapshots AS known ON known.partition_id = led.partition_id
+            WHERE led.partition_id = ANY (of_partitions)
+        ), part AS (
+            SELECT extent.*,
+                row_number() OVER (
+                    PARTITION BY extent.partition_id ORDER BY extent.base_offset
+                ) AS place,
+                sum(extent.length) OVER (ORDER BY extent.partition_id, extent.base_offset)
+                    - extent.length AS bytes_before
+            FROM head CROSS JOIN LATERAL (
+                SELECT * FROM barnabas.extents AS each
+                WHERE each.partition_id = head.partition_id
+                    AND each.next_offset > head.needless_offset
+                ORDER BY each.base_offset LIMIT most
+            ) AS extent
+        )
+        SELECT head.partition_id, head.leader_session, head.leader_epoch,
+            head.log_start, head.log_end,
+            head.snapshot_offset,
+            CASE WHEN part.place > 1 THEN NULL ELSE head.producers END,
+            CASE WHEN part.place > 1 THEN NULL ELSE head.leader_epochs END,
+            part.base_offset, part.next_offset, part.leader_epoch,
+            substring(object.payload FROM part.position + 1 FOR part.length)
+        FROM head
+            LEFT JOIN part
+                ON part.partition_id = head.partition_id AND part.bytes_before < most_bytes
+            LEFT JOIN barnabas.objects AS object ON object.object_id = part.object_id
+        ORDER BY head.partition_id, part.base_offset;
 END $$;
 
--- The first extents of each partition that reach beyond its offset, in order, with the bytes that
--- lie here: up to `most` of each, and of all together the first one and what has up to `most_bytes`.
-CREATE FUNCTION barnabas.read_first_extents(
-    of_partitions bigint[], from_offsets bigint[], most integer, most_bytes bigint,
-    OUT partition_id bigint, OUT base_offset bigint, OUT next_offset bigint,
-    OUT leader_epoch integer, OUT data bytea
-) RETURNS SETOF record LANGUAGE plpgsql AS $$
+-- The same of partitions that a session leads, and is to lead on, which have changed since a
+-- version of the picture: of the first `most_logs` of them.
+CREATE FUNCTION barnabas.read_gained(
+    since bigint, of_session bigint, most_logs integer, most integer, most_bytes bigint
+) RETURNS SETOF barnabas.beginning LANGUAGE plpgsql AS $$
+DECLARE
+    gained bigint[];
 BEGIN
     PERFORM barnabas.confirm();
-    RETURN QUERY SELECT part.partition_id, part.base_offset, part.next_offset, part.leader_epoch,
-            substring(object.payload FROM part.position + 1 FOR part.length)
-        FROM (
-            SELECT extent.*, sum(extent.length) OVER so_far - extent.length AS bytes_before
-            FROM unnest(of_partitions, from_offsets) AS asked (of_partition, from_offset)
-                CROSS JOIN LATERAL (
-                    SELECT * FROM barnabas.extents AS each
-                    WHERE each.partition_id = asked.of_partition
-                        AND each.next_offset > asked.from_offset
-                    ORDER BY each.base_offset LIMIT most
-                ) AS extent
-            WINDOW so_far AS (ORDER BY extent.partition_id, extent.base_offset)
-        ) AS part JOIN barnabas.objects AS object USING (object_id)
-        WHERE part.bytes_before < most_bytes
-        ORDER BY part.partition_id, part.base_offset;
+    SELECT array_agg(partition_id) INTO gained FROM (
+        SELECT partition_id FROM barnabas.partitions
+        WHERE changed_in > since AND leader_session = of_session AND wanted_node IS NULL
+        ORDER BY partition_id LIMIT most_logs
+    ) AS led;
+    IF gained IS NOT NULL THEN
+        RETURN QUERY SELECT * FROM barnabas.read_beginnings(gained, most, most_bytes);
+    END IF;
 END $$;

@@ -16,8 +16,8 @@ from barnabas.broker.topics.leadership import Leadership
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.loading import DurableLog
-from barnabas.storage.log_index import Extent, IndexClosed, LogHead
-from barnabas.storage.log_reading import read_log
+from barnabas.storage.log_index import Extent, IndexClosed, LogBeginning
+from barnabas.storage.log_reading import FIRST_AT_ONCE, read_log
 from barnabas.storage.log_store import PartitionSpec
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from tests.broker.cluster.reading import read_stored
@@ -27,6 +27,8 @@ from tests.waiting import wait_until
 
 TOGETHER = 8
 MANY = (WAYS_MOST + 2) * TOGETHER
+LONG = FIRST_AT_ONCE + 4
+"""Of extents: more than come at first."""
 DAMAGED = 3
 """The partition of which something cannot be read."""
 
@@ -38,27 +40,23 @@ class Asked(MemoryLogIndex):
         super().__init__(base.index)
         self._base = base
 
-    def heads(self, partition_ids: list[int]) -> list[LogHead]:
+    def beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
         with self._base.lock:
             self._base.questions.append(list(partition_ids))
         self._base.on_question()
-        self._refuse("heads", partition_ids)
-        return super().heads(partition_ids)
-
-    def first_extents(
-        self, heads: Sequence[LogHead], *, most: int, most_bytes: int
-    ) -> dict[int, list[Extent]]:
-        self._refuse("first_extents", [each.partition_id for each in heads])
-        return super().first_extents(heads, most=most, most_bytes=most_bytes)
+        self._refuse("beginnings", partition_ids)
+        return super().beginnings(partition_ids, most=most, most_bytes=most_bytes)
 
     def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
         self._refuse("extents", [partition_id])
         found = super().extents(partition_id, from_offset, most=most)
-        if not found:
-            self._base.read_whole.append(partition_id)
+        with self._base.lock:
+            self._base.rest_questions.append(partition_id)
         return found
 
-    def _refuse(self, question: str, partition_ids: list[int]) -> None:
+    def _refuse(self, question: str, partition_ids: Sequence[int]) -> None:
         if question == self._base.refused and DAMAGED in partition_ids:
             raise StoreDamaged("invalid page in block 7")
 
@@ -72,8 +70,8 @@ class Base:
         self.questions: list[list[int]] = []
         self.ways: list[Asked] = []
         self.on_question: Callable[[], object] = lambda: None
-        self.read_whole: list[int] = []
-        """Those long logs of which there is nothing more to come."""
+        self.rest_questions: list[int] = []
+        """The long logs that more was asked of than their beginnings, each as often as that was."""
         self.refused = ""
         """The question that is not answered where it is for a damaged partition, too."""
 
@@ -126,7 +124,7 @@ def test_what_many_wait_for_is_asked_for_together(base, session, logs, monkeypat
     assert len(base.questions) - before <= MANY // TOGETHER
 
 
-@pytest.mark.parametrize("flushes", [0, 1, 15, 16, 17, 40])
+@pytest.mark.parametrize("flushes", [0, 1, FIRST_AT_ONCE - 1, FIRST_AT_ONCE, LONG, 3 * LONG])
 def test_short_and_long_logs_are_read_to_their_end(base, leader, session, logs, flushes):
     epochs = {each: assign(base.index, each, session) for each in range(8)}
     for each in range(0, 8, 2):
@@ -146,13 +144,15 @@ def test_what_upkeep_removes_meanwhile_is_no_damage(base, leader, session, logs,
     epoch = assign(base.index, 1, session)
     for offset in range(10):
         leader.append(1, offset.to_bytes(8, "big") + batch()[8:])
-    first_extents = base.index.first_extents
+    beginnings = base.index.beginnings
 
-    def without_the_front(heads: Sequence[LogHead], **limits: int) -> dict[int, list[Extent]]:
-        found = first_extents(heads, **limits)
-        return found if asked_again and len(base.questions) > 1 else {1: found[1][1:]}
+    def without_the_front(partition_ids: Sequence[int], **limits: int) -> list[LogBeginning]:
+        (found,) = beginnings(partition_ids, **limits)
+        if asked_again and len(base.questions) > 1:
+            return [found]
+        return [found._replace(extents=found.extents[1:])]
 
-    base.index.first_extents = without_the_front
+    base.index.beginnings = without_the_front
     if asked_again:
         assert len(read_stored(logs, 1, epoch).batches) == 10
     else:
@@ -187,19 +187,19 @@ def test_what_a_question_ends_by_is_raised_to_all_who_wait_for_it(base, session,
         assert all(isinstance(each.exception(60), IndexClosed) for each in reading)
 
 
-@pytest.mark.parametrize("question", ["heads", "first_extents", "extents"])
+@pytest.mark.parametrize("question", ["beginnings", "extents"])
 def test_what_cannot_be_read_of_one_keeps_no_other_from_being_read(
     base, leader, session, logs, question
 ):
     epochs = {each: assign(base.index, each, session) for each in range(8)}
     for each in epochs:
-        for offset in range(20):  # More than come at first.
+        for offset in range(LONG):
             leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
     base.refused = question
     with ThreadPoolExecutor(8) as threads:
         reading = {each: threads.submit(read_stored, logs, each, epochs[each]) for each in epochs}
         damage = reading.pop(DAMAGED).exception(60)
-        assert [len(each.result(60).batches) for each in reading.values()] == [20] * 7
+        assert [len(each.result(60).batches) for each in reading.values()] == [LONG] * 7
     assert isinstance(damage, Corrupt)
     assert re.fullmatch(
         f"partition {DAMAGED} in the store, from offset [0-9]+ on, is corrupt at byte 0:"
@@ -207,7 +207,80 @@ def test_what_cannot_be_read_of_one_keeps_no_other_from_being_read(
         str(damage),
     )
     base.refused = ""  # Somebody has repaired it.
-    assert len(read_stored(logs, DAMAGED, epochs[DAMAGED]).batches) == 20
+    assert len(read_stored(logs, DAMAGED, epochs[DAMAGED]).batches) == LONG
+
+
+def gained(base, *partition_ids):
+    """What a look brings of logs."""
+    return base.index.beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=MANY**3)
+
+
+def test_what_a_look_has_brought_is_asked_for_no_more(base, leader, session, logs):
+    epochs = {each: assign(base.index, each, session) for each in range(4)}
+    for each in epochs:
+        for offset in range(3 * each):
+            leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
+    logs.bring(gained(base, *epochs))
+    assert [len(read_stored(logs, *each).batches) for each in epochs.items()] == [0, 3, 6, 9]
+    assert base.questions == []
+
+
+def test_what_a_look_has_brought_is_used_once(base, leader, session, logs):
+    """This broker writes behind it; what it has to read again, it reads as it is then."""
+    epoch = assign(base.index, 1, session)
+    logs.bring(gained(base, 1))
+    assert read_stored(logs, 1, epoch).batches == []
+    leader.append(1, batch())
+    assert len(read_stored(logs, 1, epoch).batches) == 1
+    assert base.questions == [[1]]
+
+
+def test_of_a_long_log_a_look_brings_the_beginning(base, leader, session, logs):
+    epoch = assign(base.index, 1, session)
+    for offset in range(LONG):
+        leader.append(1, offset.to_bytes(8, "big") + batch()[8:])
+    logs.bring(gained(base, 1))
+    assert len(read_stored(logs, 1, epoch).batches) == LONG
+    assert (base.questions, base.rest_questions) == ([], [1])
+
+
+def test_what_a_look_has_brought_of_another_leadership_is_not_used(base, leader, session, logs):
+    other = register(base.index, 3)
+    assign(base.index, 1, other)
+    brought = gained(base, 1)
+    epoch = assign(base.index, 1, session)
+    leader.append(1, batch())
+    logs.bring(brought)
+    assert len(read_stored(logs, 1, epoch).batches) == 1
+    logs.bring(gained(base, 1))
+    with pytest.raises(LedSince, match="is led by session"):
+        read_stored(logs, 1, epoch - 1)
+    assert base.questions == [[1], [1]]
+
+
+def test_what_was_brought_and_is_damaged_is_asked_for_again(base, leader, session, logs):
+    epoch = assign(base.index, 1, session)
+    for offset in range(3):
+        leader.append(1, offset.to_bytes(8, "big") + batch()[8:])
+    (found,) = gained(base, 1)
+    logs.bring([found._replace(extents=found.extents[1:])])
+    assert len(read_stored(logs, 1, epoch).batches) == 3
+    assert base.questions == [[1]]
+
+
+def test_little_is_held_of_what_nobody_reads(base, leader, session, logs, monkeypatch):
+    monkeypatch.setattr(durable_logs, "BROUGHT_BYTES", 5 * 1024)
+    epochs = {each: assign(base.index, each, session) for each in range(8)}
+    for _ in range(3):  # Whatever was brought is brought again, and counted once.
+        logs.bring(gained(base, *range(8)))
+    assert len(logs._brought) == 5
+    for each in epochs.items():
+        read_stored(logs, *each)
+    assert sorted(each for question in base.questions for each in question) == [0, 1, 2]
+    assert (logs._brought, logs._brought_bytes) == ({}, 0)
+    logs.bring(gained(base, *range(8)))
+    logs.end()
+    assert (logs._brought, logs._brought_bytes) == ({}, 0)
 
 
 class SlowStore:
@@ -228,7 +301,7 @@ def test_few_long_logs_are_read_before_one_of_them_is_filled(base, leader, sessi
     long_ids, short_ids = range(8), range(8, 20)
     epochs = {each: assign(base.index, each, session) for each in (*long_ids, *short_ids)}
     for each in epochs:
-        for offset in range(20 if each in long_ids else 1):
+        for offset in range(LONG if each in long_ids else 1):
             leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
     store = SlowStore()
     leadership = Leadership(None, store, None, logs, print)
@@ -242,10 +315,10 @@ def test_few_long_logs_are_read_before_one_of_them_is_filled(base, leader, sessi
     with ThreadPoolExecutor(len(long_ids)) as threads:
         loading = [threads.submit(load, each) for each in long_ids]
         try:
-            wait_until(lambda: len(base.read_whole) >= LONG_AT_ONCE)
+            wait_until(lambda: len(base.rest_questions) >= LONG_AT_ONCE)
             assert [load(each) for each in short_ids] == [1] * len(short_ids), "they do not wait"
-            assert len(base.read_whole) == LONG_AT_ONCE
+            assert len(base.rest_questions) == LONG_AT_ONCE
         finally:
             store.may_fill.set()
-        assert [each.result(60) for each in loading] == [20] * len(long_ids)
+        assert [each.result(60) for each in loading] == [LONG] * len(long_ids)
     leadership.close()

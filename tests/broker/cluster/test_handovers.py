@@ -28,7 +28,7 @@ class World:
         self.session, self.other = register(self.index, GIVER), register(self.index, TAKER)
         for each in range(count):
             assign(self.index, each, self.session)
-        self.index.want(list(range(count)), TAKER)
+        self.index.want(dict.fromkeys(range(count), TAKER))
         self.asked: list[list[HandOver]] = []
         self.releasing: list[tuple[int, object]] = []
         self.tasks: list[object] = []
@@ -106,7 +106,7 @@ def test_what_was_handed_over_is_let_be_until_the_view_has_shown_it():
     assert not world.releasing
     # It comes back, and has to go again.
     assert world.index.assign([Assignment(2, world.session, world.epoch_of(2))])
-    world.index.want([2], TAKER)
+    world.index.want({2: TAKER})
     world.look()
     world.hand_overs.look()
     world.release()
@@ -153,7 +153,7 @@ def give_all(store, giver: MemberBroker, taker: MemberBroker) -> list[int]:
     """Have all of the topic be led by another broker; return its partitions."""
     found = giver.call(lambda: giver.server.catalogue.topic(TOPIC))
     ids = [each.partition_id for each in found.partitions]
-    store.index.want(ids, taker.node_id)
+    store.index.want(dict.fromkeys(ids, taker.node_id))
     return ids
 
 

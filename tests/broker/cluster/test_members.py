@@ -190,7 +190,7 @@ def test_a_partition_that_another_is_to_lead_is_handed_over():
         send(brokers[0], TOPIC, range(10), 1)
         (partition,) = brokers[0].server.catalogue.topic(TOPIC).partitions
         for broker in brokers:
-            store.index.want([partition.partition_id], broker.node_id)
+            store.index.want({partition.partition_id: broker.node_id})
             wait_until(lambda broker=broker: broker.leads(TOPIC) == {0})
         all_served(brokers, TOPIC, 1)
         send(brokers[0], TOPIC, range(10, 20), 1)
@@ -214,11 +214,11 @@ def test_what_comes_back_while_it_is_handed_over_goes_again():
             hand_over(*arguments)
 
         ways.hand_over = hand_over_late
-        store.index.want([partition_id], taker.node_id)
+        store.index.want({partition_id: taker.node_id})
         assert asked.wait(60)
         epoch = store.index.partition(partition_id).leader_epoch
         assert store.index.assign([Assignment(partition_id, giver.session, epoch)])
-        store.index.want([partition_id], taker.node_id)
+        store.index.want({partition_id: taker.node_id})
         view = giver.server.view
         wait_until(
             lambda: (

@@ -5,6 +5,7 @@ Most of it goes step by step, on a clock that a test moves; threads come at the 
 
 import asyncio
 import contextlib
+from random import Random
 from uuid import uuid4
 
 import pytest
@@ -15,6 +16,7 @@ from barnabas.broker.cluster.membership import LOOK_EVERY_S, Membership, NodeIdT
 from barnabas.broker.cluster.view import NO_NODE, Leader, Node
 from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.memory_base import MemoryStore
+from tests.seeds import SEED
 from tests.waiting import until
 
 CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
@@ -91,6 +93,7 @@ class Broker:
         self.changes = 0
         self.ended = []
         self.fatal = []
+        self.gained = []
         self.way = self.base.cluster_index()
         self.membership = Membership(
             self.base,
@@ -101,12 +104,16 @@ class Broker:
             on_changed=self._changed,
             on_ended=self.ended.append,
             on_fatal=self.fatal.append,
+            on_gained=self._gained,
             clock=clock or cluster.time,
         )
         self.session = self.membership.open(self.way)
 
     def _changed(self):
         self.changes += 1
+
+    def _gained(self, gained):
+        self.gained += [each.head.partition_id for each in gained]
 
     @property
     def view(self):
@@ -163,7 +170,7 @@ async def test_it_is_told_of_each_change_once(cluster):
     _, ids = cluster.topic(2)
     one.membership.look_once()
     topic_id, (gone,) = cluster.topic(1)
-    cluster.index.want([gone], 1)
+    cluster.index.want({gone: 1})
     one.membership.look_once()
     cluster.metastore.delete_topic(topic_id)
     one.membership.look_once()
@@ -171,6 +178,42 @@ async def test_it_is_told_of_each_change_once(cluster):
     assert one.view.version == version + 1
     assert [one.view.leader_of(each).node_id for each in ids] == [1, 1]
     assert one.view.wanted(gone) is None
+
+
+async def test_the_log_of_what_comes_is_there_before_that_is_shown(cluster):
+    one, two = cluster.broker(1), cluster.broker(2)
+    _, (partition_id,) = cluster.topic(1)
+    await cluster.settle()
+    giver, taker = (one, two) if one.view.leader_of(partition_id).node_id == 1 else (two, one)
+    cluster.index.want({partition_id: taker.node_id})
+    await cluster.look()
+    gained_before = [*giver.gained]
+    assert taker.gained == []
+    giver.hand_over()
+    taker.membership.look_once()
+    assert taker.gained == [partition_id]
+    assert taker.view.leader_of(partition_id) == Leader(giver.node_id, 0), "it is shown later"
+    await asyncio.sleep(0)
+    assert taker.view.leader_of(partition_id) == Leader(taker.node_id, 1)
+    await cluster.look()
+    assert (giver.gained, taker.gained) == (gained_before, [partition_id])
+
+
+async def test_a_log_that_may_have_been_written_to_is_not_brought_again(cluster):
+    """Who had to read it once more would miss what he wrote himself."""
+    one = cluster.broker(1)
+    _, (partition_id,) = cluster.topic(1)
+    await cluster.settle()
+    assert one.gained == [partition_id]
+    since = cluster.index.picture(0).version
+    cluster.index.want({partition_id: 7})
+    await cluster.settle()
+    assert one.view.wanted(partition_id) is None, "there is no such broker"
+    brought = cluster.index.look(since, one.session, most_logs=9, most=9, most_bytes=9).gained
+    assert [each.head.partition_id for each in brought] == [partition_id], "the store does not know"
+    one.membership._looks_at_all = True
+    await cluster.look()
+    assert one.gained == [partition_id]
 
 
 async def test_a_broker_that_is_cordoned_where_it_is_configured_leads_nothing_unless_told(cluster):
@@ -189,11 +232,45 @@ async def test_a_broker_that_is_cordoned_where_it_is_configured_leads_nothing_un
     assert [one.view.leader_of(each).node_id for each in ids] == [1, 1]
 
 
+async def test_the_view_says_which_leaders_may_have_changed(cluster):
+    random = Random(SEED)
+    one = cluster.broker(1)
+    _, ids = cluster.topic(4)
+    leaders = {}
+    others = []
+    narrowed = 0
+    for _ in range(200):
+        match random.randrange(6):
+            case 0:
+                others.append(cluster.index.register(uuid4(), 2 + len(others), "", LEASE_MS))
+            case 1 if others:
+                cluster.index.fence(random.choice(others))
+            case 2 if others:
+                cluster.index.drain(random.choice(others))
+            case _:
+                partition_id = random.choice(ids)
+                epoch = cluster.store.index.partition(partition_id).leader_epoch
+                session = random.choice([one.session, *others])
+                cluster.index.assign([Assignment(partition_id, session, epoch)])
+        one.membership._planned_version = cluster.index.picture(0).version
+        await cluster.look()
+        now = {each: one.view.leader_of(each) for each in ids}
+        for version, before in leaders.items():
+            changed = one.view.changed_since(version)
+            differ = {each for each in ids if before[each] != now[each]}
+            assert changed is None or differ <= changed, SEED
+            narrowed += changed is not None and len(changed) < len(ids)
+        leaders[one.view.version] = now
+    assert narrowed
+    assert one.view.changed_since(one.view.version) == set()
+    assert one.view.changed_since(0) is None, "too long ago"
+
+
 async def test_a_partition_that_is_deleted_is_not_known(cluster):
     one = cluster.broker(1)
     topic_id, (first, second) = cluster.topic(2)
     await cluster.settle()
-    cluster.index.want([first], 1)
+    cluster.index.want({first: 1})
     cluster.metastore.delete_topic(topic_id)
     await cluster.settle()
     assert one.view.leader_of(first) == one.view.leader_of(second) == Leader(NO_NODE, -1)
@@ -308,7 +385,7 @@ async def test_nobody_lets_go_of_what_nobody_would_lead(cluster):
     _, (partition_id,) = cluster.topic(1)
     await cluster.settle()
     two = cluster.broker(2)
-    cluster.index.want([partition_id], 2)
+    cluster.index.want({partition_id: 2})
     picture = cluster.index.picture(0)
     assert picture.controller == one.session
     # Another one plans, and does not come to it: the wish is there to be seen.

@@ -115,7 +115,7 @@ def test_all_of_a_cluster_is_served_from_a_directory(source, store, tmp_path):
         carried.check_records(broker)
 
 
-@pytest.mark.parametrize("call", ["contents", "extents"])
+@pytest.mark.parametrize("call", ["contents", "beginnings"])
 def test_an_export_that_was_cut_short_is_done_again_or_taken_back(call, directory, store, tmp_path):
     import_directory(directory, store.base(), CONFIG)
     exported = str(tmp_path / "exported")
