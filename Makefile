@@ -49,15 +49,9 @@ help: ## This list
 run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
-ALMOST_ALL := check-and-prepare unit-and-property crash compiled attack-small postgresql interop browser
-
 .PHONY: test
-test: $(ALMOST_ALL) package ## Everything that must be green
+test: check-and-prepare unit-and-property crash compiled attack-small postgresql interop browser package ## Everything that must be green
 	@printf '\nmake test: all passed\n'
-
-.PHONY: ci
-ci: $(ALMOST_ALL) package-and-image ## What CI runs: `make test` and `make image-check`
-	@printf '\nmake ci: all passed\n'
 
 # Compiling keeps one processor busy, the rest another.
 .PHONY: check-and-prepare
@@ -270,16 +264,6 @@ spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark
 package: $(VENV)/.dev ## The wheel, installed and run outside of this directory
 	$(call heading,package)
 	@$(PYTEST) --quiet $(or $(ARGS),tests/package)
-
-# Each of the two is one process that builds, installs and runs; what the second prints comes last.
-.PHONY: package-and-image
-package-and-image: $(VENV)/.dev ## `make package`, and beside it `make image-check`
-	@mkdir -p build
-	@$(MAKE) --no-print-directory image-check >build/image-check.log 2>&1 & building=$$!; \
-	packaged=0; $(MAKE) --no-print-directory package || packaged=$$?; \
-	built=0; wait $$building || built=$$?; \
-	cat build/image-check.log; \
-	exit $$((packaged + built))
 
 # The newest Spark, in an environment of its own; the interop tests have the one before.
 COMPAT := $(VENV)-compat

@@ -59,7 +59,7 @@ def test_what_changes_its_coordinator_while_it_is_listed_is_listed(cluster, shel
         answered.append(ids)
         if len(answered) == 1:
             topic = first.server.catalogue.topic(STATE)
-            store.index.want([topic.partitions[moved].partition_id], first.node_id)
+            store.index.want({topic.partitions[moved].partition_id: first.node_id})
             wait_until(lambda: moved in first.leads(STATE))
             all_served([first, second], STATE, PARTS)
         return ids
