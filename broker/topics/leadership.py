@@ -11,7 +11,8 @@ Rules of this file:
   too late is dropped unseen, and leaves nothing.
 * What a partition's former log has placed comes to its end, durable or refused, before the
   partition is opened again (R12): a refusal is never that of a log in which it was not placed.
-* A log that the store has damaged ends no broker: it is read again, now and then.
+* A log that the store has damaged, or cannot read, ends no broker: it is read again, now and then,
+  and its clients are told KAFKA_STORAGE_ERROR.
 * A coordinator's partition is served by its coordinator once all of the log is in its segments.
 """
 
@@ -51,7 +52,7 @@ LOADS_AT_ONCE: Final = 64
 FILLED_AT_ONCE: Final = 4
 """Logs that are made ready at the same time: that is work, and the loop waits for the threads."""
 DAMAGED_AGAIN_S: Final = 30.0
-"""Until a log is read again that the store has damaged; somebody may have repaired it."""
+"""Until a log is read again that the store has damaged, or cannot read; it may be repaired."""
 COMPARED_PER_TURN: Final = 256
 """Partitions compared with the view before the loop may get a turn."""
 
@@ -202,11 +203,11 @@ class Leadership:
         return Counter(place.state for place in self._places.values())
 
     def damaged(self) -> list[str]:
-        """Return the partitions led here that nobody can serve: what the store has is damaged."""
+        """Return the partitions led here that nobody can serve: the store cannot read them."""
         return sorted(
             f"{place.partition.topic.name}-{place.partition.index}"
             for place in self._places.values()
-            if place.is_damaged
+            if place.damage
         )
 
     # ------------------------------------------------------------------------------ the view's word
@@ -260,7 +261,8 @@ class Leadership:
     def deleted(self, partition: Partition) -> None:
         """See ``LogKeeper``. Who releases the partition is told that it is."""
         place = self._places.pop(partition.partition_id)
-        place.is_there = place.is_damaged = False
+        place.is_there = False
+        place.note_damage("")
         log = place.log
         if log is not None:
             place.log = None
@@ -321,7 +323,7 @@ class Leadership:
         step = place.state, after
         place.state = after
         place.steps += 1
-        place.is_damaged = False
+        place.note_damage("")
         if place.log is not None and step not in _KEEPS_LOG:
             self._let_go(place, place.log)
         if after is State.READING:
@@ -365,20 +367,24 @@ class Leadership:
             return
         except Corrupt as damage:
             # Who ends because of it hands it to the next broker, until there is none left.
-            logger.critical(
-                "not served, nor can be by others partition=%s-%d: %s",
-                partition.topic.name,
-                partition.index,
-                damage,
-            )
-            place.is_damaged = place.is_still_at(steps)
-            await asyncio.sleep(DAMAGED_AGAIN_S)
-            if place.is_still_at(steps):
-                self._host.spawn(self._bring(place, steps), f"load {partition.topic.name} again")
+            await self._bring_again(place, steps, str(damage))
             return
         if place.is_still_at(steps):
             place.loaded = loaded
             self._happens(place, Event.READ)
+
+    async def _bring_again(self, place: _Place, steps: int, damage: str) -> None:
+        """Say what keeps a log from being read, once, and read it again later."""
+        if not place.is_still_at(steps):
+            return
+        topic, index = place.partition.topic.name, place.partition.index
+        if damage != place.damage:
+            words = "not served, nor can be by others partition=%s-%d: %s"
+            logger.critical(words, topic, index, damage)
+        place.note_damage(damage)
+        await asyncio.sleep(DAMAGED_AGAIN_S)
+        if place.is_still_at(steps):
+            self._host.spawn(self._bring(place, steps), f"load {topic} again")
 
     def _load(self, spec: PartitionSpec) -> tuple[PartitionLog, CommitGroup]:
         """On a thread: read a log and make ready all that is known of it."""
@@ -453,9 +459,9 @@ class _Place:
 
     __slots__ = (
         "came_ns",
+        "damage",
         "epoch",
         "former",
-        "is_damaged",
         "is_there",
         "loaded",
         "log",
@@ -470,8 +476,8 @@ class _Place:
         self.is_there = True
         """Whether the partition exists."""
         self.state = State.AWAY
-        self.is_damaged = False
-        """Whether its log was damaged when it was read last."""
+        self.damage = ""
+        """What has kept its log from being read when that was tried last."""
         self.steps = 0
         """From state to state so far: whoever waits for something compares it."""
         self.came_ns = 0
@@ -484,6 +490,11 @@ class _Place:
         self.former: asyncio.Event | None = None
         """Set when the fate of all is known that was placed in the log before."""
         self.on_released: list[Callable[[], None]] = []
+
+    def note_damage(self, damage: str) -> None:
+        """Take note of what keeps the log from being read; empty: nothing does."""
+        self.damage = damage
+        self.partition.is_unreadable = bool(damage)
 
     def is_still_at(self, steps: int) -> bool:
         """Return whether nothing has happened to the partition since a step."""

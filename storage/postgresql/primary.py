@@ -13,6 +13,8 @@ Rules of this file:
    know what has happened since, and waits for its standby. So does an answer that came with a
    WARNING: "canceling wait for synchronous replication" comes with a success. A damaged page
    (``_DAMAGED``) is final for who can do without what lies there; all others wait for its repair.
+   An error of the server's disk, or within the server (``_FAILING``), may pass, and may be that of
+   one page, so it is final for the same callers, once it has come ``READS_MOST`` times.
 4. Every connection is judged before it is used (``storage/postgresql/durability.py``). A server
    that is found lacking after the start is waited for, as one that is away. One that has lost what
    it had confirmed is not used any more (``storage/postgresql/witness.py``).
@@ -52,11 +54,18 @@ PAUSE_S_MAX: Final = 0.5
 LOOK_S: Final = 0.1
 """So often a wait looks whether it was ended."""
 
+READS_MOST: Final = 6
+"""So often is read what the server fails to read, within some half a second; whoever asked reads it
+again much later."""
+
 _FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB")
 """Classes of errors that come again however often one asks, and never with a commit."""
 
 _DAMAGED: Final = ("XX001", "XX002")
 """Bytes of a table, or of an index, are not what the server has written."""
+
+_FAILING: Final = ("58", "XX000")
+"""What disk and files of a server answer (58030: EIO), and what it did not expect of itself."""
 
 CONFIRM: Final = b"SELECT pg_logical_emit_message(true, 'barnabas', '')"
 """A commit of its own, which needs no table: what was read before it is durable once this is."""
@@ -136,11 +145,15 @@ def _is_damage(error: Exception) -> bool:
     return isinstance(error, psycopg.Error) and error.sqlstate in _DAMAGED
 
 
+def _is_failing(error: Exception) -> bool:
+    return isinstance(error, psycopg.Error) and (error.sqlstate or "").startswith(_FAILING)
+
+
 def _raised(error: Exception) -> Exception:
     """Return what the caller is told of an error that comes again however often one asks."""
     if isinstance(error, psycopg.Error) and error.sqlstate == _UNUSABLE:
         return StoreUnusable(error.diag.message_primary or str(error))
-    if _is_damage(error):
+    if _is_damage(error) or _is_failing(error):
         return StoreDamaged(_in_words(error))
     return IndexMisused(str(error))
 
@@ -148,7 +161,10 @@ def _raised(error: Exception) -> Exception:
 def _in_words(error: Exception) -> str:
     """Return what an operator is told of an error, in one line: not which statement met it."""
     said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-    return " ".join((said or str(error)).split()) or type(error).__name__
+    words = " ".join((said or str(error)).split()) or type(error).__name__
+    if isinstance(error, psycopg.Error) and _is_failing(error):
+        return f"its disk fails, or the server itself (error {error.sqlstate}): {words}"
+    return words
 
 
 def _started(connection: _Connection) -> str:
@@ -191,6 +207,8 @@ class Primary:
         self._until_s = 0.0
         self._quiet_until_s = math.inf
         self._warnings: list[str] = []
+        self._is_asked = False
+        """Whether the last attempt has come to what the caller wanted."""
         self.attempts_failed = 0
         """How many attempts were not answered, or were with a warning."""
         self.trouble = ""
@@ -221,7 +239,7 @@ class Primary:
         Raises IndexClosed, and IndexMisused for what would be answered with the same error again;
         StoreUnusable where that says that the cluster is not to be served, or where the server has
         lost what it had confirmed. ``does_without``: raises StoreDamaged for what cannot be read,
-        in place of waiting until somebody has repaired it.
+        be it for the moment, in place of waiting until somebody has repaired it.
         """
 
         def once(connection: psycopg.Connection[Row]) -> list[Row]:
@@ -285,12 +303,15 @@ class Primary:
         does_without: bool = False,
     ) -> Result:
         pause_s = PAUSE_S_MIN
+        reads_left = READS_MOST
         with self._lock:
             while True:
                 try:
                     result = self._try(act, judged=judged)
                 except (psycopg.Error, OSError, _Silent, _Warned, NotDurable) as error:
-                    comes_again = _is_final(error) or (does_without and _is_damage(error))
+                    reads_left -= self._is_asked and _is_failing(error)
+                    is_unread = _is_damage(error) or (_is_failing(error) and reads_left <= 0)
+                    comes_again = _is_final(error) or (does_without and is_unread)
                     is_final = comes_again and self._is_confirmed()
                     self._leave()
                     if isinstance(error, NotDurable) and not judged:
@@ -311,11 +332,13 @@ class Primary:
                 pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
     def _try(self, act: Callable[[psycopg.Connection[Row]], Result], *, judged: bool) -> Result:
+        self._is_asked = False
         if self._closed.is_set():
             raise IndexClosed
         connection = self._connection
         if connection is None:
             connection = self._connect(judged=judged)
+        self._is_asked = True
         self._warnings.clear()
         self._until_s = time.monotonic() + self._patience_s
         self._quiet_until_s = time.monotonic() + QUIET_S
