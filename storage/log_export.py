@@ -13,7 +13,7 @@ from barnabas.storage.committer import apply_operations
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.loading import Filling
 from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT
-from barnabas.storage.log_reading import all_from, head_of, stored_batches
+from barnabas.storage.log_reading import all_extents, head_of, stored_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -36,7 +36,7 @@ def export_log(log: PartitionLog, index: LogIndex, on_read: Callable[[int], None
     """
     head = head_of(index, log.partition_id)
     if head is not None:  # Else its topic was being made.
-        _export(log, head, all_from(index, head, ()), on_read)
+        _export(log, head, all_extents(index, head), on_read)
 
 
 def _export(

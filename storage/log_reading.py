@@ -25,7 +25,7 @@ from barnabas.storage.log_index import Extent, LogHead, LogIndex
 
 _EXTENTS_AT_ONCE: Final = 256
 _FIRST_AT_ONCE: Final = 16
-_BYTES_AT_ONCE: Final = 16 * 1024 * 1024
+BYTES_AT_ONCE: Final = 16 * 1024 * 1024
 """What an answer should hold at most; a larger extent comes alone."""
 
 
@@ -49,7 +49,7 @@ def read_log(index: LogIndex, partition_id: int) -> DurableLog:
     head = head_of(index, partition_id)
     if head is None:
         raise LedSince(f"partition {partition_id} was deleted")
-    return whole_log(head, all_from(index, head, ()))
+    return whole_log(head, all_extents(index, head))
 
 
 def head_of(index: LogIndex, partition_id: int) -> LogHead | None:
@@ -68,9 +68,11 @@ def damage_is_of(partition_id: int, from_offset: int = 0) -> Iterator[None]:
         raise Corrupt(path, 0, str(damage)) from damage
 
 
-def first_extents(index: LogIndex, heads: Sequence[LogHead]) -> dict[int, list[Extent]]:
-    """Return the beginnings of logs, of short ones all there is; see ``all_from``."""
-    return index.first_extents(heads, most=_FIRST_AT_ONCE, most_bytes=_BYTES_AT_ONCE)
+def first_extents(
+    index: LogIndex, heads: Sequence[LogHead], most_bytes: int
+) -> dict[int, list[Extent]]:
+    """Return the beginnings of logs, of short ones all there is; see ``LogIndex``."""
+    return index.first_extents(heads, most=_FIRST_AT_ONCE, most_bytes=most_bytes)
 
 
 def is_whole(head: LogHead, extents: Sequence[Extent]) -> bool:
@@ -79,12 +81,14 @@ def is_whole(head: LogHead, extents: Sequence[Extent]) -> bool:
     return end_offset >= head.state.log_end_offset
 
 
-def all_from(index: LogIndex, head: LogHead, first: Sequence[Extent]) -> Iterator[Extent]:
-    """All extents that are needed of a log, whose first ones these are; blocks, raises Corrupt."""
-    yield from first
-    if not is_whole(head, first):
-        from_offset = first[-1].next_offset if first else head.needless_offset
-        yield from _extents_from(index, head.partition_id, from_offset)
+def all_extents(index: LogIndex, head: LogHead, largest: int | None = None) -> Iterator[Extent]:
+    """All extents that are needed of a log; blocks, raises Corrupt.
+
+    ``largest``: how many bytes one of them is expected to have; None: nothing is known of them.
+    """
+    if head.needless_offset < head.state.log_end_offset:
+        most = _FIRST_AT_ONCE if largest is None else _fitting(largest)
+        yield from _extents_from(index, head.partition_id, head.needless_offset, most)
 
 
 def whole_log(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
@@ -177,13 +181,14 @@ class _Reader:
         return Corrupt(path, position, reason)
 
 
-def _extents_from(index: LogIndex, partition_id: int, from_offset: int) -> Iterator[Extent]:
+def _extents_from(
+    index: LogIndex, partition_id: int, from_offset: int, most: int
+) -> Iterator[Extent]:
     """All that reach beyond an offset, so many at a time as their sizes let expect to be little."""
-    most = _FIRST_AT_ONCE
     while extents := _some_extents(index, partition_id, from_offset, most):
         yield from extents
         from_offset = extents[-1].next_offset
-        most = _fitting(extents)
+        most = _fitting(max(len(each.data) for each in extents))
 
 
 def _some_extents(
@@ -193,6 +198,5 @@ def _some_extents(
         return index.extents(partition_id, from_offset, most=most)
 
 
-def _fitting(extents: Sequence[Extent]) -> int:
-    largest = max(len(each.data) for each in extents)
-    return min(max(1, _BYTES_AT_ONCE // largest), _EXTENTS_AT_ONCE)
+def _fitting(largest: int) -> int:
+    return min(max(1, BYTES_AT_ONCE // largest), _EXTENTS_AT_ONCE)

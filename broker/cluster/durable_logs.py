@@ -8,6 +8,9 @@ Rules of this file:
 * Logs come in crowds, and most are short: what several threads wait for is asked for together.
 * What the store cannot read of one log keeps no other from being served: of a crowd for which it
   says so each is asked for alone.
+* However many logs come at once, what is held of them in memory has a bound, from the answer of the
+  store until it is in segments: who wants to read waits until others have written. Short logs have
+  their own part of it, and never wait for long ones.
 * A session that the broker has not begun yet leads nothing here, be it named by the view already.
 """
 
@@ -20,12 +23,21 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.cluster.held_bytes import HeldBytes
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.log_index import IndexClosed
-from barnabas.storage.log_reading import all_from, damage_is_of, first_extents, is_whole, whole_log
+from barnabas.storage.log_reading import (
+    BYTES_AT_ONCE,
+    all_extents,
+    damage_is_of,
+    first_extents,
+    is_whole,
+    whole_log,
+)
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.base import ClusterBase
+    from barnabas.broker.cluster.held_bytes import Share
     from barnabas.storage.loading import DurableLog
     from barnabas.storage.log_index import Extent, LogHead, LogIndex
 
@@ -36,9 +48,18 @@ TOGETHER: Final = 64
 CROWD_S: Final = 0.005
 """Who is about to ask waits so long for those who come with him: a commit takes as long, and the
 next question is asked after it."""
+TOGETHER_AT_FIRST: Final = 16
+"""What is known of a log, its snapshot, can have megabytes: whether it has is seen by the first."""
 LONG_AT_ONCE: Final = 3
 """Logs of which more is read than their first extents: one way is for all others. Whole ones are
 not held in greater number either: each counts until whoever reads it needs it no more."""
+FILLED_AT_ONCE: Final = 4
+"""Logs that are checked and made ready at the same time: that is work, and the loop waits for the
+threads."""
+SHORT_BYTES_MOST: Final = 128 * 1024 * 1024
+"""Of short logs: so much that answers come on all ways while others are made ready and written."""
+LONG_BYTES_MOST: Final = 128 * 1024 * 1024
+"""Of long logs. A larger one is read when no other one is."""
 
 
 class StoredLogs:
@@ -55,7 +76,13 @@ class StoredLogs:
         self._ways: list[LogIndex] = []
         """Those that are free."""
         self._ways_made = 0
+        self._together = TOGETHER_AT_FIRST
         self._long_logs = threading.BoundedSemaphore(LONG_AT_ONCE)
+        self._filling = threading.BoundedSemaphore(FILLED_AT_ONCE)
+        self.short_bytes = HeldBytes(SHORT_BYTES_MOST)
+        """What is held of short logs."""
+        self.long_bytes = HeldBytes(LONG_BYTES_MOST)
+        """What is held of long logs."""
 
     def begin(self, session: int) -> None:
         """Read what ``session`` leads, from now on."""
@@ -73,24 +100,33 @@ class StoredLogs:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
+        self.short_bytes.close()
+        self.long_bytes.close()
 
     @contextlib.contextmanager
-    def reading(self, partition_id: int, leader_epoch: int) -> Iterator[DurableLog]:
+    def reading(
+        self, partition_id: int, leader_epoch: int, memory: contextlib.ExitStack
+    ) -> Iterator[DurableLog]:
         """See ``DurableLogs``; raises IndexClosed, too."""
-        with contextlib.ExitStack() as permit:
+        with contextlib.ExitStack() as turn:
             try:
-                log = self._read(partition_id, leader_epoch, permit)
+                log = self._read(partition_id, leader_epoch, memory, turn)
             except Corrupt:
-                permit.close()
+                turn.close()
+                memory.close()
                 # Upkeep of this very leadership, before the log was let go of, may have replaced or
                 # removed what was being read. What is there now counts.
-                log = self._read(partition_id, leader_epoch, permit)
+                log = self._read(partition_id, leader_epoch, memory, turn)
             yield log
 
     def _read(
-        self, partition_id: int, leader_epoch: int, permit: contextlib.ExitStack
+        self,
+        partition_id: int,
+        leader_epoch: int,
+        memory: contextlib.ExitStack,
+        turn: contextlib.ExitStack,
     ) -> DurableLog:
-        """Return a log; what a long one needs to be in memory is given back by ``permit``."""
+        """Return a log. ``memory`` gives back what it holds, ``turn`` lets others be made ready."""
         asked = _Asked(partition_id, self._current_session(), leader_epoch)
         with self._changed:
             self._waiting.append(asked)
@@ -99,18 +135,35 @@ class StoredLogs:
                 self._ask_for_all(way)
             finally:
                 self._give_back(way)
-        head = asked.head()
-        if is_whole(head, asked.extents):
-            return whole_log(head, asked.extents)
-        permit.enter_context(self._long_logs)
-        return self._long_log(head, asked.extents)
+        if asked.share is not None:
+            memory.callback(asked.share.close)
+        head, extents = asked.head(), asked.extents
+        if not is_whole(head, extents):
+            # It holds nothing while it waits for other long logs.
+            largest = max((len(each.data) for each in extents), default=None)
+            asked.extents = extents = ()
+            memory.close()
+            turn.enter_context(self._long_logs)
+            extents = self._long_log(asked, largest, memory)
+        turn.enter_context(self._filling)
+        return whole_log(head, extents)
 
-    def _long_log(self, head: LogHead, first: Sequence[Extent]) -> DurableLog:
+    def _long_log(
+        self, asked: _Asked, largest: int | None, memory: contextlib.ExitStack
+    ) -> Sequence[Extent]:
+        share = self.long_bytes.begin()
+        memory.callback(share.close)
+        share.grow(asked.head_size)
+        found = []
         way = self._way()
         try:
-            return whole_log(head, all_from(way, head, first))
+            for extent in all_extents(way, asked.head(), largest):
+                share.grow(len(extent.data))
+                found.append(extent)
         finally:
             self._give_back(way)
+        share.settle()
+        return found
 
     def _current_session(self) -> int:
         with self._changed:
@@ -163,7 +216,8 @@ class StoredLogs:
         """Ask for as many as may be asked for together, and answer them."""
         time.sleep(CROWD_S)
         with self._changed:
-            together = [self._waiting.popleft() for _ in range(min(TOGETHER, len(self._waiting)))]
+            count = min(self._together, TOGETHER, len(self._waiting))
+            together = [self._waiting.popleft() for _ in range(count)]
             for each in together:
                 each.is_taken = True
         if together:  # Else somebody else has taken all of them.
@@ -171,7 +225,7 @@ class StoredLogs:
 
     def _answer(self, way: LogIndex, together: Sequence[_Asked]) -> None:
         try:
-            _ask(way, together)
+            self._ask(way, together)
         except StoreDamaged:
             for each in together:
                 self._answer_alone(way, each)
@@ -184,11 +238,27 @@ class StoredLogs:
     def _answer_alone(self, way: LogIndex, asked: _Asked) -> None:
         try:
             with damage_is_of(asked.partition_id):
-                _ask(way, [asked])
+                self._ask(way, [asked])
         except Exception as error:  # noqa: BLE001  Raised to who asked.
             asked.error = error
         finally:
             self._tell([asked])
+
+    def _ask(self, way: LogIndex, together: Sequence[_Asked]) -> None:
+        """Ask, once there is memory for the answer, which those who asked hold from then on."""
+        answer = self.short_bytes.begin()
+        try:
+            answer.grow(BYTES_AT_ONCE)
+            heads_bytes = _find(way, together)
+            for each in together:
+                each.share = self.short_bytes.hold(each.size)
+        finally:
+            answer.close()
+        with self._changed:
+            if heads_bytes > BYTES_AT_ONCE:
+                self._together = max(1, len(together) * BYTES_AT_ONCE // heads_bytes)
+            elif len(together) == self._together and 2 * heads_bytes <= BYTES_AT_ONCE:
+                self._together = min(2 * self._together, TOGETHER)
 
     def _tell(self, answered: Sequence[_Asked]) -> None:
         with self._changed:
@@ -210,6 +280,19 @@ class _Asked:
         self.found: LogHead | None = None
         self.extents: Sequence[Extent] = ()
         """The first of them, where it is led so."""
+        self.share: Share | None = None
+        """Of the memory for short logs; given back by who asked."""
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes there are of it."""
+        return self.head_size + sum(len(each.data) for each in self.extents)
+
+    @property
+    def head_size(self) -> int:
+        """Return how many bytes of that are no extents."""
+        snapshot = None if self.found is None else self.found.snapshot
+        return 0 if snapshot is None else len(snapshot.producers) + len(snapshot.leader_epochs)
 
     @property
     def is_led(self) -> bool:
@@ -231,14 +314,18 @@ class _Asked:
         return self.found
 
 
-def _ask(way: LogIndex, together: Sequence[_Asked]) -> None:
+def _find(way: LogIndex, together: Sequence[_Asked]) -> int:
+    """Find the logs and the first extents of them; return how many bytes are no extents."""
     heads = {
         each.partition_id: each for each in way.heads([each.partition_id for each in together])
     }
     for each in together:
         each.found = heads.get(each.partition_id)
     led = {each.partition_id: each.found for each in together if each.is_led and each.found}
-    extents = first_extents(way, [*led.values()])
+    heads_bytes = sum(each.head_size for each in together)
+    most_bytes = max(BYTES_AT_ONCE - heads_bytes, 1)  # The first one at least.
+    extents = first_extents(way, [*led.values()], most_bytes)
     for each in together:
         if each.is_led:
             each.extents = extents.get(each.partition_id, ())
+    return heads_bytes

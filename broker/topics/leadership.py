@@ -21,14 +21,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum, auto
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.turns import next_turn
@@ -49,8 +48,6 @@ logger = logging.getLogger(__name__)
 
 LOADS_AT_ONCE: Final = 64
 """Logs that are read at the same time, each on a thread that waits for them most of the time."""
-FILLED_AT_ONCE: Final = 4
-"""Logs that are made ready at the same time: that is work, and the loop waits for the threads."""
 DAMAGED_AGAIN_S: Final = 30.0
 """Until a log is read again that the store has damaged, or cannot read; it may be repaired."""
 COMPARED_PER_TURN: Final = 256
@@ -125,14 +122,16 @@ class DurableLogs(Protocol):
     """Where the logs of all partitions are kept for whoever leads them."""
 
     def reading(
-        self, partition_id: int, leader_epoch: int
+        self, partition_id: int, leader_epoch: int, memory: contextlib.ExitStack
     ) -> contextlib.AbstractContextManager[DurableLog]:
         """Have all that is durable of a partition that is led here in an epoch.
 
         Entered on threads, waits as long as it takes. Nothing that a former leader has on its way
-        becomes durable after that. Few long logs are there at a time: until one of them is left
-        others wait. Raises LedSince where it is led in that epoch no more, and Corrupt for what is
-        damaged; what else this raises ends the broker.
+        becomes durable after that. It is left once the log is ready: few can be entered at the same
+        time. ``memory`` is closed once nothing of the log is held any more, be it never read: many
+        logs share it, and others wait until then; any thread may do so. Raises LedSince where it is
+        led in that epoch no more, and Corrupt for what is damaged; what else this raises ends the
+        broker.
         """
 
 
@@ -172,7 +171,6 @@ class Leadership:
         self.logs_closed = 0
         """Those that were let go of because a flush was refused, or the session was over."""
         self._threads = ThreadPoolExecutor(LOADS_AT_ONCE, "barnabas-loader")
-        self._filling = threading.BoundedSemaphore(FILLED_AT_ONCE)
         self._compared_version: int | None = None
         self._is_looking = False
         self._is_closed = False
@@ -372,6 +370,8 @@ class Leadership:
         if place.is_still_at(steps):
             place.loaded = loaded
             self._happens(place, Event.READ)
+        else:
+            loaded.memory.close()
 
     async def _bring_again(self, place: _Place, steps: int, damage: str) -> None:
         """Say what keeps a log from being read, once, and read it again later."""
@@ -386,21 +386,25 @@ class Leadership:
         if place.is_still_at(steps):
             self._host.spawn(self._bring(place, steps), f"load {topic} again")
 
-    def _load(self, spec: PartitionSpec) -> tuple[PartitionLog, CommitGroup]:
+    def _load(self, spec: PartitionSpec) -> _Loaded:
         """On a thread: read a log and make ready all that is known of it."""
         epoch = spec.leader_epoch
         assert epoch is not None
-        with self._durable_logs.reading(spec.partition_id, epoch) as durable, self._filling:
-            return self._logs.filled(spec, durable)
+        with contextlib.ExitStack() as memory:
+            with self._durable_logs.reading(spec.partition_id, epoch, memory) as durable:
+                log, writes = self._logs.filled(spec, durable)
+            return _Loaded(log, writes, memory.pop_all())
 
     def _take_in(self, place: _Place) -> None:
         assert place.loaded is not None
-        log, writes = place.loaded
+        log, writes, memory = place.loaded
         place.loaded = None
         partition = place.partition
         if log.config is not partition.topic.log_config:  # It has changed meanwhile.
             log.configure(partition.topic.log_config)
         self._logs.take_in(log, writes)
+        # Behind all of it, be that written or, as the log has gone before, not any more.
+        self._logs.journal.add_operation(memory.close)
         place.log = partition.log = log
         written = partial(self._happens_later, place, place.steps, Event.WRITTEN)
         if partition.topic.is_internal:
@@ -454,6 +458,15 @@ def _is_settled(log: PartitionLog) -> bool:
     return log.next_offset == log.high_watermark and not log.awaits_log_start
 
 
+class _Loaded(NamedTuple):
+    """A log that is ready."""
+
+    log: PartitionLog
+    writes: CommitGroup
+    memory: contextlib.ExitStack
+    """Closed once it is in segments."""
+
+
 class _Place:
     """One partition as this broker stands to it."""
 
@@ -485,7 +498,7 @@ class _Place:
         self.epoch = -1
         """The latest in which it is, or was, led here."""
         self.log: PartitionLog | None = None
-        self.loaded: tuple[PartitionLog, CommitGroup] | None = None
+        self.loaded: _Loaded | None = None
         """What was read, and is not open yet."""
         self.former: asyncio.Event | None = None
         """Set when the fate of all is known that was placed in the log before."""

@@ -189,7 +189,7 @@ def test_large_extents_are_read_few_at_a_time(index, leader, monkeypatch):
         return extents(partition_id, from_offset, most=most)
 
     monkeypatch.setattr(index, "extents", noted)
-    monkeypatch.setattr("barnabas.storage.log_reading._BYTES_AT_ONCE", 300)
+    monkeypatch.setattr("barnabas.storage.log_reading.BYTES_AT_ONCE", 300)
     batches = read_log(index, 1).batches
     assert [read_header(each).base_offset for each in batches] == [*range(40)]
     assert asked[0] == 16

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -11,12 +13,17 @@ from functools import partial
 import pytest
 
 from barnabas.broker.cluster import durable_logs
-from barnabas.broker.cluster.durable_logs import LONG_AT_ONCE, WAYS_MOST, StoredLogs
+from barnabas.broker.cluster.durable_logs import (
+    LONG_AT_ONCE,
+    WAYS_MOST,
+    StoredLogs,
+    _Asked,
+)
 from barnabas.broker.topics.leadership import Leadership
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.loading import DurableLog
-from barnabas.storage.log_index import Extent, IndexClosed, LogHead
+from barnabas.storage.log_index import Extent, IndexClosed, LogHead, LogSnapshot
 from barnabas.storage.log_reading import read_log
 from barnabas.storage.log_store import PartitionSpec
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
@@ -215,13 +222,13 @@ class SlowStore:
 
     def __init__(self) -> None:
         self.may_fill = threading.Event()
-        self.filled_ids: list[int] = []
+        self.batches: dict[int, int] = {}
 
-    def filled(self, spec: PartitionSpec, durable: DurableLog) -> tuple[None, int]:
+    def filled(self, spec: PartitionSpec, durable: DurableLog) -> tuple[None, None]:
         if len(durable.batches) > 1:
             assert self.may_fill.wait(60)
-        self.filled_ids.append(spec.partition_id)
-        return None, len(durable.batches)
+        self.batches[spec.partition_id] = len(durable.batches)
+        return None, None
 
 
 def test_few_long_logs_are_read_before_one_of_them_is_filled(base, leader, session, logs):
@@ -237,7 +244,8 @@ def test_few_long_logs_are_read_before_one_of_them_is_filled(base, leader, sessi
         topic_id = bytes(16)
         epoch = epochs[partition_id]
         spec = PartitionSpec(partition_id, "t", partition_id, topic_id, LogConfig(), epoch)
-        return leadership._load(spec)[1]
+        with leadership._load(spec).memory:
+            return store.batches[partition_id]
 
     with ThreadPoolExecutor(len(long_ids)) as threads:
         loading = [threads.submit(load, each) for each in long_ids]
@@ -249,3 +257,64 @@ def test_few_long_logs_are_read_before_one_of_them_is_filled(base, leader, sessi
             store.may_fill.set()
         assert [each.result(60) for each in loading] == [20] * len(long_ids)
     leadership.close()
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """What a question may be answered with, and what all of them may hold."""
+    monkeypatch.setattr(durable_logs, "BYTES_AT_ONCE", 4 * len(batch()))
+    monkeypatch.setattr(durable_logs, "SHORT_BYTES_MOST", 12 * len(batch()))
+    monkeypatch.setattr(durable_logs, "LONG_BYTES_MOST", 8 * len(batch()))
+
+
+@pytest.mark.parametrize("flushes", [1, 20], ids=["short", "long"])
+def test_however_many_logs_come_at_once_few_bytes_are_held(
+    base, leader, session, little_memory, flushes
+):
+    logs = StoredLogs(base)
+    logs.begin(session)
+    epochs = {each: assign(base.index, each, session) for each in range(MANY)}
+    for each in epochs:
+        for offset in range(flushes):
+            leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
+    ready: queue.SimpleQueue[contextlib.ExitStack] = queue.SimpleQueue()
+
+    def load(partition_id: int) -> None:
+        with contextlib.ExitStack() as memory:
+            with logs.reading(partition_id, epochs[partition_id], memory) as log:
+                assert len(log.batches) == flushes
+            ready.put(memory.pop_all())
+
+    most_bytes = len(batch()) * (12 + 8 + flushes)  # Of one that is larger than all there is.
+    with ThreadPoolExecutor(MANY) as threads:
+        loading = [threads.submit(load, each) for each in epochs]
+        shares = (logs.short_bytes, logs.long_bytes)
+        wait_until(lambda: any(each._changed._waiters for each in shares), "somebody waits")
+        for _ in epochs:
+            memory = ready.get(timeout=60)
+            assert 0 < logs.short_bytes.held + logs.long_bytes.held <= most_bytes
+            memory.close()
+        assert [each.result(60) for each in loading] == [None] * MANY
+    assert (logs.short_bytes.held, logs.long_bytes.held) == (0, 0)
+    logs.close()
+
+
+def test_logs_of_which_much_is_known_are_asked_for_by_few(base, session, little_memory):
+    """What producers have left behind can be larger than all records."""
+    logs, way = StoredLogs(base), base.log_index()
+    epochs = {each: assign(base.index, each, session) for each in range(8)}
+    for each, epoch in epochs.items():
+        snapshot = LogSnapshot(0, bytes(len(batch())), b"")
+        assert base.index.put_snapshot(session, each, epoch, snapshot)
+
+    def ask(count: int) -> int:
+        together = [_Asked(each, session, epochs[each]) for each in range(count)]
+        logs._ask(way, together)
+        assert logs.short_bytes.held == count * len(batch())
+        for each in together:
+            each.share.close()
+        return logs._together
+
+    assert [ask(8), ask(4), ask(4)] == [4, 4, 4], "as many as fit into an answer"
+    logs._together = 1
+    assert [ask(1), ask(2), ask(2)] == [2, 4, 4], "as few as there were of late"
