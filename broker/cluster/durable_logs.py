@@ -6,6 +6,11 @@ Rules of this file:
   session leads it in this epoch: from then on nobody else's flush of it is committed, so what is
   read after that is all there is.
 * Logs come in crowds, and most are short: what several threads wait for is asked for together.
+* A log is read by several questions, and changes meanwhile where upkeep replaces or removes some of
+  it: that of this very leadership, from before the log was let go of here, of which one call may be
+  under way still, or that of a later leader. So what looks like damage is believed when it is found
+  twice in a row, and nothing has changed in between, nor since. Else the log is read once more,
+  however often, until it is led by others.
 * What the store cannot read of one log keeps no other from being served: of a crowd for which it
   says so each is asked for alone.
 * However many logs come at once, what is held of them in memory has a bound, from the answer of the
@@ -31,6 +36,7 @@ from barnabas.storage.log_reading import (
     all_extents,
     damage_is_of,
     first_extents,
+    head_of,
     is_whole,
     whole_log,
 )
@@ -108,26 +114,28 @@ class StoredLogs:
         self, partition_id: int, leader_epoch: int, memory: contextlib.ExitStack
     ) -> Iterator[DurableLog]:
         """See ``DurableLogs``; raises IndexClosed, too."""
+        found: tuple[LogHead | None, str] | None = None
         with contextlib.ExitStack() as turn:
-            try:
-                log = self._read(partition_id, leader_epoch, memory, turn)
-            except Corrupt:
-                turn.close()
-                memory.close()
-                # Upkeep of this very leadership, before the log was let go of, may have replaced or
-                # removed what was being read. What is there now counts.
-                log = self._read(partition_id, leader_epoch, memory, turn)
+            while True:
+                asked = _Asked(partition_id, self._current_session(), leader_epoch)
+                try:
+                    log = self._read(asked, memory, turn)
+                except Corrupt as damage:
+                    turn.close()
+                    memory.close()
+                    found, found_before = (asked.found, str(damage)), found
+                    if isinstance(damage.__cause__, StoreDamaged) or (
+                        found == found_before and self._head_now(asked) == asked.found
+                    ):
+                        raise
+                else:
+                    break
             yield log
 
     def _read(
-        self,
-        partition_id: int,
-        leader_epoch: int,
-        memory: contextlib.ExitStack,
-        turn: contextlib.ExitStack,
+        self, asked: _Asked, memory: contextlib.ExitStack, turn: contextlib.ExitStack
     ) -> DurableLog:
         """Return a log. ``memory`` gives back what it holds, ``turn`` lets others be made ready."""
-        asked = _Asked(partition_id, self._current_session(), leader_epoch)
         with self._changed:
             self._waiting.append(asked)
         while (way := self._way_for(asked)) is not None:
@@ -164,6 +172,13 @@ class StoredLogs:
             self._give_back(way)
         share.settle()
         return found
+
+    def _head_now(self, asked: _Asked) -> LogHead | None:
+        way = self._way()
+        try:
+            return head_of(way, asked.partition_id)
+        finally:
+            self._give_back(way)
 
     def _current_session(self) -> int:
         with self._changed:

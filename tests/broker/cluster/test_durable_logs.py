@@ -165,7 +165,41 @@ def test_what_upkeep_removes_meanwhile_is_no_damage(base, leader, session, logs,
     else:
         with pytest.raises(Corrupt, match="is missing"):
             read_stored(logs, 1, epoch)
-    assert len(base.questions) == 2
+    assert len(base.questions) == (2 if asked_again else 3)
+
+
+def test_a_log_that_changes_again_and_again_is_read_until_it_stays(base, leader, session, logs):
+    epoch = assign(base.index, 1, session)
+    for offset in range(10):
+        leader.append(1, offset.to_bytes(8, "big") + batch()[8:])
+    first_extents = base.index.first_extents
+
+    def without_more_and_more(heads: Sequence[LogHead], **limits: int) -> dict[int, list[Extent]]:
+        found, times = first_extents(heads, **limits), len(base.questions)
+        return found if times == 9 else {1: found[1][times:]}
+
+    base.index.first_extents = without_more_and_more
+    assert len(read_stored(logs, 1, epoch).batches) == 10
+    assert len(base.questions) == 9
+
+
+@pytest.mark.parametrize("moves_after", [1, 2])
+def test_what_a_later_leader_makes_of_a_log_is_no_damage(base, leader, session, logs, moves_after):
+    """It takes over while the log is read, be it read once more."""
+    epoch = assign(base.index, 1, session)
+    for offset in range(10):
+        leader.append(1, offset.to_bytes(8, "big") + batch()[8:])
+    other = register(base.index, 3)
+    first_extents = base.index.first_extents
+
+    def without_the_front(heads: Sequence[LogHead], **limits: int) -> dict[int, list[Extent]]:
+        if len(base.questions) == moves_after:
+            assign(base.index, 1, other)
+        return {each: some[1:] for each, some in first_extents(heads, **limits).items()}
+
+    base.index.first_extents = without_the_front
+    with pytest.raises(LedSince, match=f"is led by session {other}"):
+        read_stored(logs, 1, epoch)
 
 
 def test_each_is_told_of_its_own(base, session, logs):
