@@ -185,9 +185,6 @@ class LogIndex(Protocol):
         False: the session does not lead the partition in this epoch.
         """
 
-    def snapshot(self, partition_id: int) -> LogSnapshot | None:
-        """Return a partition's newest snapshot."""
-
     def collect_garbage(self, most: int) -> int:
         """Delete up to ``most`` extents that nobody needs any more, and return how many.
 

@@ -428,12 +428,6 @@ class MemoryIndex:
                 row.snapshot = snapshot
             return True
 
-    def snapshot(self, partition_id: int) -> LogSnapshot | None:
-        """See ``LogIndex``."""
-        with self._lock:
-            row = self.rows.get(partition_id)
-            return None if row is None else row.snapshot
-
     def collect_garbage(self, most: int) -> int:
         """See ``LogIndex``."""
         deleted = 0
@@ -642,10 +636,6 @@ class MemoryLogIndex(Way):
     ) -> bool:
         """See ``LogIndex``."""
         return self._ask(self._index.put_snapshot, session, partition_id, epoch, snapshot)
-
-    def snapshot(self, partition_id: int) -> LogSnapshot | None:
-        """See ``LogIndex``."""
-        return self._ask(self._index.snapshot, partition_id)
 
     def collect_garbage(self, most: int) -> int:
         """See ``LogIndex``."""

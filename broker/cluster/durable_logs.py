@@ -242,22 +242,22 @@ class StoredLogs:
         try:
             self._ask(way, together)
         except StoreDamaged:
-            for each in together:
-                self._answer_alone(way, each)
+            self._answer_apart(way, together)
+            return
         except Exception as error:  # noqa: BLE001  Raised to each of those who asked.
             for each in together:
                 each.error = error
-        finally:
-            self._tell(together)
+        self._tell(together)
 
-    def _answer_alone(self, way: LogIndex, asked: _Asked) -> None:
-        try:
-            with damage_is_of(asked.partition_id):
-                self._ask(way, [asked])
-        except Exception as error:  # noqa: BLE001  Raised to who asked.
-            asked.error = error
-        finally:
-            self._tell([asked])
+    def _answer_apart(self, way: LogIndex, together: Sequence[_Asked]) -> None:
+        """Answer each once it is known whether the damage is its own."""
+        for each in together:
+            try:
+                with damage_is_of(each.partition_id):
+                    self._ask(way, [each])
+            except Exception as error:  # noqa: BLE001  Raised to who asked.
+                each.error = error
+            self._tell([each])
 
     def _ask(self, way: LogIndex, together: Sequence[_Asked]) -> None:
         """Ask, once there is memory for the answer, which those who asked hold from then on."""

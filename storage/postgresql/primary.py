@@ -37,7 +37,7 @@ from psycopg.pq.abc import PGconn
 
 from barnabas.storage.errors import StoreDamaged, StoreUnusable
 from barnabas.storage.log_index import IndexClosed, IndexMisused
-from barnabas.storage.postgresql.durability import NotDurable, judge, read_durability
+from barnabas.storage.postgresql.durability import CONFIRM, NotDurable, judge, read_durability
 from barnabas.storage.postgresql.search import Search, place_of
 from barnabas.storage.postgresql.witness import Witness
 
@@ -66,9 +66,6 @@ _DAMAGED: Final = ("XX001", "XX002")
 
 _FAILING: Final = ("58", "XX000")
 """What disk and files of a server answer (58030: EIO), and what it did not expect of itself."""
-
-CONFIRM: Final = b"SELECT pg_logical_emit_message(true, 'barnabas', '')"
-"""A commit of its own, which needs no table: what was read before it is durable once this is."""
 
 _UNUSABLE: Final = "BB002"
 """Raised by functions of ours: this cluster is not to be served now."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from psycopg import errors
 
 from barnabas.storage.errors import StoreUnusable
+from barnabas.storage.postgresql.durability import CONFIRM_IN_TURN
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -33,10 +34,6 @@ SELECT (SELECT version FROM barnabas.picture),
     (SELECT token FROM barnabas.sessions WHERE session_id = %(session)s),
     (SELECT next_flush FROM barnabas.lanes WHERE session_id = %(session)s AND lane = %(lane)s)
 """
-_CONFIRMED: Final = """
-SELECT pg_advisory_xact_lock(33611471017833331), pg_logical_emit_message(true, 'barnabas', '')
-"""
-"""The lock is "witness"."""
 _LOST: Final = (
     "it has lost what it had confirmed ({}): it was restored to an older moment, or a standby was"
     " promoted that had not got everything. This broker forgets what it knew when it is started"
@@ -86,7 +83,7 @@ class Witness:
         """Raise StoreUnusable where a server lacks any of it, and its standby confirms."""
         lost = self._lost(connection)
         if lost:
-            connection.execute(_CONFIRMED)
+            connection.execute(CONFIRM_IN_TURN)
             raise StoreUnusable(_LOST.format(lost))
 
     def _lost(self, connection: psycopg.Connection[Any]) -> str:

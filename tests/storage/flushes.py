@@ -24,6 +24,11 @@ def assign(index, partition_id, session):
     return epoch + 1 if index.assign([Assignment(partition_id, session, epoch)]) else None
 
 
+def snapshot_of(index, partition_id):
+    """The snapshot that is kept of a partition; None: there is none."""
+    return next((head.snapshot for head in index.heads([partition_id])), None)
+
+
 class FlushEngine(ScriptedEngine):
     """A ``FlushCommitter`` whose calls of the index may take long, and their answers get lost.
 

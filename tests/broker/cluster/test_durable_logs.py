@@ -237,11 +237,20 @@ def test_what_cannot_be_read_of_one_keeps_no_other_from_being_read(
         for offset in range(20):  # More than come at first.
             leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
     base.refused = question
+    told: list[_Asked] = []
+    tell = logs._tell
+
+    def noted_tell(answered: Sequence[_Asked]) -> None:
+        told.extend(answered)
+        tell(answered)
+
+    logs._tell = noted_tell
     with ThreadPoolExecutor(8) as threads:
         reading = {each: threads.submit(read_stored, logs, each, epochs[each]) for each in epochs}
         damage = reading.pop(DAMAGED).exception(60)
         assert [len(each.result(60).batches) for each in reading.values()] == [20] * 7
     assert isinstance(damage, Corrupt)
+    assert len(told) == len({*told}), "each is told once"
     assert re.fullmatch(
         f"partition {DAMAGED} in the store, from offset [0-9]+ on, is corrupt at byte 0:"
         " invalid page in block 7",
