@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 WAYS_MOST: Final = 4
 """On each one question is under way."""
+IDLE_S: Final = 60.0
+"""Ways are connections, which are closed when nothing was read for so long."""
 TOGETHER: Final = 64
 """Logs that are asked for at the same time. A question costs a commit, whatever it asks for."""
 CROWD_S: Final = 0.005
@@ -82,6 +84,10 @@ class StoredLogs:
         self._ways: list[LogIndex] = []
         """Those that are free."""
         self._ways_made = 0
+        self._questions = 0
+        """On all ways, so far."""
+        self._idle_timer: threading.Timer | None = None
+        """Runs while there are ways."""
         self._together = TOGETHER_AT_FIRST
         self._long_logs = threading.BoundedSemaphore(LONG_AT_ONCE)
         self._filling = threading.BoundedSemaphore(FILLED_AT_ONCE)
@@ -106,6 +112,8 @@ class StoredLogs:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
         self.short_bytes.close()
         self.long_bytes.close()
 
@@ -225,7 +233,30 @@ class StoredLogs:
     def _give_back(self, way: LogIndex) -> None:
         with self._changed:
             self._ways.append(way)
+            self._questions += 1
             self._changed.notify_all()
+            if self._idle_timer is None and not self._is_closed:
+                self._look_for_idle_ways()
+
+    def _look_for_idle_ways(self) -> None:
+        """Close the ways once nothing was asked on any for IDLE_S; the lock is held."""
+        self._idle_timer = threading.Timer(IDLE_S, self._close_idle_ways, (self._questions,))
+        self._idle_timer.daemon = True
+        self._idle_timer.start()
+
+    def _close_idle_ways(self, questions_before: int) -> None:
+        with self._changed:
+            self._idle_timer = None
+            if self._is_closed:
+                return
+            idle: list[LogIndex] = []
+            if self._questions == questions_before:
+                idle, self._ways = self._ways, []
+                self._ways_made -= len(idle)
+            if self._ways_made:
+                self._look_for_idle_ways()
+        for way in idle:
+            way.close()
 
     def _ask_for_all(self, way: LogIndex) -> None:
         """Ask for as many as may be asked for together, and answer them."""

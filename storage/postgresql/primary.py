@@ -38,7 +38,7 @@ from psycopg.pq.abc import PGconn
 from barnabas.storage.errors import StoreDamaged, StoreUnusable
 from barnabas.storage.log_index import IndexClosed, IndexMisused
 from barnabas.storage.postgresql.durability import CONFIRM, NotDurable, judge, read_durability
-from barnabas.storage.postgresql.search import Search, place_of
+from barnabas.storage.postgresql.search import AGAIN_S_MIN, Search, place_of
 from barnabas.storage.postgresql.witness import Witness
 
 Result = TypeVar("Result")
@@ -50,7 +50,7 @@ PREPARING_PATIENCE_S: Final = 600.0
 QUIET_S: Final = 1.0
 """After so long without an answer it is looked for another server that takes writes."""
 PAUSE_S_MIN: Final = 0.02
-PAUSE_S_MAX: Final = 0.5
+PAUSE_S_MAX: Final = 1.0
 LOOK_S: Final = 0.1
 """So often a wait looks whether it was ended."""
 
@@ -199,6 +199,8 @@ class Primary:
         """A connection to another server, for which the one before was left."""
         self._elsewhere: Search | None = None
         """Under way while an answer is waited for."""
+        self._again_s = AGAIN_S_MIN
+        """What the last search has come to, if it has found none."""
         self._started = ""
         """When the server was that the connection is to: no two are in the same moment."""
         self._until_s = 0.0
@@ -398,10 +400,15 @@ class Primary:
 
     def _look_for_one(self) -> PGconn:
         """Wait for a connection to a server that takes writes."""
-        with Search(self._address) as search:
-            while (found := search.step()) is None:
-                if self._closed.is_set():
-                    raise IndexClosed
+        with Search(self._address, again_s=self._again_s) as search:
+            try:
+                while (found := search.step()) is None:
+                    if self._closed.is_set():
+                        raise IndexClosed
+            except psycopg.OperationalError:
+                self._again_s = search.again_s
+                raise
+        self._again_s = AGAIN_S_MIN
         return found
 
     def _attend(self) -> None:

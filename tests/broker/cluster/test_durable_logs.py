@@ -361,3 +361,48 @@ def test_logs_of_which_much_is_known_are_asked_for_by_few(base, session, little_
     assert [ask(8), ask(4), ask(4)] == [4, 4, 4], "as many as fit into an answer"
     logs._together = 1
     assert [ask(1), ask(2), ask(2)] == [2, 4, 4], "as few as there were of late"
+
+
+def test_ways_are_closed_when_nothing_was_read_for_long(base, leader, session, logs, monkeypatch):
+    monkeypatch.setattr(durable_logs, "IDLE_S", 0.1)
+    epoch = assign(base.index, 1, session)
+    leader.append(1, batch())
+    for count in (1, 2):
+        assert len(read_stored(logs, 1, epoch).batches) == 1
+        assert len(base.ways) == count, "one that is closed is of no use"
+        wait_until(lambda: all(each.is_closed for each in base.ways))
+    assert logs._ways_made == 0
+    assert logs._idle_timer is None
+
+
+def test_ways_that_are_in_use_are_not_closed(base, session, logs):
+    epoch = assign(base.index, 1, session)
+    read_stored(logs, 1, epoch)
+    held = threading.Event()
+    base.on_question = lambda: held.wait(60)
+    with ThreadPoolExecutor(1) as threads:
+        reading = threads.submit(read_stored, logs, 1, epoch)
+        wait_until(lambda: len(base.questions) == 2)
+        timer = logs._idle_timer
+        logs._close_idle_ways(logs._questions)
+        assert logs._idle_timer is not timer, "it will be looked again"
+        assert [each.is_closed for each in base.ways] == [False]
+        held.set()
+        assert reading.result(60).batches == []
+    logs._close_idle_ways(logs._questions - 1)
+    assert [each.is_closed for each in base.ways] == [False]
+    logs._close_idle_ways(logs._questions)
+    assert [each.is_closed for each in base.ways] == [True]
+    timer.cancel()
+
+
+def test_nothing_runs_on_once_it_is_closed(base, session):
+    logs = StoredLogs(base)
+    logs.begin(session)
+    epoch = assign(base.index, 1, session)
+    read_stored(logs, 1, epoch)
+    timer = logs._idle_timer
+    assert timer.is_alive()
+    logs.close()
+    timer.join(60)
+    assert not timer.is_alive()
