@@ -16,6 +16,7 @@ import pytest
 from barnabas.broker.cluster.membership import NodeIdTaken
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.http.pages import pages
+from barnabas.broker.opening.member import ClusterMember
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
 from barnabas.broker.topics.resources import ResourceType
@@ -96,6 +97,20 @@ def test_what_is_made_at_one_broker_is_served_by_all():
 
         brokers[0]._do(delete())
         wait_until(lambda: all(each.server.catalogue.topic(TOPIC) is None for each in brokers))
+
+
+def test_a_member_that_is_made_is_none_of_the_cluster_before_it_registers(monkeypatch):
+    found = []
+    register = ClusterMember.register
+
+    def noted(member: ClusterMember) -> None:
+        others = member._ways.errands.picture(0).members
+        found.append((member._membership.session, [each.node_id for each in others]))
+        register(member)
+
+    monkeypatch.setattr(ClusterMember, "register", noted)
+    with members(2) as (_, brokers):
+        assert found == [(None, []), (None, [brokers[0].node_id])]
 
 
 def words_of_events(broker, kind):
