@@ -3,7 +3,8 @@
 Nothing of it is taken on trust: what a disk, or whoever has changed a table by hand, has made of it
 is found here, where it can still be said of which partition it is, and before anybody is served
 from it. Offsets and epochs of a batch lie outside of its checksum, so they are compared with those
-of the extent and of the batch before.
+of the extent and of the batch before. An extent is what one leader has flushed, so its batches have
+its epoch. Only where one was imported they have earlier ones; a snapshot lies behind it then.
 """
 
 import contextlib
@@ -106,7 +107,7 @@ def whole_log(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
 
 def stored_batches(head: LogHead, extents: Iterable[Extent]) -> Iterator[StoredBatches]:
     """What these extents hold, which are all that are needed; raises Corrupt as ``read_log``."""
-    reader = _Reader(head.partition_id, head.state.leader_epoch)
+    reader = _Reader(head)
     for extent in extents:
         reader.require_next(extent, head.needless_offset)
         yield reader.read(extent)
@@ -119,10 +120,12 @@ def stored_batches(head: LogHead, extents: Iterable[Extent]) -> Iterator[StoredB
 class _Reader:
     """Reads one extent after the other, and raises Corrupt where they are not what was written."""
 
-    def __init__(self, partition_id: int, leader_epoch: int) -> None:
-        self._partition_id = partition_id
-        self._leader_epoch = leader_epoch
+    def __init__(self, head: LogHead) -> None:
+        self._partition_id = head.partition_id
+        self._leader_epoch = head.state.leader_epoch
         """Of whoever reads: nobody has written in a later one."""
+        self._imported_to = 0 if head.snapshot is None else head.snapshot.next_offset
+        """Nothing was imported behind it."""
         self._batch_epoch = NO_LEADER_EPOCH
         """Of the batch before."""
         self.end_offset: int | None = None
@@ -168,7 +171,11 @@ class _Reader:
                 f" {end_offset} to {extent.next_offset}"
             )
         epoch = header.partition_leader_epoch
-        if not self._batch_epoch <= epoch <= min(extent.leader_epoch, self._leader_epoch):
+        is_flushed = header.base_offset >= self._imported_to
+        least = extent.leader_epoch if is_flushed else NO_LEADER_EPOCH
+        if not (
+            max(least, self._batch_epoch) <= epoch <= min(extent.leader_epoch, self._leader_epoch)
+        ):
             raise CorruptBatch(
                 f"it is of epoch {epoch}, behind epoch {self._batch_epoch}, in one of"
                 f" {extent.leader_epoch}"

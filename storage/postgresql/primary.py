@@ -231,7 +231,12 @@ class Primary:
         return self._repeat(first, judged=False)
 
     def execute(
-        self, statement: str, arguments: Sequence[object] = (), *, does_without: bool = False
+        self,
+        statement: str,
+        arguments: Sequence[object] = (),
+        *,
+        does_without: bool = False,
+        looks_for_losses: bool = False,
     ) -> list[Row]:
         """Execute a statement until it is answered, and return the rows.
 
@@ -239,16 +244,25 @@ class Primary:
         StoreUnusable where that says that the cluster is not to be served, or where the server has
         lost what it had confirmed. ``does_without``: raises StoreDamaged for what cannot be read,
         be it for the moment, in place of waiting until somebody has repaired it.
+        ``looks_for_losses``: it is looked for them here, too, and not on new connections alone.
         """
 
         def once(connection: psycopg.Connection[Row]) -> list[Row]:
+            if looks_for_losses:
+                self._look_for_losses(connection)
             return connection.execute(statement.encode(), arguments).fetchall()
 
         return self._repeat(once, does_without=does_without)
 
-    def value(self, kind: type[Result], statement: str, *arguments: object) -> Result:
+    def value(
+        self,
+        kind: type[Result],
+        statement: str,
+        *arguments: object,
+        looks_for_losses: bool = False,
+    ) -> Result:
         """Execute a statement as ``execute`` does, and return its only value."""
-        ((value,),) = self.execute(statement, arguments)
+        ((value,),) = self.execute(statement, arguments, looks_for_losses=looks_for_losses)
         assert isinstance(value, kind), value
         return value
 
@@ -389,7 +403,7 @@ class Primary:
             self._look_for_losses(connection)
         return connection
 
-    def _look_for_losses(self, connection: _Connection) -> None:
+    def _look_for_losses(self, connection: psycopg.Connection[Row]) -> None:
         self._warnings.clear()
         try:
             self.witness.look(connection)

@@ -7,7 +7,8 @@ Rules of this file:
    Who goes on with what he remembers then serves records that are not there any more, and others
    get their offsets.
 2. It is looked at on every new connection, before anything else is asked there: a server that is
-   restored ends them all.
+   restored ends them all. And it is looked at with each heartbeat, and before a session begins:
+   tables can be put back under connections that stay open.
 3. What lacks it is believed only when a standby has confirmed something since. A primary that was
    replaced and lives lacks it as well: nobody confirms anything to it, so it does not answer. Who
    waits for that in vain, again and again, leaves one of these waits behind, not one for each.

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from barnabas.broker.cluster.durable_logs import StoredLogs
+from barnabas.protocol.records import placed, read_header
 from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log_index import Flush, Item, Lane, Outcome
@@ -59,7 +60,8 @@ class Leader:
 
     def append(self, partition_id: int, offset: int) -> Outcome:
         value = random.Random(offset).randbytes(BATCH_BYTES)
-        data = offset.to_bytes(8, "big") + bytes(batch(value=value))[8:]
+        plain = bytes(batch(value=value))
+        data = placed(plain, read_header(plain), offset, 0)
         item = Item(partition_id, 0, offset, offset + 1, 0, len(data))
         flush = Flush(Lane.INLINE, self._flushes, [item], payload=data)
         self._flushes += 1

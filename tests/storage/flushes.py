@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from barnabas.protocol.records import placed, read_header
 from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.flush_committer import FlushCommitter
 from barnabas.storage.log_index import Flush, Item, Lane, Outcome
@@ -95,9 +96,10 @@ class Stranger:
         self._flushes = 0
 
     def append(self, partition_id, data):
-        """Make the bytes of a batch of one record durable."""
+        """Make a batch of one record durable."""
         state = self.index.partition(partition_id)
         end = state.log_end_offset
+        data = placed(bytes(data), read_header(data), end, state.leader_epoch)
         item = Item(partition_id, state.leader_epoch, end, end + 1, 0, len(data))
         flush = Flush(Lane.INLINE, self._flushes, [item], (), data)
         assert self.index.commit_flush(self.session, flush).outcome is Outcome.COMMITTED

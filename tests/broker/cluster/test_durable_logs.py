@@ -137,8 +137,8 @@ def test_what_many_wait_for_is_asked_for_together(base, session, logs, monkeypat
 def test_short_and_long_logs_are_read_to_their_end(base, leader, session, logs, flushes):
     epochs = {each: assign(base.index, each, session) for each in range(8)}
     for each in range(0, 8, 2):
-        for offset in range(flushes):
-            leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
+        for _ in range(flushes):
+            leader.append(each, batch())
     with ThreadPoolExecutor(8) as threads:
         read = list(threads.map(partial(read_stored, logs), epochs, epochs.values()))
     for each, found in enumerate(read):
@@ -151,8 +151,8 @@ def test_short_and_long_logs_are_read_to_their_end(base, leader, session, logs, 
 def test_what_upkeep_removes_meanwhile_is_no_damage(base, leader, session, logs, asked_again):
     """A snapshot that stands makes the front needless, and whoever collects garbage removes it."""
     epoch = assign(base.index, 1, session)
-    for offset in range(10):
-        leader.append(1, offset.to_bytes(8, "big") + batch()[8:])
+    for _ in range(10):
+        leader.append(1, batch())
     first_extents = base.index.first_extents
 
     def without_the_front(heads: Sequence[LogHead], **limits: int) -> dict[int, list[Extent]]:
@@ -170,8 +170,8 @@ def test_what_upkeep_removes_meanwhile_is_no_damage(base, leader, session, logs,
 
 def test_a_log_that_changes_again_and_again_is_read_until_it_stays(base, leader, session, logs):
     epoch = assign(base.index, 1, session)
-    for offset in range(10):
-        leader.append(1, offset.to_bytes(8, "big") + batch()[8:])
+    for _ in range(10):
+        leader.append(1, batch())
     first_extents = base.index.first_extents
 
     def without_more_and_more(heads: Sequence[LogHead], **limits: int) -> dict[int, list[Extent]]:
@@ -187,8 +187,8 @@ def test_a_log_that_changes_again_and_again_is_read_until_it_stays(base, leader,
 def test_what_a_later_leader_makes_of_a_log_is_no_damage(base, leader, session, logs, moves_after):
     """It takes over while the log is read, be it read once more."""
     epoch = assign(base.index, 1, session)
-    for offset in range(10):
-        leader.append(1, offset.to_bytes(8, "big") + batch()[8:])
+    for _ in range(10):
+        leader.append(1, batch())
     other = register(base.index, 3)
     first_extents = base.index.first_extents
 
@@ -234,8 +234,8 @@ def test_what_cannot_be_read_of_one_keeps_no_other_from_being_read(
 ):
     epochs = {each: assign(base.index, each, session) for each in range(8)}
     for each in epochs:
-        for offset in range(20):  # More than come at first.
-            leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
+        for _ in range(20):  # More than come at first.
+            leader.append(each, batch())
     base.refused = question
     told: list[_Asked] = []
     tell = logs._tell
@@ -278,8 +278,8 @@ def test_few_long_logs_are_read_before_one_of_them_is_filled(base, leader, sessi
     long_ids, short_ids = range(8), range(8, 20)
     epochs = {each: assign(base.index, each, session) for each in (*long_ids, *short_ids)}
     for each in epochs:
-        for offset in range(20 if each in long_ids else 1):
-            leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
+        for _ in range(20 if each in long_ids else 1):
+            leader.append(each, batch())
     store = SlowStore()
     leadership = Leadership(None, store, None, logs, print)
 
@@ -318,8 +318,8 @@ def test_however_many_logs_come_at_once_few_bytes_are_held(
     logs.begin(session)
     epochs = {each: assign(base.index, each, session) for each in range(MANY)}
     for each in epochs:
-        for offset in range(flushes):
-            leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
+        for _ in range(flushes):
+            leader.append(each, batch())
     ready: queue.SimpleQueue[contextlib.ExitStack] = queue.SimpleQueue()
 
     def load(partition_id: int) -> None:
