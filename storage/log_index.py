@@ -177,8 +177,9 @@ class LogIndex(Protocol):
     ) -> list[LogBeginning]:
         """Return partitions by id, with the first extents that are needed; those that there are.
 
-        Up to ``most`` of each, and together not many more bytes than ``most_bytes``: there may be
-        none of some, and more of each.
+        Up to ``most`` of each, and together, with the snapshots, not many more bytes than
+        ``most_bytes``: there may be none of some, and more of each. The snapshots come all, and,
+        unless ``most_bytes`` is 0, the first extent, however large they are.
         """
 
     def put_snapshot(
@@ -188,9 +189,6 @@ class LogIndex(Protocol):
 
         False: the session does not lead the partition in this epoch.
         """
-
-    def snapshot(self, partition_id: int) -> LogSnapshot | None:
-        """Return a partition's newest snapshot."""
 
     def collect_garbage(self, most: int) -> int:
         """Delete up to ``most`` extents that nobody needs any more, and return how many.

@@ -3,7 +3,8 @@
 Nothing of it is taken on trust: what a disk, or whoever has changed a table by hand, has made of it
 is found here, where it can still be said of which partition it is, and before anybody is served
 from it. Offsets and epochs of a batch lie outside of its checksum, so they are compared with those
-of the extent and of the batch before.
+of the extent and of the batch before. An extent is what one leader has flushed, so its batches have
+its epoch. Only where one was imported they have earlier ones; a snapshot lies behind it then.
 """
 
 import contextlib
@@ -29,7 +30,7 @@ FIRST_AT_ONCE: Final = 64
 each is a commit; so a log that is written to in small pieces should not need them."""
 _UNSEEN_AT_ONCE: Final = 16
 """Of one log, as long as nothing is known of how large they are."""
-_BYTES_AT_ONCE: Final = 16 * 1024 * 1024
+BYTES_AT_ONCE: Final = 16 * 1024 * 1024
 """What an answer should hold at most; a larger extent comes alone."""
 
 
@@ -59,7 +60,14 @@ def read_log(index: LogIndex, partition_id: int) -> DurableLog:
 def beginning_of(index: LogIndex, partition_id: int) -> LogBeginning | None:
     """Return the beginning of a log; None: it was deleted. Raises Corrupt; blocks."""
     with damage_is_of(partition_id):
-        return next(iter(beginnings(index, [partition_id])), None)
+        return next(iter(beginnings(index, [partition_id], BYTES_AT_ONCE)), None)
+
+
+def head_of(index: LogIndex, partition_id: int) -> LogHead | None:
+    """Return what is known of a partition; None: it was deleted. Raises Corrupt; blocks."""
+    with damage_is_of(partition_id):
+        found = index.beginnings([partition_id], most=0, most_bytes=0)
+    return found[0].head if found else None
 
 
 @contextlib.contextmanager
@@ -72,9 +80,11 @@ def damage_is_of(partition_id: int, from_offset: int = 0) -> Iterator[None]:
         raise Corrupt(path, 0, str(damage)) from damage
 
 
-def beginnings(index: LogIndex, partition_ids: Sequence[int]) -> list[LogBeginning]:
+def beginnings(
+    index: LogIndex, partition_ids: Sequence[int], most_bytes: int
+) -> list[LogBeginning]:
     """Return the beginnings of logs, of short ones all there is; see ``all_from``."""
-    return index.beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=_BYTES_AT_ONCE)
+    return index.beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=most_bytes)
 
 
 def is_whole(beginning: LogBeginning) -> bool:
@@ -82,18 +92,31 @@ def is_whole(beginning: LogBeginning) -> bool:
     return _end_of(beginning) >= beginning.head.state.log_end_offset
 
 
-def all_from(index: LogIndex, beginning: LogBeginning) -> Iterator[Extent]:
-    """All extents that are needed of a log that begins so; blocks, raises Corrupt."""
+def all_from(
+    index: LogIndex, beginning: LogBeginning, largest: int | None = None
+) -> Iterator[Extent]:
+    """All extents that are needed of a log that begins so; blocks, raises Corrupt.
+
+    ``largest``: how many bytes each further one is expected to have at most; None: as many as the
+    largest one of the beginning.
+    """
     yield from beginning.extents
     if is_whole(beginning):
         return
     from_offset, end_offset = _end_of(beginning), beginning.head.state.log_end_offset
+    if largest is None:
+        largest = largest_of(beginning)
     yield from _extents_of(
         index,
         beginning.head.partition_id,
         range(from_offset, end_offset),
-        _fitting(beginning.extents) if beginning.extents else _UNSEEN_AT_ONCE,
+        _UNSEEN_AT_ONCE if largest is None else _fitting(largest),
     )
+
+
+def largest_of(beginning: LogBeginning) -> int | None:
+    """Return how many bytes the largest extent of a beginning has; None: there is none."""
+    return max((len(each.data) for each in beginning.extents), default=None)
 
 
 def _end_of(beginning: LogBeginning) -> int:
@@ -117,7 +140,7 @@ def whole_log(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
 
 def stored_batches(head: LogHead, extents: Iterable[Extent]) -> Iterator[StoredBatches]:
     """What these extents hold, which are all that are needed; raises Corrupt as ``read_log``."""
-    reader = _Reader(head.partition_id, head.state.leader_epoch)
+    reader = _Reader(head)
     for extent in extents:
         reader.require_next(extent, head.needless_offset)
         yield reader.read(extent)
@@ -130,10 +153,12 @@ def stored_batches(head: LogHead, extents: Iterable[Extent]) -> Iterator[StoredB
 class _Reader:
     """Reads one extent after the other, and raises Corrupt where they are not what was written."""
 
-    def __init__(self, partition_id: int, leader_epoch: int) -> None:
-        self._partition_id = partition_id
-        self._leader_epoch = leader_epoch
+    def __init__(self, head: LogHead) -> None:
+        self._partition_id = head.partition_id
+        self._leader_epoch = head.state.leader_epoch
         """Of whoever reads: nobody has written in a later one."""
+        self._imported_to = 0 if head.snapshot is None else head.snapshot.next_offset
+        """Nothing was imported behind it."""
         self._batch_epoch = NO_LEADER_EPOCH
         """Of the batch before."""
         self.end_offset: int | None = None
@@ -179,7 +204,11 @@ class _Reader:
                 f" {end_offset} to {extent.next_offset}"
             )
         epoch = header.partition_leader_epoch
-        if not self._batch_epoch <= epoch <= min(extent.leader_epoch, self._leader_epoch):
+        is_flushed = header.base_offset >= self._imported_to
+        least = extent.leader_epoch if is_flushed else NO_LEADER_EPOCH
+        if not (
+            max(least, self._batch_epoch) <= epoch <= min(extent.leader_epoch, self._leader_epoch)
+        ):
             raise CorruptBatch(
                 f"it is of epoch {epoch}, behind epoch {self._batch_epoch}, in one of"
                 f" {extent.leader_epoch}"
@@ -204,7 +233,7 @@ def _extents_of(index: LogIndex, partition_id: int, offsets: range, most: int) -
             return
         yield from extents
         from_offset = extents[-1].next_offset
-        most = _fitting(extents)
+        most = _fitting(max(len(each.data) for each in extents))
 
 
 def _some_extents(
@@ -214,6 +243,5 @@ def _some_extents(
         return index.extents(partition_id, from_offset, most=most)
 
 
-def _fitting(extents: Sequence[Extent]) -> int:
-    largest = max(len(each.data) for each in extents)
-    return min(max(1, _BYTES_AT_ONCE // largest), _EXTENTS_AT_ONCE)
+def _fitting(largest: int) -> int:
+    return min(max(1, BYTES_AT_ONCE // largest), _EXTENTS_AT_ONCE)

@@ -439,12 +439,6 @@ class MemoryIndex:
                 row.snapshot = snapshot
             return True
 
-    def snapshot(self, partition_id: int) -> LogSnapshot | None:
-        """See ``LogIndex``."""
-        with self._lock:
-            row = self.rows.get(partition_id)
-            return None if row is None else row.snapshot
-
     def collect_garbage(self, most: int) -> int:
         """See ``LogIndex``."""
         deleted = 0
@@ -507,15 +501,18 @@ class MemoryIndex:
     def _beginnings(
         self, partition_ids: Iterable[int], most: int, most_bytes: int
     ) -> list[LogBeginning]:
+        named = {each: self.rows[each] for each in sorted(self.rows.keys() & set(partition_ids))}
+        heads = [LogHead(each, _state(row), row.snapshot) for each, row in named.items()]
+        snapshots = [each.snapshot for each in heads if each.snapshot is not None]
+        known_bytes = sum(len(each.producers) + len(each.leader_epochs) for each in snapshots)
+        bytes_left = max(most_bytes - known_bytes, min(most_bytes, 1))
         found = []
-        for partition_id in sorted(self.rows.keys() & set(partition_ids)):
-            row = self.rows[partition_id]
-            head = LogHead(partition_id, _state(row), row.snapshot)
+        for head in heads:
             extents = []
-            for extent in self._extents(partition_id, head.needless_offset, most):
-                if most_bytes <= 0:
+            for extent in self._extents(head.partition_id, head.needless_offset, most):
+                if bytes_left <= 0:
                     break
-                most_bytes -= len(extent.data)
+                bytes_left -= len(extent.data)
                 extents.append(extent)
             found.append(LogBeginning(head, extents))
         return found
@@ -682,10 +679,6 @@ class MemoryLogIndex(Way):
     ) -> bool:
         """See ``LogIndex``."""
         return self._ask(self._index.put_snapshot, session, partition_id, epoch, snapshot)
-
-    def snapshot(self, partition_id: int) -> LogSnapshot | None:
-        """See ``LogIndex``."""
-        return self._ask(self._index.snapshot, partition_id)
 
     def collect_garbage(self, most: int) -> int:
         """See ``LogIndex``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -36,7 +37,8 @@ TRANSACTION: Final = 1
 MANY_KEYS_SINCE: Final = 4
 """The version of FindCoordinator from which on one request names many keys."""
 
-
+OPENING_SECONDS_MIN: Final = 1.0
+"""How long each of many brokers may take at least for each step until it is there."""
 TURN_SECONDS: Final = 2.0
 """How long another broker may take for each step until it is there, while the present one still
 answers; twice as long each time that no other was there."""
@@ -66,6 +68,8 @@ class Brokers:
         self._connections: dict[tuple[int, str], Connection] = {}
         self._first: Connection | None = None
         self._first_address: Address | None = None
+        self._is_turned = False
+        """Whether another one is to be asked than the one that answered last."""
         self._turn_seconds = TURN_SECONDS
 
     def __enter__(self) -> Self:
@@ -110,9 +114,15 @@ class Brokers:
         return self._connect(address, timeout_seconds)
 
     def any(self) -> Connection:
-        """Return a connection to the first broker that takes one."""
+        """Return a connection to the broker that was asked last, or the first that takes one.
+
+        All attempts together take about as long at most as a broker may take for an answer.
+        """
         if self._first is None or not self._first.is_open:
-            self._first = self._connect_to_any()
+            addresses = self._from_the_next_one_on()
+            if addresses[-1:] == [self._first_address] and not self._is_turned:
+                addresses = addresses[-1:] + addresses[:-1]
+            self._first = self._connect_to_any(addresses)
         return self._first
 
     def turn_to_another(self) -> None:
@@ -124,10 +134,11 @@ class Brokers:
         """
         present, former_address = self._first, self._first_address
         if present is None or not present.is_open:
-            return  # ``any`` goes on from the next one anyway.
+            self._is_turned = True
+            return
         turn_seconds = min(self._turn_seconds, self.timeout_seconds)
         try:
-            self._first = self._connect_to_any(turn_seconds)
+            self._first = self._connect_to_any(self._from_the_next_one_on(), turn_seconds)
         except NotLetIn:
             raise
         except Unreachable:
@@ -137,24 +148,35 @@ class Brokers:
         is_another = self._first_address != former_address
         self._turn_seconds = TURN_SECONDS if is_another else 2 * turn_seconds
 
-    def _connect_to_any(self, opening_timeout_seconds: float | None = None) -> Connection:
+    def _connect_to_any(
+        self, addresses: Sequence[Address], opening_timeout_seconds: float | None = None
+    ) -> Connection:
+        """``opening_timeout_seconds`` is for each of them; None: they share that of an answer."""
         problems: list[Unreachable] = []
-        for address in self._from_the_next_one_on():
+        left_seconds = self.timeout_seconds
+        for number, address in enumerate(addresses):
+            begun_s = time.monotonic()
+            share_seconds = left_seconds / (len(addresses) - number)
+            opening_seconds = opening_timeout_seconds or max(
+                share_seconds, min(OPENING_SECONDS_MIN, self.timeout_seconds)
+            )
             try:
-                connection = self._connect(address, self.timeout_seconds, opening_timeout_seconds)
+                connection = self._connect(address, self.timeout_seconds, opening_seconds)
             except NotLetIn:
                 raise
             except Unreachable as problem:
                 problems.append(problem)
+                left_seconds -= time.monotonic() - begun_s
             else:
                 self._first_address = address
+                self._is_turned = False
                 return connection
         if len(problems) == 1:
             raise problems[0]
         raise Unreachable("; ".join(dict.fromkeys(map(str, problems))))
 
     def _from_the_next_one_on(self) -> list[Address]:
-        """Every address, the one that was used last at the end."""
+        """Every address, the one that answered last at the end."""
         known = list(dict.fromkeys([*self._addresses, *self._where.values()]))
         if self._first_address not in known:
             return known

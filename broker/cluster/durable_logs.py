@@ -8,8 +8,17 @@ Rules of this file:
 * Logs come in crowds, and most are short: what several threads wait for is asked for together.
   Of those that a look has shown the beginnings have come with it (``bring``): nothing is asked. It
   is used for the first reading in an epoch only, since behind that this broker writes itself.
+* A log is read by several questions, and changes meanwhile where upkeep replaces or removes some of
+  it: that of this very leadership, from before the log was let go of here, of which one call may be
+  under way still, or that of a later leader. So what looks like damage is believed when it is found
+  twice in a row, and nothing has changed in between, nor since. Else the log is read once more,
+  however often, until it is led by others.
 * What the store cannot read of one log keeps no other from being served: of a crowd for which it
   says so each is asked for alone.
+* However many logs come at once, what is held of them in memory has a bound, from the answer of the
+  store until it is in segments: who wants to read waits until others have written. Short logs have
+  their own part of it, and never wait for long ones. What looks have brought is no part of it
+  before somebody reads it, and has a bound of its own.
 * A session that the broker has not begun yet leads nothing here, be it named by the view already.
 """
 
@@ -21,26 +30,48 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.cluster.held_bytes import HeldBytes
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
-from barnabas.storage.log_index import IndexClosed
-from barnabas.storage.log_reading import all_from, beginnings, damage_is_of, is_whole, whole_log
+from barnabas.storage.log_index import IndexClosed, LogBeginning
+from barnabas.storage.log_reading import (
+    BYTES_AT_ONCE,
+    all_from,
+    beginnings,
+    damage_is_of,
+    head_of,
+    is_whole,
+    largest_of,
+    whole_log,
+)
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.base import ClusterBase
+    from barnabas.broker.cluster.held_bytes import Share
     from barnabas.storage.loading import DurableLog
-    from barnabas.storage.log_index import LogBeginning, LogIndex
+    from barnabas.storage.log_index import Extent, LogHead, LogIndex
 
 WAYS_MOST: Final = 4
 """On each one question is under way."""
+IDLE_S: Final = 60.0
+"""Ways are connections, which are closed when nothing was read for so long."""
 TOGETHER: Final = 64
 """Logs that are asked for at the same time. A question costs a commit, whatever it asks for."""
+TOGETHER_AT_FIRST: Final = 16
+"""What is known of a log, its snapshot, can have megabytes: whether it has is seen by the first."""
 LONG_AT_ONCE: Final = 3
 """Logs of which more is read than their first extents: one way is for all others. Whole ones are
 not held in greater number either: each counts until whoever reads it needs it no more."""
+FILLED_AT_ONCE: Final = 4
+"""Logs that are checked and made ready at the same time: that is work, and the loop waits for the
+threads."""
+SHORT_BYTES_MOST: Final = 128 * 1024 * 1024
+"""Of short logs: so much that answers come on all ways while others are made ready and written."""
+LONG_BYTES_MOST: Final = 128 * 1024 * 1024
+"""Of long logs. A larger one is read when no other one is."""
 BROUGHT_BYTES: Final = 16 * 1024 * 1024
 """Of beginnings that came with looks and that nobody has read: the oldest go, and are asked for."""
 _HEAD_BYTES: Final = 1024
-"""What a beginning takes besides what it carries, and a little more."""
+"""What such a beginning takes besides what it carries, and a little more."""
 
 
 class StoredLogs:
@@ -57,10 +88,20 @@ class StoredLogs:
         self._ways: list[LogIndex] = []
         """Those that are free."""
         self._ways_made = 0
+        self._questions = 0
+        """On all ways, so far."""
+        self._idle_timer: threading.Timer | None = None
+        """Runs while there are ways."""
+        self._together = TOGETHER_AT_FIRST
         self._long_logs = threading.BoundedSemaphore(LONG_AT_ONCE)
+        self._filling = threading.BoundedSemaphore(FILLED_AT_ONCE)
         self._brought: dict[int, LogBeginning] = {}
         """By partition, the newest last."""
         self._brought_bytes = 0
+        self.short_bytes = HeldBytes(SHORT_BYTES_MOST)
+        """What is held of short logs."""
+        self.long_bytes = HeldBytes(LONG_BYTES_MOST)
+        """What is held of long logs."""
 
     def begin(self, session: int) -> None:
         """Read what ``session`` leads, from now on."""
@@ -84,7 +125,7 @@ class StoredLogs:
             for each in gained:
                 self._take_brought(each.head.partition_id)
                 self._brought[each.head.partition_id] = each
-                self._brought_bytes += _size_of(each)
+                self._brought_bytes += _HEAD_BYTES + _size_of(each)
             while self._brought_bytes > BROUGHT_BYTES:
                 self._take_brought(next(iter(self._brought)))
 
@@ -92,7 +133,7 @@ class StoredLogs:
         """Have nothing of a log any more, and return what there was."""
         brought = self._brought.pop(partition_id, None)
         if brought is not None:
-            self._brought_bytes -= _size_of(brought)
+            self._brought_bytes -= _HEAD_BYTES + _size_of(brought)
         return brought
 
     def close(self) -> None:
@@ -100,45 +141,106 @@ class StoredLogs:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
+        self.short_bytes.close()
+        self.long_bytes.close()
 
     @contextlib.contextmanager
-    def reading(self, partition_id: int, leader_epoch: int) -> Iterator[DurableLog]:
+    def reading(
+        self, partition_id: int, leader_epoch: int, memory: contextlib.ExitStack
+    ) -> Iterator[DurableLog]:
         """See ``DurableLogs``; raises IndexClosed, too."""
-        with contextlib.ExitStack() as permit:
-            try:
-                log = self._read(partition_id, leader_epoch, permit)
-            except Corrupt:
-                permit.close()
-                # Upkeep of this very leadership, before the log was let go of, may have replaced or
-                # removed what was being read. What is there now counts.
-                log = self._read(partition_id, leader_epoch, permit)
+        found: tuple[LogHead | None, str] | None = None
+        with contextlib.ExitStack() as turn:
+            while True:
+                asked = _Asked(partition_id, self._current_session(), leader_epoch)
+                try:
+                    log = self._read(asked, memory, turn)
+                except Corrupt as damage:
+                    turn.close()
+                    memory.close()
+                    found, found_before = (asked.head, str(damage)), found
+                    if isinstance(damage.__cause__, StoreDamaged) or (
+                        found == found_before and self._head_now(partition_id) == asked.head
+                    ):
+                        raise
+                else:
+                    break
             yield log
 
     def _read(
-        self, partition_id: int, leader_epoch: int, permit: contextlib.ExitStack
+        self, asked: _Asked, memory: contextlib.ExitStack, turn: contextlib.ExitStack
     ) -> DurableLog:
-        """Return a log; what a long one needs to be in memory is given back by ``permit``."""
-        asked = _Asked(partition_id, self._current_session(), leader_epoch)
+        """Return a log. ``memory`` gives back what it holds, ``turn`` lets others be made ready."""
+        if not self._use_brought(asked):
+            self._wait_for_answer(asked)
+        if asked.share is not None:
+            memory.callback(asked.share.close)
+        beginning = asked.beginning()
+        extents: Iterable[Extent] = beginning.extents
+        if not is_whole(beginning):
+            # It holds nothing while it waits for other long logs.
+            largest = largest_of(beginning)
+            asked.found = beginning = LogBeginning(beginning.head, ())
+            memory.close()
+            turn.enter_context(self._long_logs)
+            extents = self._long_log(beginning, largest, memory)
+        turn.enter_context(self._filling)
+        return whole_log(beginning.head, extents)
+
+    def _wait_for_answer(self, asked: _Asked) -> None:
+        """Have the store asked, by whoever does so first."""
         with self._changed:
-            asked.found = self._take_brought(partition_id)
-            asked.is_answered = asked.is_led
-            if not asked.is_answered:
-                self._waiting.append(asked)
+            self._waiting.append(asked)
         while (way := self._way_for(asked)) is not None:
             try:
                 self._ask_for_all(way)
             finally:
                 self._give_back(way)
-        beginning = asked.beginning()
-        if is_whole(beginning):
-            return whole_log(beginning.head, beginning.extents)
-        permit.enter_context(self._long_logs)
-        return self._long_log(beginning)
 
-    def _long_log(self, beginning: LogBeginning) -> DurableLog:
+    def _use_brought(self, asked: _Asked) -> bool:
+        """Answer by what a look has brought, once there is memory for it; False: it has not."""
+        with self._changed:
+            brought = self._brought.get(asked.partition_id)
+        if brought is None:
+            return False
+        with contextlib.ExitStack() as unused:
+            share = self.short_bytes.begin()
+            unused.callback(share.close)
+            share.grow(_size_of(brought))
+            with self._changed:
+                asked.found = self._take_brought(asked.partition_id)
+            # Meanwhile it may have gone, or another one may have come.
+            if asked.found is brought and asked.is_led:
+                share.settle()
+                asked.share = share
+                unused.pop_all()
+                return True
+        asked.found = None
+        return False
+
+    def _long_log(
+        self, beginning: LogBeginning, largest: int | None, memory: contextlib.ExitStack
+    ) -> Sequence[Extent]:
+        share = self.long_bytes.begin()
+        memory.callback(share.close)
+        share.grow(_known_bytes(beginning.head))
+        found = []
         way = self._way()
         try:
-            return whole_log(beginning.head, all_from(way, beginning))
+            for extent in all_from(way, beginning, largest):
+                share.grow(len(extent.data))
+                found.append(extent)
+        finally:
+            self._give_back(way)
+        share.settle()
+        return found
+
+    def _head_now(self, partition_id: int) -> LogHead | None:
+        way = self._way()
+        try:
+            return head_of(way, partition_id)
         finally:
             self._give_back(way)
 
@@ -187,12 +289,36 @@ class StoredLogs:
     def _give_back(self, way: LogIndex) -> None:
         with self._changed:
             self._ways.append(way)
+            self._questions += 1
             self._changed.notify_all()
+            if self._idle_timer is None and not self._is_closed:
+                self._look_for_idle_ways()
+
+    def _look_for_idle_ways(self) -> None:
+        """Close the ways once nothing was asked on any for IDLE_S; the lock is held."""
+        self._idle_timer = threading.Timer(IDLE_S, self._close_idle_ways, (self._questions,))
+        self._idle_timer.daemon = True
+        self._idle_timer.start()
+
+    def _close_idle_ways(self, questions_before: int) -> None:
+        with self._changed:
+            self._idle_timer = None
+            if self._is_closed:
+                return
+            idle: list[LogIndex] = []
+            if self._questions == questions_before:
+                idle, self._ways = self._ways, []
+                self._ways_made -= len(idle)
+            if self._ways_made:
+                self._look_for_idle_ways()
+        for way in idle:
+            way.close()
 
     def _ask_for_all(self, way: LogIndex) -> None:
         """Ask for as many as may be asked for together, and answer them."""
         with self._changed:
-            together = [self._waiting.popleft() for _ in range(min(TOGETHER, len(self._waiting)))]
+            count = min(self._together, TOGETHER, len(self._waiting))
+            together = [self._waiting.popleft() for _ in range(count)]
             for each in together:
                 each.is_taken = True
         if together:  # Else somebody else has taken all of them.
@@ -200,24 +326,41 @@ class StoredLogs:
 
     def _answer(self, way: LogIndex, together: Sequence[_Asked]) -> None:
         try:
-            _ask(way, together)
+            self._ask(way, together)
         except StoreDamaged:
-            for each in together:
-                self._answer_alone(way, each)
+            self._answer_apart(way, together)
+            return
         except Exception as error:  # noqa: BLE001  Raised to each of those who asked.
             for each in together:
                 each.error = error
-        finally:
-            self._tell(together)
+        self._tell(together)
 
-    def _answer_alone(self, way: LogIndex, asked: _Asked) -> None:
+    def _answer_apart(self, way: LogIndex, together: Sequence[_Asked]) -> None:
+        """Answer each once it is known whether the damage is its own."""
+        for each in together:
+            try:
+                with damage_is_of(each.partition_id):
+                    self._ask(way, [each])
+            except Exception as error:  # noqa: BLE001  Raised to who asked.
+                each.error = error
+            self._tell([each])
+
+    def _ask(self, way: LogIndex, together: Sequence[_Asked]) -> None:
+        """Ask, once there is memory for the answer, which those who asked hold from then on."""
+        answer = self.short_bytes.begin()
         try:
-            with damage_is_of(asked.partition_id):
-                _ask(way, [asked])
-        except Exception as error:  # noqa: BLE001  Raised to who asked.
-            asked.error = error
+            answer.grow(BYTES_AT_ONCE)
+            heads_bytes = _find(way, together)
+            for each in together:
+                if each.found is not None:
+                    each.share = self.short_bytes.hold(_size_of(each.found))
         finally:
-            self._tell([asked])
+            answer.close()
+        with self._changed:
+            if heads_bytes > BYTES_AT_ONCE:
+                self._together = max(1, len(together) * BYTES_AT_ONCE // heads_bytes)
+            elif len(together) == self._together and 2 * heads_bytes <= BYTES_AT_ONCE:
+                self._together = min(2 * self._together, TOGETHER)
 
     def _tell(self, answered: Sequence[_Asked]) -> None:
         with self._changed:
@@ -237,6 +380,13 @@ class _Asked:
         self.is_answered = False
         self.error: Exception | None = None
         self.found: LogBeginning | None = None
+        self.share: Share | None = None
+        """Of the memory for short logs; given back by who asked."""
+
+    @property
+    def head(self) -> LogHead | None:
+        """Return what was found to be known of the log; None: there is none."""
+        return None if self.found is None else self.found.head
 
     @property
     def is_led(self) -> bool:
@@ -258,14 +408,20 @@ class _Asked:
         return self.found
 
 
-def _ask(way: LogIndex, together: Sequence[_Asked]) -> None:
-    found = beginnings(way, [each.partition_id for each in together])
+def _find(way: LogIndex, together: Sequence[_Asked]) -> int:
+    """Find the beginnings of logs; return how many bytes are no extents."""
+    found = beginnings(way, [each.partition_id for each in together], BYTES_AT_ONCE)
     by_id = {each.head.partition_id: each for each in found}
     for each in together:
         each.found = by_id.get(each.partition_id)
+    return sum(_known_bytes(each.head) for each in found)
 
 
 def _size_of(beginning: LogBeginning) -> int:
-    snapshot = beginning.head.snapshot
-    known = 0 if snapshot is None else len(snapshot.producers) + len(snapshot.leader_epochs)
-    return _HEAD_BYTES + known + sum(len(each.data) for each in beginning.extents)
+    return _known_bytes(beginning.head) + sum(len(each.data) for each in beginning.extents)
+
+
+def _known_bytes(head: LogHead) -> int:
+    """Return how many bytes there are of a log that are no extents."""
+    snapshot = head.snapshot
+    return 0 if snapshot is None else len(snapshot.producers) + len(snapshot.leader_epochs)

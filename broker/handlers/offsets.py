@@ -131,7 +131,7 @@ def _deletable(
     if found.log_config.is_compacted and not found.log_config.deletes:
         return None, ErrorCode.POLICY_VIOLATION
     if partition.log is None:
-        return None, ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return None, partition.error_without_log
     return partition.log, ErrorCode.NONE
 
 

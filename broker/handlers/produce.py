@@ -333,7 +333,7 @@ class ProduceHandler:
                 continue
             log = partitions[index].log
             if log is None:
-                results.append(self._led_elsewhere(context, partitions[index]))
+                results.append(self._without_log(context, partitions[index]))
                 continue
             if not may_be_zstd and _is_zstd(data.records):
                 results.append(_refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE))
@@ -369,10 +369,12 @@ class ProduceHandler:
             newest = appended.durable or newest
         return results, newest
 
-    def _led_elsewhere(
+    def _without_log(
         self, context: RequestContext, partition: Partition
     ) -> PartitionProduceResponse:
-        result = _refused(partition.index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        result = _refused(partition.index, partition.error_without_log)
+        if partition.is_unreadable:
+            return result
         if context.api_version >= NAMES_LEADERS_SINCE:
             leader = self._brokers.view.leader_of(partition.partition_id)
             result.current_leader = LeaderIdAndEpoch(leader.node_id, leader.epoch)

@@ -68,7 +68,7 @@ def _described(catalogue: Catalogue, access: Access, topic: str, index: int) -> 
             "This server does not host this topic-partition.",
         )
     if partition.log is None:
-        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        code = partition.error_without_log
         return PartitionResponse(index, code, code.message)
     rows = partition.log.producers.producers()
     return PartitionResponse(index, active_producers=[ProducerState(*row) for row in rows])

@@ -79,7 +79,7 @@ def _leadership_families(leadership: Leadership) -> Iterator[Family]:
     yield value(
         "barnabas_cluster_partitions_damaged",
         GAUGE,
-        "Partitions led here that nobody can serve: the store has damaged their logs.",
+        "Partitions led here that nobody can serve: the store cannot read their logs.",
         len(leadership.damaged()),
     )
     yield value(

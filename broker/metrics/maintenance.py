@@ -84,6 +84,11 @@ def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
             counts.bytes_compacted,
         ),
         ("extents_deleted", "Extents of any log that were garbage.", counts.extents_deleted),
+        (
+            "sessions_forgotten",
+            "Rows deleted of sessions, and of ways to the metadata, that were over for long.",
+            counts.sessions_forgotten,
+        ),
     ):
         yield value(f"barnabas_cluster_{name}_total", COUNTER, doc, number)
     yield value(

@@ -2,8 +2,9 @@
 
 Rules of this file:
 
-* A member is made by registering (``Newcomer.join``), has heard of the others from ``new_peers``
-  on, and leads, and shows, what the store says from ``serve`` on (``service.py``, ``sessions.py``).
+* A member is one of several from ``register`` on (``Newcomer.join``), has heard of the others from
+  ``new_peers`` on, and leads, and shows, what the store says from ``serve`` on (``service.py``,
+  ``sessions.py``).
 * All of it is on the loop, but for what its threads are asked, which may wait for ever: each has a
   way to the store of its own.
 * Ways are connections of a server that has so many only. What must not wait for anything else has
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from barnabas.broker.topics.changes import Changes
     from barnabas.broker.topics.leadership import Leadership
     from barnabas.storage.cluster_index import ClusterIndex, HandOver
+    from barnabas.storage.log_index import LogIndex
     from barnabas.storage.log_store import LogStore
     from barnabas.storage.partition_log import PartitionLog
 
@@ -78,24 +80,37 @@ class Surroundings(NamedTuple):
     on_event: Callable[[str, str], object]
 
 
+class Ways(NamedTuple):
+    """What a member asks the store on, beside its heartbeats and looks."""
+
+    errands: ClusterIndex
+    checks: LogIndex
+    upkeep: LogIndex
+
+    @classmethod
+    def open(cls, base: ClusterBase) -> Ways:
+        """On a thread; raises what ``ClusterBase`` raises."""
+        return cls(base.cluster_index(), base.log_index(), base.log_index())
+
+
 class ClusterMember:
-    """One broker as one of several."""
+    """One broker as one of several, once it has registered."""
 
     def __init__(
-        self, around: Surroundings, node_id: int, endpoints: Mapping[str, tuple[str, int]]
+        self,
+        around: Surroundings,
+        node_id: int,
+        endpoints: Mapping[str, tuple[str, int]],
+        ways: Ways,
     ) -> None:
-        """On a thread: register, and open all ways to the store.
-
-        ``endpoints``: host and port by the name of the listener. Raises what ``ClusterBase``
-        raises.
-        """
-        host, base = around.host, around.base
+        """Ask nothing yet. ``endpoints``: host and port by the name of the listener."""
+        host = around.host
         self._around = around
-        registering = base.cluster_index()
-        self._errands = Errands(registering)
-        self.durable_logs = StoredLogs(base)
+        self._ways = ways
+        self._errands = Errands(ways.errands)
+        self.durable_logs = StoredLogs(around.base)
         self._membership = Membership(
-            base,
+            around.base,
             node_id=node_id,
             place=Place(
                 host.config.broker_rack, endpoints, bool(host.config.cordoned_log_dirs), FEATURES
@@ -109,7 +124,6 @@ class ClusterMember:
             on_gained=self.durable_logs.bring,
             clock=around.lease_clock,
         )
-        around.home.session = self._membership.open(registering)
         self._sessions = Sessions(
             host,
             around.home,
@@ -119,21 +133,27 @@ class ClusterMember:
             self._changed,
             around.on_event,
         )
-        self.misses = Misses(self._membership, self._is_following, lambda: bool(base.trouble))
+        self.misses = Misses(
+            self._membership, self._is_following, lambda: bool(around.base.trouble)
+        )
         """Who asks for what is not known here."""
         self.moves = StoredMoves(self._errands, self._membership.view, self._membership.refresh)
         """Who is to lead what."""
         self.leadership_check = LeadershipCheck(
-            host, base.log_index(), around.logs, self._sessions.leading, self.may_serve
+            host, ways.checks, around.logs, self._sessions.leading, self.may_serve
         )
         """Whether a partition is led here still."""
-        self._upkeep = Upkeep(host, around.logs, base.log_index(), self._sessions.leading)
+        self._upkeep = Upkeep(host, around.logs, ways.upkeep, self._sessions.leading)
         """Of the store's copy of the logs that are led here."""
         self._service: Service | None = None
         """Once anything is led here."""
         self._drain: Drain | None = None
         """Once this broker gives up what it leads."""
         self._is_closed = False
+
+    def register(self) -> None:
+        """On a thread: begin the first session. Raises what ``ClusterBase`` raises."""
+        self._around.home.session = self._membership.open(self._ways.errands)
 
     @property
     def node_id(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.broker.opening.endpoints import endpoints_of
-from barnabas.broker.opening.member import ClusterMember, Surroundings
+from barnabas.broker.opening.member import ClusterMember, Surroundings, Ways
 from barnabas.broker.opening.store_watch import StoreWatch
 from barnabas.broker.peers.settings import security_of_brokers
 
@@ -49,14 +49,17 @@ class Newcomer:
         self._watch.start()
 
     def join(self, listeners: Sequence[Listener]) -> ClusterMember:
-        """On a thread: take the directory, and register.
+        """On a thread: take the directory, open the ways to the store, and register.
 
         ``listeners`` are bound. Raises what ``ClusterHome.enter`` raises.
         """
         home = self._around.home
         node_id = home.enter(self._around.logs)
         with home.until_given_up():
-            return ClusterMember(self._around, node_id, endpoints_of(listeners))
+            ways = Ways.open(self._around.base)
+            member = ClusterMember(self._around, node_id, endpoints_of(listeners), ways)
+            member.register()
+        return member
 
     def close(self) -> None:
         """Say nothing any more."""

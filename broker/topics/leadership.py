@@ -11,7 +11,8 @@ Rules of this file:
   too late is dropped unseen, and leaves nothing.
 * What a partition's former log has placed comes to its end, durable or refused, before the
   partition is opened again (R12): a refusal is never that of a log in which it was not placed.
-* A log that the store has damaged ends no broker: it is read again, now and then.
+* A log that the store has damaged, or cannot read, ends no broker: it is read again, now and then,
+  and its clients are told KAFKA_STORAGE_ERROR.
 * A coordinator's partition is served by its coordinator once all of the log is in its segments.
 """
 
@@ -20,14 +21,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum, auto
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.turns import next_turn
@@ -48,10 +48,8 @@ logger = logging.getLogger(__name__)
 
 LOADS_AT_ONCE: Final = 64
 """Logs that are read at the same time, each on a thread that waits for them most of the time."""
-FILLED_AT_ONCE: Final = 4
-"""Logs that are made ready at the same time: that is work, and the loop waits for the threads."""
 DAMAGED_AGAIN_S: Final = 30.0
-"""Until a log is read again that the store has damaged; somebody may have repaired it."""
+"""Until a log is read again that the store has damaged, or cannot read; it may be repaired."""
 COMPARED_PER_TURN: Final = 256
 """Partitions compared with the view before the loop may get a turn."""
 
@@ -124,14 +122,16 @@ class DurableLogs(Protocol):
     """Where the logs of all partitions are kept for whoever leads them."""
 
     def reading(
-        self, partition_id: int, leader_epoch: int
+        self, partition_id: int, leader_epoch: int, memory: contextlib.ExitStack
     ) -> contextlib.AbstractContextManager[DurableLog]:
         """Have all that is durable of a partition that is led here in an epoch.
 
         Entered on threads, waits as long as it takes. Nothing that a former leader has on its way
-        becomes durable after that. Few long logs are there at a time: until one of them is left
-        others wait. Raises LedSince where it is led in that epoch no more, and Corrupt for what is
-        damaged; what else this raises ends the broker.
+        becomes durable after that. It is left once the log is ready: few can be entered at the same
+        time. ``memory`` is closed once nothing of the log is held any more, be it never read: many
+        logs share it, and others wait until then; any thread may do so. Raises LedSince where it is
+        led in that epoch no more, and Corrupt for what is damaged; what else this raises ends the
+        broker.
         """
 
 
@@ -171,7 +171,6 @@ class Leadership:
         self.logs_closed = 0
         """Those that were let go of because a flush was refused, or the session was over."""
         self._threads = ThreadPoolExecutor(LOADS_AT_ONCE, "barnabas-loader")
-        self._filling = threading.BoundedSemaphore(FILLED_AT_ONCE)
         self._compared_version: int | None = None
         self._is_looking = False
         self._is_closed = False
@@ -202,11 +201,11 @@ class Leadership:
         return Counter(place.state for place in self._places.values())
 
     def damaged(self) -> list[str]:
-        """Return the partitions led here that nobody can serve: what the store has is damaged."""
+        """Return the partitions led here that nobody can serve: the store cannot read them."""
         return sorted(
             f"{place.partition.topic.name}-{place.partition.index}"
             for place in self._places.values()
-            if place.is_damaged
+            if place.damage
         )
 
     # ------------------------------------------------------------------------------ the view's word
@@ -266,7 +265,8 @@ class Leadership:
     def deleted(self, partition: Partition) -> None:
         """See ``LogKeeper``. Who releases the partition is told that it is."""
         place = self._places.pop(partition.partition_id)
-        place.is_there = place.is_damaged = False
+        place.is_there = False
+        place.note_damage("")
         log = place.log
         if log is not None:
             place.log = None
@@ -327,7 +327,7 @@ class Leadership:
         step = place.state, after
         place.state = after
         place.steps += 1
-        place.is_damaged = False
+        place.note_damage("")
         if place.log is not None and step not in _KEEPS_LOG:
             self._let_go(place, place.log)
         if after is State.READING:
@@ -371,36 +371,46 @@ class Leadership:
             return
         except Corrupt as damage:
             # Who ends because of it hands it to the next broker, until there is none left.
-            logger.critical(
-                "not served, nor can be by others partition=%s-%d: %s",
-                partition.topic.name,
-                partition.index,
-                damage,
-            )
-            place.is_damaged = place.is_still_at(steps)
-            await asyncio.sleep(DAMAGED_AGAIN_S)
-            if place.is_still_at(steps):
-                self._host.spawn(self._bring(place, steps), f"load {partition.topic.name} again")
+            await self._bring_again(place, steps, str(damage))
             return
         if place.is_still_at(steps):
             place.loaded = loaded
             self._happens(place, Event.READ)
+        else:
+            loaded.memory.close()
 
-    def _load(self, spec: PartitionSpec) -> tuple[PartitionLog, CommitGroup]:
+    async def _bring_again(self, place: _Place, steps: int, damage: str) -> None:
+        """Say what keeps a log from being read, once, and read it again later."""
+        if not place.is_still_at(steps):
+            return
+        topic, index = place.partition.topic.name, place.partition.index
+        if damage != place.damage:
+            words = "not served, nor can be by others partition=%s-%d: %s"
+            logger.critical(words, topic, index, damage)
+        place.note_damage(damage)
+        await asyncio.sleep(DAMAGED_AGAIN_S)
+        if place.is_still_at(steps):
+            self._host.spawn(self._bring(place, steps), f"load {topic} again")
+
+    def _load(self, spec: PartitionSpec) -> _Loaded:
         """On a thread: read a log and make ready all that is known of it."""
         epoch = spec.leader_epoch
         assert epoch is not None
-        with self._durable_logs.reading(spec.partition_id, epoch) as durable, self._filling:
-            return self._logs.filled(spec, durable)
+        with contextlib.ExitStack() as memory:
+            with self._durable_logs.reading(spec.partition_id, epoch, memory) as durable:
+                log, writes = self._logs.filled(spec, durable)
+            return _Loaded(log, writes, memory.pop_all())
 
     def _take_in(self, place: _Place) -> None:
         assert place.loaded is not None
-        log, writes = place.loaded
+        log, writes, memory = place.loaded
         place.loaded = None
         partition = place.partition
         if log.config is not partition.topic.log_config:  # It has changed meanwhile.
             log.configure(partition.topic.log_config)
         self._logs.take_in(log, writes)
+        # Behind all of it, be that written or, as the log has gone before, not any more.
+        self._logs.journal.add_operation(memory.close)
         place.log = partition.log = log
         written = partial(self._happens_later, place, place.steps, Event.WRITTEN)
         if partition.topic.is_internal:
@@ -454,14 +464,23 @@ def _is_settled(log: PartitionLog) -> bool:
     return log.next_offset == log.high_watermark and not log.awaits_log_start
 
 
+class _Loaded(NamedTuple):
+    """A log that is ready."""
+
+    log: PartitionLog
+    writes: CommitGroup
+    memory: contextlib.ExitStack
+    """Closed once it is in segments."""
+
+
 class _Place:
     """One partition as this broker stands to it."""
 
     __slots__ = (
         "came_ns",
+        "damage",
         "epoch",
         "former",
-        "is_damaged",
         "is_there",
         "loaded",
         "log",
@@ -476,8 +495,8 @@ class _Place:
         self.is_there = True
         """Whether the partition exists."""
         self.state = State.AWAY
-        self.is_damaged = False
-        """Whether its log was damaged when it was read last."""
+        self.damage = ""
+        """What has kept its log from being read when that was tried last."""
         self.steps = 0
         """From state to state so far: whoever waits for something compares it."""
         self.came_ns = 0
@@ -485,11 +504,16 @@ class _Place:
         self.epoch = -1
         """The latest in which it is, or was, led here."""
         self.log: PartitionLog | None = None
-        self.loaded: tuple[PartitionLog, CommitGroup] | None = None
+        self.loaded: _Loaded | None = None
         """What was read, and is not open yet."""
         self.former: asyncio.Event | None = None
         """Set when the fate of all is known that was placed in the log before."""
         self.on_released: list[Callable[[], None]] = []
+
+    def note_damage(self, damage: str) -> None:
+        """Take note of what keeps the log from being read; empty: nothing does."""
+        self.damage = damage
+        self.partition.is_unreadable = bool(damage)
 
     def is_still_at(self, steps: int) -> bool:
         """Return whether nothing has happened to the partition since a step."""

@@ -21,7 +21,7 @@ NO_EPOCH: Final = -1
 class Partition:
     """One partition of a topic, and its log, if this broker leads it."""
 
-    __slots__ = ("index", "log", "partition_id", "topic", "topic_partition")
+    __slots__ = ("index", "is_unreadable", "log", "partition_id", "topic", "topic_partition")
 
     def __init__(
         self, topic: Topic, index: int, partition_id: int, log: PartitionLog | None
@@ -31,17 +31,26 @@ class Partition:
         self.partition_id = partition_id
         self.log = log
         """None: another broker leads the partition, or none."""
+        self.is_unreadable = False
+        """Whether it is this broker that leads the partition, and cannot read its log."""
         self.topic_partition = TopicPartition(topic.name, index)
         """What transactions call it."""
+
+    @property
+    def error_without_log(self) -> ErrorCode:
+        """Why there is no log here; KAFKA_STORAGE_ERROR has clients ask again who leads, too."""
+        if self.is_unreadable:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     def leader_epoch_error(self, current_leader_epoch: int) -> ErrorCode:
         """Compare the epoch a client believes in with ours; -1 is no belief (KIP-320).
 
-        NOT_LEADER_OR_FOLLOWER, whatever it believes, where another broker leads the partition: what
+        ``error_without_log``, whatever it believes, where another broker leads the partition: what
         is known here of that one's epoch may be old.
         """
         if self.log is None:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+            return self.error_without_log
         ours = self.log.leader_epoch
         if current_leader_epoch in {NO_EPOCH, ours}:
             return ErrorCode.NONE
@@ -50,9 +59,9 @@ class Partition:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
 
     def log_here(self) -> PartitionLog:
-        """Return the log; raises KafkaError NOT_LEADER_OR_FOLLOWER if this broker has none."""
+        """Return the log; raises KafkaError of ``error_without_log`` if this broker has none."""
         if self.log is None:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            raise KafkaError(self.error_without_log)
         return self.log
 
 

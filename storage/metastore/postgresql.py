@@ -38,7 +38,8 @@ from barnabas.storage.metastore.interface import (
     TopicNotFound,
     TopicRow,
 )
-from barnabas.storage.postgresql.primary import CONFIRM, PATIENCE_S, Primary, Row
+from barnabas.storage.postgresql.durability import CONFIRM
+from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
 
 Result = TypeVar("Result")

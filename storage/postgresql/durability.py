@@ -13,6 +13,12 @@ import psycopg
 
 from barnabas.storage.errors import StoreUnusable
 
+_CONFIRMING: Final = b"pg_logical_emit_message(true, 'barnabas', '')"
+CONFIRM: Final = b"SELECT " + _CONFIRMING
+"""A commit of its own, which needs no table: what was read before it is durable once this is."""
+CONFIRM_IN_TURN: Final = b"SELECT pg_advisory_xact_lock(33611471017833331), " + _CONFIRMING
+"""The same, one caller of all after the other. The lock is "witness"."""
+
 _STRONG: Final = ("on", "remote_apply")
 
 # Without the privilege to see more, a standby's row has nothing but its process.

@@ -66,15 +66,15 @@ class PostgreSqlClusterIndex:
     def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
         """Begin a session and end the one that the node had."""
         statement = "SELECT barnabas.register(%s, %s::integer, %s::text, %s::integer)"
-        session = self._primary.value(int, statement, token, node_id, endpoints, lease_ms)
+        arguments = (token, node_id, endpoints, lease_ms)
+        session = self._primary.value(int, statement, *arguments, looks_for_losses=True)
         self._primary.witness.session_begun(session, token)
         return session
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
         """Have the session's lease end ``lease_ms`` from now."""
-        return self._primary.value(
-            bool, "SELECT barnabas.heartbeat(%s, %s::integer)", session, lease_ms
-        )
+        statement = "SELECT barnabas.heartbeat(%s, %s::integer)"
+        return self._primary.value(bool, statement, session, lease_ms, looks_for_losses=True)
 
     def fence_expired(self) -> frozenset[int]:
         """End the sessions whose lease is over."""

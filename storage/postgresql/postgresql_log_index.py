@@ -34,7 +34,6 @@ _REPLACE_EXTENTS: Final = (
     "SELECT barnabas.replace_extents(%s, %s, %s::integer, %s::bigint[], %s::bigint[],"
     " %s::integer[], %s::integer[], %s::integer[], %b)"
 )
-_SNAPSHOT: Final = "SELECT * FROM barnabas.read_snapshot(%s)"
 _PARTITION: Final = "SELECT * FROM barnabas.read_partition(%s)"
 
 
@@ -114,11 +113,6 @@ class PostgreSqlLogIndex:
     ) -> bool:
         """Keep a snapshot in place of an older one; False: somebody else leads the partition."""
         return self._primary.value(bool, _PUT_SNAPSHOT, session, partition_id, epoch, *snapshot)
-
-    def snapshot(self, partition_id: int) -> LogSnapshot | None:
-        """Return a partition's newest snapshot."""
-        rows = self._primary.execute(_SNAPSHOT, (partition_id,))
-        return LogSnapshot(*rows[0]) if rows else None
 
     def collect_garbage(self, most: int) -> int:
         """Delete up to ``most`` extents that nobody needs any more, and return how many."""

@@ -13,6 +13,8 @@ Rules of this file:
    know what has happened since, and waits for its standby. So does an answer that came with a
    WARNING: "canceling wait for synchronous replication" comes with a success. A damaged page
    (``_DAMAGED``) is final for who can do without what lies there; all others wait for its repair.
+   An error of the server's disk, or within the server (``_FAILING``), may pass, and may be that of
+   one page, so it is final for the same callers, once it has come ``READS_MOST`` times.
 4. Every connection is judged before it is used (``storage/postgresql/durability.py``). A server
    that is found lacking after the start is waited for, as one that is away. One that has lost what
    it had confirmed is not used any more (``storage/postgresql/witness.py``).
@@ -35,8 +37,8 @@ from psycopg.pq.abc import PGconn
 
 from barnabas.storage.errors import StoreDamaged, StoreUnusable
 from barnabas.storage.log_index import IndexClosed, IndexMisused
-from barnabas.storage.postgresql.durability import NotDurable, judge, read_durability
-from barnabas.storage.postgresql.search import Search, place_of
+from barnabas.storage.postgresql.durability import CONFIRM, NotDurable, judge, read_durability
+from barnabas.storage.postgresql.search import AGAIN_S_MIN, Search, place_of
 from barnabas.storage.postgresql.witness import Witness
 
 Result = TypeVar("Result")
@@ -48,9 +50,13 @@ PREPARING_PATIENCE_S: Final = 600.0
 QUIET_S: Final = 1.0
 """After so long without an answer it is looked for another server that takes writes."""
 PAUSE_S_MIN: Final = 0.02
-PAUSE_S_MAX: Final = 0.5
+PAUSE_S_MAX: Final = 1.0
 LOOK_S: Final = 0.1
 """So often a wait looks whether it was ended."""
+
+READS_MOST: Final = 6
+"""So often is read what the server fails to read, within some half a second; whoever asked reads it
+again much later."""
 
 _FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB")
 """Classes of errors that come again however often one asks, and never with a commit."""
@@ -58,8 +64,8 @@ _FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB")
 _DAMAGED: Final = ("XX001", "XX002")
 """Bytes of a table, or of an index, are not what the server has written."""
 
-CONFIRM: Final = b"SELECT pg_logical_emit_message(true, 'barnabas', '')"
-"""A commit of its own, which needs no table: what was read before it is durable once this is."""
+_FAILING: Final = ("58", "XX000")
+"""What disk and files of a server answer (58030: EIO), and what it did not expect of itself."""
 
 _UNUSABLE: Final = "BB002"
 """Raised by functions of ours: this cluster is not to be served now."""
@@ -136,11 +142,15 @@ def _is_damage(error: Exception) -> bool:
     return isinstance(error, psycopg.Error) and error.sqlstate in _DAMAGED
 
 
+def _is_failing(error: Exception) -> bool:
+    return isinstance(error, psycopg.Error) and (error.sqlstate or "").startswith(_FAILING)
+
+
 def _raised(error: Exception) -> Exception:
     """Return what the caller is told of an error that comes again however often one asks."""
     if isinstance(error, psycopg.Error) and error.sqlstate == _UNUSABLE:
         return StoreUnusable(error.diag.message_primary or str(error))
-    if _is_damage(error):
+    if _is_damage(error) or _is_failing(error):
         return StoreDamaged(_in_words(error))
     return IndexMisused(str(error))
 
@@ -148,7 +158,10 @@ def _raised(error: Exception) -> Exception:
 def _in_words(error: Exception) -> str:
     """Return what an operator is told of an error, in one line: not which statement met it."""
     said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-    return " ".join((said or str(error)).split()) or type(error).__name__
+    words = " ".join((said or str(error)).split()) or type(error).__name__
+    if isinstance(error, psycopg.Error) and _is_failing(error):
+        return f"its disk fails, or the server itself (error {error.sqlstate}): {words}"
+    return words
 
 
 def _started(connection: _Connection) -> str:
@@ -186,11 +199,15 @@ class Primary:
         """A connection to another server, for which the one before was left."""
         self._elsewhere: Search | None = None
         """Under way while an answer is waited for."""
+        self._again_s = AGAIN_S_MIN
+        """What the last search has come to, if it has found none."""
         self._started = ""
         """When the server was that the connection is to: no two are in the same moment."""
         self._until_s = 0.0
         self._quiet_until_s = math.inf
         self._warnings: list[str] = []
+        self._is_asked = False
+        """Whether the last attempt has come to what the caller wanted."""
         self.attempts_failed = 0
         """How many attempts were not answered, or were with a warning."""
         self.trouble = ""
@@ -214,24 +231,38 @@ class Primary:
         return self._repeat(first, judged=False)
 
     def execute(
-        self, statement: str, arguments: Sequence[object] = (), *, does_without: bool = False
+        self,
+        statement: str,
+        arguments: Sequence[object] = (),
+        *,
+        does_without: bool = False,
+        looks_for_losses: bool = False,
     ) -> list[Row]:
         """Execute a statement until it is answered, and return the rows.
 
         Raises IndexClosed, and IndexMisused for what would be answered with the same error again;
         StoreUnusable where that says that the cluster is not to be served, or where the server has
         lost what it had confirmed. ``does_without``: raises StoreDamaged for what cannot be read,
-        in place of waiting until somebody has repaired it.
+        be it for the moment, in place of waiting until somebody has repaired it.
+        ``looks_for_losses``: it is looked for them here, too, and not on new connections alone.
         """
 
         def once(connection: psycopg.Connection[Row]) -> list[Row]:
+            if looks_for_losses:
+                self._look_for_losses(connection)
             return connection.execute(statement.encode(), arguments).fetchall()
 
         return self._repeat(once, does_without=does_without)
 
-    def value(self, kind: type[Result], statement: str, *arguments: object) -> Result:
+    def value(
+        self,
+        kind: type[Result],
+        statement: str,
+        *arguments: object,
+        looks_for_losses: bool = False,
+    ) -> Result:
         """Execute a statement as ``execute`` does, and return its only value."""
-        ((value,),) = self.execute(statement, arguments)
+        ((value,),) = self.execute(statement, arguments, looks_for_losses=looks_for_losses)
         assert isinstance(value, kind), value
         return value
 
@@ -287,12 +318,15 @@ class Primary:
         does_without: bool = False,
     ) -> Result:
         pause_s = PAUSE_S_MIN
+        reads_left = READS_MOST
         with self._lock:
             while True:
                 try:
                     result = self._try(act, judged=judged)
                 except (psycopg.Error, OSError, _Silent, _Warned, NotDurable) as error:
-                    comes_again = _is_final(error) or (does_without and _is_damage(error))
+                    reads_left -= self._is_asked and _is_failing(error)
+                    is_unread = _is_damage(error) or (_is_failing(error) and reads_left <= 0)
+                    comes_again = _is_final(error) or (does_without and is_unread)
                     is_final = comes_again and self._is_confirmed()
                     self._leave()
                     if isinstance(error, NotDurable) and not judged:
@@ -313,11 +347,13 @@ class Primary:
                 pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
     def _try(self, act: Callable[[psycopg.Connection[Row]], Result], *, judged: bool) -> Result:
+        self._is_asked = False
         if self._closed.is_set():
             raise IndexClosed
         connection = self._connection
         if connection is None:
             connection = self._connect(judged=judged)
+        self._is_asked = True
         self._warnings.clear()
         self._until_s = time.monotonic() + self._patience_s
         self._quiet_until_s = time.monotonic() + QUIET_S
@@ -371,7 +407,7 @@ class Primary:
             self._look_for_losses(connection)
         return connection
 
-    def _look_for_losses(self, connection: _Connection) -> None:
+    def _look_for_losses(self, connection: psycopg.Connection[Row]) -> None:
         self._warnings.clear()
         try:
             self.witness.look(connection)
@@ -382,10 +418,15 @@ class Primary:
 
     def _look_for_one(self) -> PGconn:
         """Wait for a connection to a server that takes writes."""
-        with Search(self._address) as search:
-            while (found := search.step()) is None:
-                if self._closed.is_set():
-                    raise IndexClosed
+        with Search(self._address, again_s=self._again_s) as search:
+            try:
+                while (found := search.step()) is None:
+                    if self._closed.is_set():
+                        raise IndexClosed
+            except psycopg.OperationalError:
+                self._again_s = search.again_s
+                raise
+        self._again_s = AGAIN_S_MIN
         return found
 
     def _attend(self) -> None:

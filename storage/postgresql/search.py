@@ -6,7 +6,7 @@ Rules of this file:
    random. So one that does not answer at all holds up nobody, and one that does is often the only
    one that is asked.
 2. One that refuses, or takes no writes, is asked again while another is waited for: it may be about
-   to be promoted.
+   to be promoted. It is asked less and less often, from one search to the next.
 3. It fails once each of them has failed and none is waited for, or when the time is up.
 """
 
@@ -27,8 +27,9 @@ from psycopg.conninfo import (
 )
 
 STAGGER_S: Final = 0.2
-AGAIN_S: Final = 0.1
-"""Until one is asked again that has refused."""
+AGAIN_S_MIN: Final = 0.1
+"""Until one is asked again that has refused; twice as long each time that it does."""
+AGAIN_S_MAX: Final = 1.0
 POLL_MS: Final = 50
 NOT_IN_TIME: Final = "connection timeout expired"
 
@@ -41,9 +42,11 @@ _WAITS_FOR: Final[dict[int, int]] = {
 class _Attempt:
     """One server, asked again and again."""
 
-    def __init__(self, address: str, begins_s: float) -> None:
+    def __init__(self, address: str, begins_s: float, again_s: float) -> None:
         self._address = address
         self._begins_s = begins_s
+        self.again_s = again_s
+        """Until it is asked again, should it refuse."""
         self._status: int = pq.PollingStatus.WRITING
         self.pgconn: pq.abc.PGconn | None = None
         self.error: psycopg.OperationalError | None = None
@@ -92,26 +95,39 @@ class _Attempt:
         self.error = psycopg.OperationalError(
             f"connection failed: {self.pgconn.get_error_message()}"
         )
-        self._begins_s = now_s + AGAIN_S
+        self._begins_s = now_s + self.again_s
+        self.again_s = min(2 * self.again_s, AGAIN_S_MAX)
         self.close()
 
 
 class Search:
     """One search. What it has found is its caller's to close; the rest is gone with ``close``."""
 
-    def __init__(self, address: str, *, but_for: tuple[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        but_for: tuple[str, str] | None = None,
+        again_s: float = AGAIN_S_MIN,
+    ) -> None:
         """``address`` is libpq's, with ``connect_timeout``; ``but_for``: a host and its port.
 
-        Raises psycopg.OperationalError for names that cannot be resolved.
+        ``again_s`` is that of the search before, which has found none. Raises
+        psycopg.OperationalError for names that cannot be resolved.
         """
         given = conninfo_to_dict(address)
         now_s = time.monotonic()
         self._until_s = now_s + timeout_from_conninfo(given)
         found = [each for each in conninfo_attempts(given) if _place(each) != but_for]
         self._attempts = [
-            _Attempt(make_conninfo("", **each), now_s + number * STAGGER_S)
+            _Attempt(make_conninfo("", **each), now_s + number * STAGGER_S, again_s)
             for number, each in enumerate(found)
         ]
+
+    @property
+    def again_s(self) -> float:
+        """Return how long the next search may wait until it asks one again."""
+        return max((each.again_s for each in self._attempts), default=AGAIN_S_MIN)
 
     def step(self, timeout_ms: int = POLL_MS) -> pq.abc.PGconn | None:
         """Go on for so long, or less; return a connection to a server that takes writes, if found.

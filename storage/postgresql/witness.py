@@ -7,7 +7,8 @@ Rules of this file:
    Who goes on with what he remembers then serves records that are not there any more, and others
    get their offsets.
 2. It is looked at on every new connection, before anything else is asked there: a server that is
-   restored ends them all.
+   restored ends them all. And it is looked at with each heartbeat, and before a session begins:
+   tables can be put back under connections that stay open.
 3. What lacks it is believed only when a standby has confirmed something since. A primary that was
    replaced and lives lacks it as well: nobody confirms anything to it, so it does not answer. Who
    waits for that in vain, again and again, leaves one of these waits behind, not one for each.
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from psycopg import errors
 
 from barnabas.storage.errors import StoreUnusable
+from barnabas.storage.postgresql.durability import CONFIRM_IN_TURN
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -33,10 +35,6 @@ SELECT (SELECT version FROM barnabas.picture),
     (SELECT token FROM barnabas.sessions WHERE session_id = %(session)s),
     (SELECT next_flush FROM barnabas.lanes WHERE session_id = %(session)s AND lane = %(lane)s)
 """
-_CONFIRMED: Final = """
-SELECT pg_advisory_xact_lock(33611471017833331), pg_logical_emit_message(true, 'barnabas', '')
-"""
-"""The lock is "witness"."""
 _LOST: Final = (
     "it has lost what it had confirmed ({}): it was restored to an older moment, or a standby was"
     " promoted that had not got everything. This broker forgets what it knew when it is started"
@@ -86,7 +84,7 @@ class Witness:
         """Raise StoreUnusable where a server lacks any of it, and its standby confirms."""
         lost = self._lost(connection)
         if lost:
-            connection.execute(_CONFIRMED)
+            connection.execute(CONFIRM_IN_TURN)
             raise StoreUnusable(_LOST.format(lost))
 
     def _lost(self, connection: psycopg.Connection[Any]) -> str:

@@ -59,6 +59,8 @@ class Cluster:
             self.assign(topic.partitions[0].partition_id, self.stranger)
         self.acknowledged: dict[int, list[tuple[int, bytes]]] = {INTERNAL: [], DATA: []}
         """Offset and bytes of each batch that was."""
+        self.held: list[int] = []
+        """Partitions that were read, and whose memory was not given back yet."""
 
     def assign(self, partition_id: int, session: int) -> None:
         """Have a partition led by a session from now on, unless that is over."""
@@ -77,8 +79,12 @@ class Cluster:
         return read_log(MemoryLogIndex(self.index), partition_id)
 
     @contextlib.contextmanager
-    def reading(self, partition_id: int, _leader_epoch: int) -> Iterator[DurableLog]:
+    def reading(
+        self, partition_id: int, _leader_epoch: int, memory: contextlib.ExitStack
+    ) -> Iterator[DurableLog]:
         """See ``DurableLogs``."""
+        self.held.append(partition_id)
+        memory.callback(self.held.remove, partition_id)
         yield self.read(partition_id)
 
     def check(self) -> None:

@@ -111,7 +111,9 @@ class Store:
             self._may_read.set()
 
     @contextlib.contextmanager
-    def reading(self, partition_id: int, _leader_epoch: int) -> Iterator[DurableLog]:
+    def reading(
+        self, partition_id: int, _leader_epoch: int, _memory: contextlib.ExitStack
+    ) -> Iterator[DurableLog]:
         """See ``DurableLogs``."""
         assert self._may_read.wait(60)
         yield read_log(MemoryLogIndex(self.index), partition_id)

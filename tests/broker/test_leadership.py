@@ -26,6 +26,7 @@ async def member():
     for partition_id in (INTERNAL, DATA):
         assert before.place(partition_id, b"first")
     await before.settle()
+    assert cluster.held == []
     yield Member(cluster)
     cluster.check()
 
@@ -171,10 +172,25 @@ async def test_row(member, state, event, after):
     assert member.place(INTERNAL, b"last")
     await member.settle()
     member.check()
+    assert member.cluster.held == [], "what was read is in segments, or not any more"
 
 
 def test_the_table_says_something_of_every_state():
     assert [*AFTER] == [*State]
+
+
+@pytest.mark.parametrize("partition_id", [INTERNAL, DATA])
+async def test_what_is_read_is_held_until_it_is_in_segments(member, partition_id):
+    member.cluster.assign(partition_id, member.session)
+    await member.learn()
+    await member.read()
+    assert member.cluster.held == [partition_id]
+    await member.commit()
+    assert member.cluster.held == [partition_id]
+    assert member.partitions[partition_id].log.unflushed
+    await member.write()
+    assert not member.partitions[partition_id].log.unflushed
+    assert member.cluster.held == []
 
 
 # ----------------------------------------------------------------------------------- what is late
@@ -390,6 +406,7 @@ class ToAndFro:
         for member in self.members:
             await member.learn()
             await member.settle()
+        assert self.cluster.held == []
         for partition_id, leader in self.cluster.leaders().items():
             for member in self.members:
                 leads = member.node_id == leader.node_id

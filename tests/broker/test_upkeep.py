@@ -12,7 +12,7 @@ from barnabas.broker.runtime.clock import ManualClock
 from barnabas.storage.config import LogConfig
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from tests.storage.cleaning import COMPACTED
-from tests.storage.flushes import assign, register
+from tests.storage.flushes import assign, register, snapshot_of
 from tests.storage.leading import MANY, Broker, committed
 from tests.storage.stores import NOW_MS, batch, from_producer
 from tests.waiting import until
@@ -48,7 +48,7 @@ class Upkept:
 
     @property
     def snapshot_offset(self):
-        found = self.index.snapshot(1)
+        found = snapshot_of(self.index, 1)
         return None if found is None else found.next_offset
 
 

@@ -10,10 +10,12 @@ from uuid import uuid4
 import pytest
 
 from barnabas.broker.cluster.durable_logs import StoredLogs
+from barnabas.protocol.records import placed, read_header
 from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log_index import Flush, Item, Lane, Outcome
 from barnabas.storage.postgresql.base import PostgreSqlBase
+from barnabas.storage.postgresql.primary import READS_MOST
 from tests.broker.cluster.reading import read_stored
 from tests.counterparts.postgresql_servers import Server
 from tests.storage.stores import batch
@@ -58,7 +60,8 @@ class Leader:
 
     def append(self, partition_id: int, offset: int) -> Outcome:
         value = random.Random(offset).randbytes(BATCH_BYTES)
-        data = offset.to_bytes(8, "big") + bytes(batch(value=value))[8:]
+        plain = bytes(batch(value=value))
+        data = placed(plain, read_header(plain), offset, 0)
         item = Item(partition_id, 0, offset, offset + 1, 0, len(data))
         flush = Flush(Lane.INLINE, self._flushes, [item], payload=data)
         self._flushes += 1
@@ -139,19 +142,86 @@ def test_flushes_and_reads_go_on_beside_a_damaged_page(server, base):
     logs.close()
 
 
-def test_what_is_asked_of_no_log_waits_until_damage_is_repaired(server, base):
+READ_ERROR = 'could not read blocks 7..7 in file "base/5/16449": Input/output error'
+FAILING = """
+CREATE SEQUENCE public.read;
+CREATE FUNCTION public.read(partition_id bigint, payload bytea) RETURNS bytea
+STABLE LANGUAGE plpgsql AS $$ -- Else it is called for more rows than are read.
+BEGIN
+    IF partition_id = %(partition)s AND nextval('public.read') <= %(times)s THEN
+        RAISE '%(message)s' USING ERRCODE = '%(code)s';
+    END IF;
+    RETURN payload;
+END $$;
+ALTER TABLE barnabas.objects RENAME TO kept;
+CREATE VIEW barnabas.objects AS
+    SELECT object_id, session_id, key, live_extents, public.read((
+        SELECT partition_id FROM barnabas.extents AS part WHERE part.object_id = kept.object_id
+    ), payload) AS payload FROM barnabas.kept;
+"""
+MENDED = "DROP VIEW barnabas.objects; ALTER TABLE barnabas.kept RENAME TO objects"
+ALWAYS = 1_000_000
+
+
+def fail_to_read(server: Server, code: str, times: int) -> None:
+    """Have so many attempts fail to read what the server has of one partition."""
+    named = {"partition": DAMAGED, "times": times, "message": READ_ERROR, "code": code}
+    server.execute(FAILING % named)
+
+
+@pytest.mark.parametrize("code", ["58030", "58P01", "XX000"])
+def test_what_a_disk_does_not_give_keeps_no_other_partition_from_being_read(server, base, code):
+    leader = Leader(base)
+    fail_to_read(server, code, ALWAYS)
+    logs = StoredLogs(base)
+    logs.begin(leader.session)
+    with ThreadPoolExecutor(len(PARTITIONS)) as threads:
+        reading = {each: threads.submit(read_stored, logs, each, 0) for each in PARTITIONS}
+        try:
+            found = reading.pop(DAMAGED).exception(WAIT_S)
+            read = [len(each.result(WAIT_S).batches) for each in reading.values()]
+        finally:
+            if not all(each.done() for each in reading.values()):
+                base.close()  # Ends what still waits.
+    assert isinstance(found, Corrupt)
+    assert f"partition {DAMAGED} in the store" in str(found)
+    assert str(found).endswith(f"its disk fails, or the server itself (error {code}): {READ_ERROR}")
+    assert read == [BATCHES] * len(reading)
+    ((attempts,),) = server.execute("SELECT last_value FROM public.read")
+    assert attempts <= 4 * READS_MOST, "not for ever"
+    assert base.trouble == "", "the server answers"
+    server.execute(MENDED)
+    assert len(read_stored(logs, DAMAGED, 0).batches) == BATCHES
+    logs.close()
+
+
+def test_what_a_disk_gives_when_it_is_asked_again_is_no_damage(server, base):
+    leader = Leader(base)
+    fail_to_read(server, "58030", READS_MOST - 1)
+    logs = StoredLogs(base)
+    logs.begin(leader.session)
+    with ThreadPoolExecutor(1) as thread:
+        reading = thread.submit(read_stored, logs, DAMAGED, 0)
+        try:
+            assert len(reading.result(WAIT_S).batches) == BATCHES
+        finally:
+            base.close()
+
+
+@pytest.mark.parametrize("code", ["XX001", "58030"])
+def test_what_is_asked_of_no_log_waits_until_damage_is_repaired(server, base, code):
     index = base.log_index()
     index.add_partition(0)
     server.execute("ALTER FUNCTION barnabas.read_partition RENAME TO repaired")
     server.execute(
         "CREATE FUNCTION barnabas.read_partition(bigint) RETURNS SETOF integer LANGUAGE plpgsql AS"
-        " $$ BEGIN RAISE 'invalid page in block 7' USING ERRCODE = 'XX001'; END $$"
+        f" $$ BEGIN RAISE 'invalid page in block 7' USING ERRCODE = '{code}'; END $$"
     )
     with ThreadPoolExecutor(1) as thread:
         asking = thread.submit(index.partition, 0)
         try:
-            wait_until(lambda: index.attempts_failed > 1)
-            assert index.trouble == "invalid page in block 7"
+            wait_until(lambda: index.attempts_failed > READS_MOST)
+            assert index.trouble.endswith("invalid page in block 7")
             server.execute(
                 "BEGIN; DROP FUNCTION barnabas.read_partition;"
                 " ALTER FUNCTION barnabas.repaired RENAME TO read_partition; COMMIT"

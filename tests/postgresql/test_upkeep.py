@@ -42,11 +42,20 @@ class TestPostgreSql(UpkeepContract):
         yield
         assert server.execute(_MISCOUNTED) == []
 
+    @pytest.fixture(autouse=True)
+    def _snapshots_go_with_their_partitions(self, server):
+        yield
+        assert server.execute(_LEFT_BEHIND) == []
+
 
 _MISCOUNTED = """
 SELECT object_id, live_extents, count(partition_id)
 FROM barnabas.objects LEFT JOIN barnabas.extents USING (object_id)
 GROUP BY object_id HAVING live_extents <> count(partition_id) OR live_extents = 0
+"""
+_LEFT_BEHIND = """
+SELECT partition_id FROM barnabas.snapshots
+WHERE partition_id NOT IN (SELECT partition_id FROM barnabas.partitions)
 """
 
 

@@ -15,7 +15,7 @@ from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.log_index import Flush, Item, Lane, Outcome
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from tests.broker.cluster.members import MemberBroker, all_served
-from tests.counterparts.postgresql_servers import Server, own
+from tests.counterparts.postgresql_servers import Server, own, run
 from tests.waiting import wait_until
 
 LOST = "it has lost what it had confirmed"
@@ -146,6 +146,22 @@ def test_who_has_seen_what_is_gone_is_answered_nothing_more():
             " WHERE application_name = 'barnabas'"
         )
         refuses(unconcerned, "all of it")
+
+
+def test_tables_that_are_put_back_under_open_connections_are_noticed():
+    with Server() as server, peers(server.url, 3) as brokers:
+        renews, begins, unconcerned = brokers
+        copy = server.directory / "copy"
+        database = f"--dbname={server.url}"
+        run("pg_dump", "--format=custom", database, f"--file={copy}", output=server.output)
+        for each in (renews, begins):
+            assert each.flush() is Outcome.COMMITTED
+        run("pg_restore", "--clean", "--exit-on-error", database, copy, output=server.output)
+        for ask in (lambda: renews.cluster.heartbeat(renews.session, 600_000), begins.begin):
+            with pytest.raises(StoreUnusable, match=LOST) as refused:
+                ask()
+            assert "(2 flushes of session" in str(refused.value)
+        answers(unconcerned)
 
 
 def test_no_failover_takes_anything_back_and_a_primary_that_was_replaced_and_lives_is_left(pair):

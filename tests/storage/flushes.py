@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from barnabas.protocol.records import placed, read_header
 from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.flush_committer import FlushCommitter
 from barnabas.storage.log_index import Flush, Item, Lane, Outcome
@@ -22,6 +23,12 @@ def assign(index, partition_id, session):
     index.add_partition(partition_id)
     epoch = index.partition(partition_id).leader_epoch
     return epoch + 1 if index.assign([Assignment(partition_id, session, epoch)]) else None
+
+
+def snapshot_of(index, partition_id):
+    """The snapshot that is kept of a partition; None: there is none, or no partition."""
+    found = index.beginnings([partition_id], most=0, most_bytes=0)
+    return found[0].head.snapshot if found else None
 
 
 class FlushEngine(ScriptedEngine):
@@ -90,9 +97,10 @@ class Stranger:
         self._flushes = 0
 
     def append(self, partition_id, data):
-        """Make the bytes of a batch of one record durable."""
+        """Make a batch of one record durable."""
         state = self.index.partition(partition_id)
         end = state.log_end_offset
+        data = placed(bytes(data), read_header(data), end, state.leader_epoch)
         item = Item(partition_id, state.leader_epoch, end, end + 1, 0, len(data))
         flush = Flush(Lane.INLINE, self._flushes, [item], (), data)
         assert self.index.commit_flush(self.session, flush).outcome is Outcome.COMMITTED

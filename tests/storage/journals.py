@@ -91,6 +91,7 @@ def group_of(*sizes, partition_id=1, base_offset=0, epoch=-1):
     for size in sizes:
         view = batch(value=b"v" * size)
         view[:8] = base_offset.to_bytes(8, "big")
+        view[12:16] = epoch.to_bytes(4, "big", signed=True)
         group.add_body(view, stable=False)
         group.add_entry(KIND_BATCHES, epoch, partition_id, base_offset, base_offset + 1, len(view))
         base_offset += 1

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.protocol.records import placed, read_header
 from barnabas.storage.cluster_index import Assignment, HandOver, Led
 from barnabas.storage.errors import LedSince
 from barnabas.storage.log_index import (
@@ -38,8 +39,7 @@ def flush(number, *items, starts=(), lane=Lane.INLINE):
     """A flush of (partition, epoch, base offset) of one batch each."""
     parts, payload = [], b""
     for partition_id, epoch, base_offset in items:
-        data = bytearray(batch())
-        data[:8] = base_offset.to_bytes(8, "big")
+        data = placed(bytes(batch()), read_header(batch()), base_offset, epoch)
         parts.append(
             Item(partition_id, epoch, base_offset, base_offset + 1, len(payload), len(data))
         )

@@ -18,7 +18,7 @@ from barnabas.storage.memory_index import MemoryIndex
 from barnabas.storage.stored_compaction import StoredCompaction
 from tests.seeds import SEED
 from tests.storage.cleaning import COMPACTED
-from tests.storage.flushes import register
+from tests.storage.flushes import register, snapshot_of
 from tests.storage.leading import MANY, Broker, Now, committed, producers_of, run, stored_bytes
 from tests.storage.stores import batch
 from tests.storage.test_cleaner_random import KEYS, Reader
@@ -384,7 +384,7 @@ def test_nothing_behind_the_snapshot_is_replaced():
     walk = StoredCompaction(broker.log, broker.way, broker.session, Now)
     assert run(walk.run(snapshot_offset)) is False, "it is not through"
     assert walk.bytes_after < walk.bytes_before
-    assert index.snapshot(1).next_offset == snapshot_offset
+    assert snapshot_of(index, 1).next_offset == snapshot_offset
 
 
 def test_damage_of_what_is_read_here_does_not_come_into_the_store():

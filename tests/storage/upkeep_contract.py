@@ -26,6 +26,7 @@ from barnabas.storage.log_index import (
     Outcome,
 )
 from tests.seeds import SEED
+from tests.storage.flushes import snapshot_of
 
 COMMITTED = FlushAnswer(Outcome.COMMITTED)
 MANY = 10_000
@@ -164,18 +165,22 @@ class UpkeepContract:
         leader.snapshot(late, 4)
         leader.start_at(late, 3)
         ids = [empty, partition, other, late]
-        heads = [LogHead(each, index.partition(each), index.snapshot(each)) for each in sorted(ids)]
+        snapshots = dict.fromkeys(ids) | {late: snapshot_of(index, late)}
+        known_bytes = len(snapshots[late].producers) + len(snapshots[late].leader_epochs)
+        heads = [LogHead(each, index.partition(each), snapshots[each]) for each in sorted(ids)]
         offsets = {each.partition_id: each.needless_offset for each in heads}
         assert offsets == dict.fromkeys(ids, 0) | {late: 3}
         assert index.beginnings([], most=MANY, most_bytes=MANY) == []
-        for most in (1, 2, MANY):
+        for most in (0, 1, 2, MANY):
             logs = {each: index.extents(each, offsets[each], most=most) for each in ids}
             order = [(each, extent) for each in sorted(ids) for extent in logs[each]]
-            for most_bytes in range(0, sum(len(each.data) for _, each in order) + 3, 3):
-                bytes_before = 0
+            all_bytes = known_bytes + sum(len(each.data) for _, each in order)
+            for most_bytes in range(0, all_bytes + 3, 3):
+                bytes_before = known_bytes
                 expected = {each: [] for each in ids}
-                for each, extent in order:
-                    if bytes_before < most_bytes:
+                for number, (each, extent) in enumerate(order):
+                    is_first = number == 0 and most_bytes > 0
+                    if is_first or bytes_before < most_bytes:
                         expected[each].append(extent)
                     bytes_before += len(extent.data)
                 found = index.beginnings([*ids, MANY**3], most=most, most_bytes=most_bytes)
@@ -184,17 +189,17 @@ class UpkeepContract:
     # ------------------------------------------------------------------------------- snapshots
 
     def test_the_newest_snapshot_is_kept(self, index, leader, partition):
-        assert index.snapshot(partition) is None
+        assert snapshot_of(index, partition) is None
         for offset, text, kept in ((4, b"a", b"a"), (6, b"b", b"b"), (4, b"c", b"b")):
             assert leader.snapshot(partition, offset, text)
-            assert index.snapshot(partition).producers == b"producers" + kept
-        assert index.snapshot(partition) == LogSnapshot(6, b"producersb", b"epochsb")
+            assert snapshot_of(index, partition).producers == b"producers" + kept
+        assert snapshot_of(index, partition) == LogSnapshot(6, b"producersb", b"epochsb")
 
     def test_a_snapshot_of_what_is_not_durable_is_a_bug(self, index, leader, partition):
         assert leader.snapshot(partition, 20)
         with pytest.raises(IndexMisused, match="behind"):
             leader.snapshot(partition, 21)
-        assert index.snapshot(partition).next_offset == 20
+        assert snapshot_of(index, partition).next_offset == 20
 
     @pytest.mark.parametrize("how", ["moved", "epoch", "fenced", "deleted"])
     def test_who_does_not_lead_changes_nothing(self, index, leader, partition, assign, remove, how):
@@ -211,7 +216,7 @@ class UpkeepContract:
         before = index.extents(partition, 0, most=MANY)
         assert not leader.snapshot(partition, 8, epoch=epoch)
         assert not leader.replace(partition, Extent(0, 4, 0, b"x"), epoch=epoch)
-        assert index.snapshot(partition).next_offset == 4
+        assert snapshot_of(index, partition).next_offset == 4
         assert index.extents(partition, 0, most=MANY) == before
 
     # --------------------------------------------------------------------------------- garbage
@@ -260,7 +265,7 @@ class UpkeepContract:
         assert answer == FlushAnswer(Outcome.REFUSED, frozenset({partition}))
         assert [index.collect_garbage(8) for _ in range(3)] == [8, 3, 0]
         assert bases(index, partition) == []
-        assert index.snapshot(partition) is None
+        assert snapshot_of(index, partition) is None
         assert not leader.snapshot(partition, 0, epoch=epoch)
         assert len(bases(index, kept)) == 1
 

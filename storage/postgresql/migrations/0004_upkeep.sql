@@ -86,15 +86,6 @@ BEGIN
     RETURN true;
 END $$;
 
-CREATE FUNCTION barnabas.read_snapshot(
-    of_partition bigint, OUT next_offset bigint, OUT producers bytea, OUT leader_epochs bytea
-) RETURNS SETOF record LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM barnabas.confirm();
-    RETURN QUERY SELECT known.next_offset, known.producers, known.leader_epochs
-        FROM barnabas.snapshots AS known WHERE known.partition_id = of_partition;
-END $$;
-
 -- -------------------------------------------------------------------------------------- garbage
 
 -- Note that an extent less lies in each of these objects, for each time that it is named.

@@ -50,7 +50,7 @@ CREATE TYPE barnabas.beginning AS (
 
 -- The beginnings of those partitions that there are, all as of one moment: up to `most` of the
 -- extents of each that are needed, in order, with the bytes that lie here; and of all together the
--- first one and what has up to `most_bytes`.
+-- first one and what has, with the snapshots, up to `most_bytes`.
 CREATE FUNCTION barnabas.read_beginnings(of_partitions bigint[], most integer, most_bytes bigint)
 RETURNS SETOF barnabas.beginning LANGUAGE plpgsql AS $$
 BEGIN
@@ -64,6 +64,10 @@ BEGIN
             FROM barnabas.partitions AS led
                 LEFT JOIN barnabas.snapshots AS known ON known.partition_id = led.partition_id
             WHERE led.partition_id = ANY (of_partitions)
+        ), carried AS MATERIALIZED (
+            SELECT coalesce(
+                sum(octet_length(head.producers) + octet_length(head.leader_epochs)), 0
+            ) AS length FROM head
         ), part AS (
             SELECT extent.*,
                 row_number() OVER (
@@ -86,8 +90,11 @@ BEGIN
             part.base_offset, part.next_offset, part.leader_epoch,
             substring(object.payload FROM part.position + 1 FOR part.length)
         FROM head
+            CROSS JOIN carried
             LEFT JOIN part
-                ON part.partition_id = head.partition_id AND part.bytes_before < most_bytes
+                ON part.partition_id = head.partition_id
+                    AND part.bytes_before
+                        < greatest(most_bytes - carried.length, least(most_bytes, 1))
             LEFT JOIN barnabas.objects AS object ON object.object_id = part.object_id
         ORDER BY head.partition_id, part.base_offset;
 END $$;

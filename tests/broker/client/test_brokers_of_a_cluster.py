@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 
 import pytest
 
@@ -59,6 +60,37 @@ def test_whoever_was_asked_first_is_asked_last_once_it_was_turned_from(cluster, 
     brokers.turn_to_another()
     assert brokers.any().name == first
     assert brokers.metadata([]).brokers
+
+
+def test_the_one_that_answered_last_is_asked_first(cluster, brokers):
+    first, second = cluster.bootstrap_servers.split(",")
+    assert brokers.any().name == first
+    brokers.turn_to_another()
+    for _ in range(2):
+        assert brokers.any().name == second
+        brokers.close()
+    # Unless it was turned from: nothing is known of it by then.
+    brokers.any().close()
+    brokers.turn_to_another()
+    assert brokers.any().name == first
+
+
+def test_all_that_are_gone_are_waited_for_no_longer_than_one(monkeypatch):
+    waits_s = []
+    now_s = 0.0
+
+    def wait_in_vain(_address: tuple[str, int], timeout: float) -> socket.socket:
+        nonlocal now_s
+        waits_s.append(timeout)
+        now_s += timeout
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(socket, "create_connection", wait_in_vain)
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    known = Brokers([("127.0.0.1", port) for port in range(1, 7)], "test", TIMEOUT_S)
+    with pytest.raises(Unreachable):
+        known.any()
+    assert waits_s == [TIMEOUT_S / 6] * 6
 
 
 def test_the_present_broker_is_kept_until_another_one_is_there(cluster, brokers, monkeypatch):

@@ -1,10 +1,15 @@
 """What a cluster's store has of one log, for who only looks at it."""
 
+import contextlib
+
 from barnabas.broker.cluster.durable_logs import StoredLogs
 from barnabas.storage.loading import DurableLog
 
 
 def read_stored(logs: StoredLogs, partition_id: int, leader_epoch: int) -> DurableLog:
     """Return all of a log; it stays as it is. Raises as ``DurableLogs.reading``."""
-    with logs.reading(partition_id, leader_epoch) as log:
+    with (
+        contextlib.ExitStack() as memory,
+        logs.reading(partition_id, leader_epoch, memory) as log,
+    ):
         return log

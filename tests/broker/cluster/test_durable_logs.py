@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -11,12 +13,17 @@ from functools import partial
 import pytest
 
 from barnabas.broker.cluster import durable_logs
-from barnabas.broker.cluster.durable_logs import LONG_AT_ONCE, WAYS_MOST, StoredLogs
+from barnabas.broker.cluster.durable_logs import (
+    LONG_AT_ONCE,
+    WAYS_MOST,
+    StoredLogs,
+    _Asked,
+)
 from barnabas.broker.topics.leadership import Leadership
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.loading import DurableLog
-from barnabas.storage.log_index import Extent, IndexClosed, LogBeginning
+from barnabas.storage.log_index import Extent, IndexClosed, LogBeginning, LogSnapshot
 from barnabas.storage.log_reading import FIRST_AT_ONCE, read_log
 from barnabas.storage.log_store import PartitionSpec
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
@@ -128,8 +135,8 @@ def test_what_many_wait_for_is_asked_for_together(base, session, logs, monkeypat
 def test_short_and_long_logs_are_read_to_their_end(base, leader, session, logs, flushes):
     epochs = {each: assign(base.index, each, session) for each in range(8)}
     for each in range(0, 8, 2):
-        for offset in range(flushes):
-            leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
+        for _ in range(flushes):
+            leader.append(each, batch())
     with ThreadPoolExecutor(8) as threads:
         read = list(threads.map(partial(read_stored, logs), epochs, epochs.values()))
     for each, found in enumerate(read):
@@ -142,8 +149,8 @@ def test_short_and_long_logs_are_read_to_their_end(base, leader, session, logs, 
 def test_what_upkeep_removes_meanwhile_is_no_damage(base, leader, session, logs, asked_again):
     """A snapshot that stands makes the front needless, and whoever collects garbage removes it."""
     epoch = assign(base.index, 1, session)
-    for offset in range(10):
-        leader.append(1, offset.to_bytes(8, "big") + batch()[8:])
+    for _ in range(10):
+        leader.append(1, batch())
     beginnings = base.index.beginnings
 
     def without_the_front(partition_ids: Sequence[int], **limits: int) -> list[LogBeginning]:
@@ -158,7 +165,42 @@ def test_what_upkeep_removes_meanwhile_is_no_damage(base, leader, session, logs,
     else:
         with pytest.raises(Corrupt, match="is missing"):
             read_stored(logs, 1, epoch)
-    assert len(base.questions) == 2
+    assert len(base.questions) == (2 if asked_again else 3)
+
+
+def test_a_log_that_changes_again_and_again_is_read_until_it_stays(base, leader, session, logs):
+    epoch = assign(base.index, 1, session)
+    for _ in range(10):
+        leader.append(1, batch())
+    beginnings = base.index.beginnings
+
+    def without_more_and_more(partition_ids: Sequence[int], **limits: int) -> list[LogBeginning]:
+        (found,), times = beginnings(partition_ids, **limits), len(base.questions)
+        return [found if times == 9 else found._replace(extents=found.extents[times:])]
+
+    base.index.beginnings = without_more_and_more
+    assert len(read_stored(logs, 1, epoch).batches) == 10
+    assert len(base.questions) == 9
+
+
+@pytest.mark.parametrize("moves_after", [1, 2])
+def test_what_a_later_leader_makes_of_a_log_is_no_damage(base, leader, session, logs, moves_after):
+    """It takes over while the log is read, be it read once more."""
+    epoch = assign(base.index, 1, session)
+    for _ in range(10):
+        leader.append(1, batch())
+    other = register(base.index, 3)
+    beginnings = base.index.beginnings
+
+    def without_the_front(partition_ids: Sequence[int], **limits: int) -> list[LogBeginning]:
+        (found,) = beginnings(partition_ids, **limits)
+        if len(base.questions) == moves_after:
+            assign(base.index, 1, other)
+        return [found._replace(extents=found.extents[1:])]
+
+    base.index.beginnings = without_the_front
+    with pytest.raises(LedSince, match=f"is led by session {other}"):
+        read_stored(logs, 1, epoch)
 
 
 def test_each_is_told_of_its_own(base, session, logs):
@@ -193,14 +235,23 @@ def test_what_cannot_be_read_of_one_keeps_no_other_from_being_read(
 ):
     epochs = {each: assign(base.index, each, session) for each in range(8)}
     for each in epochs:
-        for offset in range(LONG):
-            leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
+        for _ in range(LONG):
+            leader.append(each, batch())
     base.refused = question
+    told: list[_Asked] = []
+    tell = logs._tell
+
+    def noted_tell(answered: Sequence[_Asked]) -> None:
+        told.extend(answered)
+        tell(answered)
+
+    logs._tell = noted_tell
     with ThreadPoolExecutor(8) as threads:
         reading = {each: threads.submit(read_stored, logs, each, epochs[each]) for each in epochs}
         damage = reading.pop(DAMAGED).exception(60)
         assert [len(each.result(60).batches) for each in reading.values()] == [LONG] * 7
     assert isinstance(damage, Corrupt)
+    assert len(told) == len({*told}), "each is told once"
     assert re.fullmatch(
         f"partition {DAMAGED} in the store, from offset [0-9]+ on, is corrupt at byte 0:"
         " invalid page in block 7",
@@ -218,8 +269,8 @@ def gained(base, *partition_ids):
 def test_what_a_look_has_brought_is_asked_for_no_more(base, leader, session, logs):
     epochs = {each: assign(base.index, each, session) for each in range(4)}
     for each in epochs:
-        for offset in range(3 * each):
-            leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
+        for _ in range(3 * each):
+            leader.append(each, batch())
     logs.bring(gained(base, *epochs))
     assert [len(read_stored(logs, *each).batches) for each in epochs.items()] == [0, 3, 6, 9]
     assert base.questions == []
@@ -237,8 +288,8 @@ def test_what_a_look_has_brought_is_used_once(base, leader, session, logs):
 
 def test_of_a_long_log_a_look_brings_the_beginning(base, leader, session, logs):
     epoch = assign(base.index, 1, session)
-    for offset in range(LONG):
-        leader.append(1, offset.to_bytes(8, "big") + batch()[8:])
+    for _ in range(LONG):
+        leader.append(1, batch())
     logs.bring(gained(base, 1))
     assert len(read_stored(logs, 1, epoch).batches) == LONG
     assert (base.questions, base.rest_questions) == ([], [1])
@@ -260,8 +311,8 @@ def test_what_a_look_has_brought_of_another_leadership_is_not_used(base, leader,
 
 def test_what_was_brought_and_is_damaged_is_asked_for_again(base, leader, session, logs):
     epoch = assign(base.index, 1, session)
-    for offset in range(3):
-        leader.append(1, offset.to_bytes(8, "big") + batch()[8:])
+    for _ in range(3):
+        leader.append(1, batch())
     (found,) = gained(base, 1)
     logs.bring([found._replace(extents=found.extents[1:])])
     assert len(read_stored(logs, 1, epoch).batches) == 3
@@ -288,21 +339,21 @@ class SlowStore:
 
     def __init__(self) -> None:
         self.may_fill = threading.Event()
-        self.filled_ids: list[int] = []
+        self.batches: dict[int, int] = {}
 
-    def filled(self, spec: PartitionSpec, durable: DurableLog) -> tuple[None, int]:
+    def filled(self, spec: PartitionSpec, durable: DurableLog) -> tuple[None, None]:
         if len(durable.batches) > 1:
             assert self.may_fill.wait(60)
-        self.filled_ids.append(spec.partition_id)
-        return None, len(durable.batches)
+        self.batches[spec.partition_id] = len(durable.batches)
+        return None, None
 
 
 def test_few_long_logs_are_read_before_one_of_them_is_filled(base, leader, session, logs):
     long_ids, short_ids = range(8), range(8, 20)
     epochs = {each: assign(base.index, each, session) for each in (*long_ids, *short_ids)}
     for each in epochs:
-        for offset in range(LONG if each in long_ids else 1):
-            leader.append(each, offset.to_bytes(8, "big") + batch()[8:])
+        for _ in range(LONG if each in long_ids else 1):
+            leader.append(each, batch())
     store = SlowStore()
     leadership = Leadership(None, store, None, logs, print)
 
@@ -310,7 +361,8 @@ def test_few_long_logs_are_read_before_one_of_them_is_filled(base, leader, sessi
         topic_id = bytes(16)
         epoch = epochs[partition_id]
         spec = PartitionSpec(partition_id, "t", partition_id, topic_id, LogConfig(), epoch)
-        return leadership._load(spec)[1]
+        with leadership._load(spec).memory:
+            return store.batches[partition_id]
 
     with ThreadPoolExecutor(len(long_ids)) as threads:
         loading = [threads.submit(load, each) for each in long_ids]
@@ -322,3 +374,140 @@ def test_few_long_logs_are_read_before_one_of_them_is_filled(base, leader, sessi
             store.may_fill.set()
         assert [each.result(60) for each in loading] == [LONG] * len(long_ids)
     leadership.close()
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """What a question may be answered with, and what all of them may hold."""
+    monkeypatch.setattr(durable_logs, "BYTES_AT_ONCE", 4 * len(batch()))
+    monkeypatch.setattr(durable_logs, "SHORT_BYTES_MOST", 12 * len(batch()))
+    monkeypatch.setattr(durable_logs, "LONG_BYTES_MOST", 8 * len(batch()))
+
+
+@pytest.mark.parametrize("flushes", [1, 20], ids=["short", "long"])
+def test_however_many_logs_come_at_once_few_bytes_are_held(
+    base, leader, session, little_memory, flushes
+):
+    logs = StoredLogs(base)
+    logs.begin(session)
+    epochs = {each: assign(base.index, each, session) for each in range(MANY)}
+    for each in epochs:
+        for _ in range(flushes):
+            leader.append(each, batch())
+    ready: queue.SimpleQueue[contextlib.ExitStack] = queue.SimpleQueue()
+
+    def load(partition_id: int) -> None:
+        with contextlib.ExitStack() as memory:
+            with logs.reading(partition_id, epochs[partition_id], memory) as log:
+                assert len(log.batches) == flushes
+            ready.put(memory.pop_all())
+
+    most_bytes = len(batch()) * (12 + 8 + flushes)  # Of one that is larger than all there is.
+    with ThreadPoolExecutor(MANY) as threads:
+        loading = [threads.submit(load, each) for each in epochs]
+        shares = (logs.short_bytes, logs.long_bytes)
+        wait_until(lambda: any(each._changed._waiters for each in shares), "somebody waits")
+        for _ in epochs:
+            memory = ready.get(timeout=60)
+            assert 0 < logs.short_bytes.held + logs.long_bytes.held <= most_bytes
+            memory.close()
+        assert [each.result(60) for each in loading] == [None] * MANY
+    assert (logs.short_bytes.held, logs.long_bytes.held) == (0, 0)
+    logs.close()
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "it went", "a newer one came"])
+def test_what_a_look_has_brought_is_held_as_what_was_asked_for(
+    base, leader, session, little_memory, meanwhile
+):
+    """Who reads it waits for memory, too; until then it is no part of that, and may go."""
+    logs = StoredLogs(base)
+    logs.begin(session)
+    epoch = assign(base.index, 1, session)
+    for _ in range(3):
+        leader.append(1, batch())
+    logs.bring(gained(base, 1))
+    others = logs.short_bytes.hold(10 * len(batch()))
+    with ThreadPoolExecutor(1) as threads, contextlib.ExitStack() as memory:
+        reading = threads.submit(lambda: memory.enter_context(logs.reading(1, epoch, memory)))
+        wait_until(lambda: logs.short_bytes._changed._waiters, "it waits")
+        assert not reading.done()
+        if meanwhile == "it went":
+            logs._take_brought(1)
+        elif meanwhile == "a newer one came":
+            leader.append(1, batch())
+            logs.bring(gained(base, 1))
+        others.close()
+        found = len(reading.result(60).batches)
+        assert found == (4 if meanwhile == "a newer one came" else 3)
+        assert logs.short_bytes.held == found * len(batch())
+    assert logs.short_bytes.held == 0
+    assert base.questions == ([] if meanwhile == "nothing" else [[1]])
+    assert (logs._brought, logs._brought_bytes) == ({}, 0)
+    logs.close()
+
+
+def test_logs_of_which_much_is_known_are_asked_for_by_few(base, session, little_memory):
+    """What producers have left behind can be larger than all records."""
+    logs, way = StoredLogs(base), base.log_index()
+    epochs = {each: assign(base.index, each, session) for each in range(8)}
+    for each, epoch in epochs.items():
+        snapshot = LogSnapshot(0, bytes(len(batch())), b"")
+        assert base.index.put_snapshot(session, each, epoch, snapshot)
+
+    def ask(count: int) -> int:
+        together = [_Asked(each, session, epochs[each]) for each in range(count)]
+        logs._ask(way, together)
+        assert logs.short_bytes.held == count * len(batch())
+        for each in together:
+            each.share.close()
+        return logs._together
+
+    assert [ask(8), ask(4), ask(4)] == [4, 4, 4], "as many as fit into an answer"
+    logs._together = 1
+    assert [ask(1), ask(2), ask(2)] == [2, 4, 4], "as few as there were of late"
+
+
+def test_ways_are_closed_when_nothing_was_read_for_long(base, leader, session, logs, monkeypatch):
+    monkeypatch.setattr(durable_logs, "IDLE_S", 0.1)
+    epoch = assign(base.index, 1, session)
+    leader.append(1, batch())
+    for count in (1, 2):
+        assert len(read_stored(logs, 1, epoch).batches) == 1
+        assert len(base.ways) == count, "one that is closed is of no use"
+        wait_until(lambda: all(each.is_closed for each in base.ways))
+    assert logs._ways_made == 0
+    assert logs._idle_timer is None
+
+
+def test_ways_that_are_in_use_are_not_closed(base, session, logs):
+    epoch = assign(base.index, 1, session)
+    read_stored(logs, 1, epoch)
+    held = threading.Event()
+    base.on_question = lambda: held.wait(60)
+    with ThreadPoolExecutor(1) as threads:
+        reading = threads.submit(read_stored, logs, 1, epoch)
+        wait_until(lambda: len(base.questions) == 2)
+        timer = logs._idle_timer
+        logs._close_idle_ways(logs._questions)
+        assert logs._idle_timer is not timer, "it will be looked again"
+        assert [each.is_closed for each in base.ways] == [False]
+        held.set()
+        assert reading.result(60).batches == []
+    logs._close_idle_ways(logs._questions - 1)
+    assert [each.is_closed for each in base.ways] == [False]
+    logs._close_idle_ways(logs._questions)
+    assert [each.is_closed for each in base.ways] == [True]
+    timer.cancel()
+
+
+def test_nothing_runs_on_once_it_is_closed(base, session):
+    logs = StoredLogs(base)
+    logs.begin(session)
+    epoch = assign(base.index, 1, session)
+    read_stored(logs, 1, epoch)
+    timer = logs._idle_timer
+    assert timer.is_alive()
+    logs.close()
+    timer.join(60)
+    assert not timer.is_alive()

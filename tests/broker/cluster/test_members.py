@@ -8,6 +8,7 @@ import json
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from barnabas.broker.cluster.membership import NodeIdTaken
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.http.pages import pages
+from barnabas.broker.opening.member import ClusterMember
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
 from barnabas.broker.topics.resources import ResourceType
@@ -40,6 +42,7 @@ from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
 )
+from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS,
@@ -47,8 +50,11 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
 from barnabas.protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteRequest
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.cluster_index import Assignment
+from barnabas.storage.log_index import LogBeginning
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.storage.simulated import SimulatedFileSystem
@@ -61,7 +67,14 @@ from tests.broker.cluster.members import (
     send,
     values_in,
 )
-from tests.broker.data_plane import Wire
+from tests.broker.data_plane import (
+    Named,
+    Wire,
+    batch,
+    fetch_request,
+    list_offsets_request,
+    produce_request,
+)
 from tests.broker.http.test_server import get_json
 from tests.broker.metrics.scrape import scrape
 from tests.waiting import until, wait_until
@@ -84,6 +97,20 @@ def test_what_is_made_at_one_broker_is_served_by_all():
 
         brokers[0]._do(delete())
         wait_until(lambda: all(each.server.catalogue.topic(TOPIC) is None for each in brokers))
+
+
+def test_a_member_that_is_made_is_none_of_the_cluster_before_it_registers(monkeypatch):
+    found = []
+    register = ClusterMember.register
+
+    def noted(member: ClusterMember) -> None:
+        others = member._ways.errands.picture(0).members
+        found.append((member._membership.session, [each.node_id for each in others]))
+        register(member)
+
+    monkeypatch.setattr(ClusterMember, "register", noted)
+    with members(2) as (_, brokers):
+        assert found == [(None, []), (None, [brokers[0].node_id])]
 
 
 def words_of_events(broker, kind):
@@ -476,20 +503,51 @@ def test_one_damaged_log_ends_no_broker(monkeypatch, caplog, damage):
         extents = store.index.rows[partition.partition_id].extents
         whole = extents[-1]
         extents[-1] = whole._replace(data=damage(whole.data))
+        reads: list[int] = []
+        beginnings = store.index.beginnings
+
+        def noted_beginnings(partition_ids: Sequence[int], **limits: int) -> list[LogBeginning]:
+            reads.extend(each for each in partition_ids if each == partition.partition_id)
+            return beginnings(partition_ids, **limits)
+
+        store.index.beginnings = noted_beginnings
         for broker in [each for each in brokers if 0 in each.leads(TOPIC)]:
             store.index.fence(broker.session)
-        wait_until(lambda: caplog.text.count(f"nor can be by others partition={TOPIC}-0") > 1)
         wait_until(lambda: [index for each in brokers for index in each.leads(TOPIC)] == [1])
         wait_until(lambda: sorted(map(damaged, brokers)) == [0, 1])
-        told = [readiness(each) for each in brokers if damaged(each)]
+        (leader,) = [each for each in brokers if damaged(each)]
         words = f"damaged in the store, not served: {TOPIC}-0"
-        assert told == [(200, "degraded", {"partitions": words})]
+        assert readiness(leader) == (200, "degraded", {"partitions": words})
+        for answered in (produced_code, fetched_code, listed_code):
+            assert answered(leader) is ErrorCode.KAFKA_STORAGE_ERROR
+        read_before = len(reads)
+        said = caplog.text.count(f"nor can be by others partition={TOPIC}-0")
+        wait_until(lambda: len(reads) > read_before + 4)
+        assert caplog.text.count(f"nor can be by others partition={TOPIC}-0") == said > 0
         send(brokers[0], TOPIC, range(7, 8), 2)
         extents[-1] = whole
         all_served(brokers, TOPIC, 2)
         assert [damaged(each) for each in brokers] == [0, 0]
         assert [readiness(each) for each in brokers] == [(200, "ok", {})] * 2
         assert sorted(values_in(brokers[1], TOPIC, 2)) == [0, 1, 2, 3, 4, 5, 7]
+
+
+def produced_code(broker):
+    with Wire(broker.address) as wire:
+        (topic,) = wire.ask(PRODUCE, produce_request(9, Named(TOPIC), (0, batch())), 9).responses
+    return ErrorCode(topic.partition_responses[0].error_code)
+
+
+def fetched_code(broker):
+    with Wire(broker.address) as wire:
+        (topic,) = wire.ask(FETCH, fetch_request(12, (Named(TOPIC), (0, 0))), 12).responses
+    return ErrorCode(topic.partitions[0].error_code)
+
+
+def listed_code(broker):
+    with Wire(broker.address) as wire:
+        (topic,) = wire.ask(LIST_OFFSETS, list_offsets_request(TOPIC, (0, -1)), 7).topics
+    return ErrorCode(topic.partitions[0].error_code)
 
 
 def damaged(broker):

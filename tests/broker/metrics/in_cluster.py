@@ -29,7 +29,9 @@ def scrape_in_cluster(broker, standing: Standing = CALM, trouble: str = "") -> S
     """Scrape the families that only a broker in a cluster has."""
     metrics = Metrics()
     register_cluster(metrics, standing, broker.server.leadership)
-    upkeep = UpkeepCounts(snapshots=2, bytes_compacted=3, extents_deleted=4, looked_ms=5000)
+    upkeep = UpkeepCounts(
+        snapshots=2, bytes_compacted=3, extents_deleted=4, looked_ms=5000, sessions_forgotten=6
+    )
     register_cluster_store(metrics, broker.runner.committer.counts, upkeep, lambda: trouble)
     return Scrape("".join(broker.call(lambda: list(exposition(metrics.collect())))))
 

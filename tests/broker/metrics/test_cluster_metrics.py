@@ -119,8 +119,8 @@ def test_the_lease_and_the_store(cluster):
 
 def test_upkeep(cluster):
     seen = scrape_in_cluster(cluster.brokers[0])
-    counted = ("snapshots_total", "compacted_bytes_total", "extents_deleted_total")
-    assert [seen(f"barnabas_cluster_{name}") for name in counted] == [2, 3, 4]
+    counted = ("snapshots", "compacted_bytes", "extents_deleted", "sessions_forgotten")
+    assert [seen(f"barnabas_cluster_{name}_total") for name in counted] == [2, 3, 4, 6]
     assert seen("barnabas_cluster_upkeep_timestamp_seconds") == 5
 
 

@@ -1,0 +1,106 @@
+"""Who reads much at once shares memory with all others, and waits for no one who waits."""
+
+from __future__ import annotations
+
+import random
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from barnabas.broker.cluster.held_bytes import HeldBytes, Share
+from barnabas.storage.log_index import IndexClosed
+from tests.seeds import SEED
+from tests.waiting import wait_until
+
+MOST = 100
+THREADS = 8
+LOGS = 400
+
+
+@pytest.fixture
+def held():
+    return HeldBytes(MOST)
+
+
+@pytest.fixture
+def threads():
+    with ThreadPoolExecutor(THREADS) as running:
+        yield running
+
+
+def growing(threads: ThreadPoolExecutor, held: HeldBytes, share: Share, size: int) -> Future[None]:
+    """Return what is done once a share has grown, which it waits for."""
+    with held._changed:
+        waiting_before = len(held._changed._waiters)
+    future = threads.submit(share.grow, size)
+    wait_until(lambda: future.done() or len(held._changed._waiters) > waiting_before)
+    return future
+
+
+def test_who_wants_more_waits_until_others_have_given_back(held, threads):
+    first, second = held.begin(), held.begin()
+    first.grow(60)
+    first.settle()
+    waiting = growing(threads, held, second, 50)
+    assert not waiting.done()
+    assert held.held == 60
+    first.close()
+    waiting.result(60)
+    assert held.held == 50
+    second.close()
+    second.close()
+    assert held.held == 0
+
+
+def test_what_is_there_already_waits_for_nothing_and_counts(held, threads):
+    there = held.hold(3 * MOST)
+    share = held.begin()
+    waiting = growing(threads, held, share, 1)
+    assert not waiting.done()
+    there.close()
+    waiting.result(60)
+    assert held.held == 1
+
+
+def test_who_came_first_waits_for_none_that_grow(held, threads):
+    first, second = held.begin(), held.begin()
+    first.grow(50)
+    second.grow(50)
+    waiting = growing(threads, held, second, 50)
+    first.grow(5 * MOST)
+    assert not waiting.done()
+    first.settle()
+    assert not waiting.done(), "it waits for what is on its way to be given back"
+    first.close()
+    waiting.result(60)
+    assert held.held == 100
+
+
+def test_a_close_ends_all_waits(held, threads):
+    held.hold(MOST)
+    waiting = growing(threads, held, held.begin(), 1)
+    held.close()
+    assert isinstance(waiting.exception(60), IndexClosed)
+
+
+def test_whatever_comes_all_get_in(held, threads):
+    """Ones that are larger than all there is among them."""
+    chance = random.Random(SEED)
+    settled: list[Share] = []
+    lock = threading.Lock()
+
+    def load(sizes: list[int]) -> None:
+        share = held.begin()
+        for size in sizes:
+            share.grow(size)
+        share.settle()
+        with lock:
+            settled.append(share)
+            given_back = settled.pop(len(settled) // 2)
+        given_back.close()
+
+    logs = [[chance.randrange(1, 60) for _ in range(chance.randrange(1, 6))] for _ in range(LOGS)]
+    for each in [threads.submit(load, sizes) for sizes in logs]:
+        each.result(60)
+    assert held.held == 0
