@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from barnabas.broker.api.dispatch import RequestContext, Routes
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.features import levels_of
 from barnabas.broker.handlers.api_versions import api_versions
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.runtime.clock import Clock, SystemClock
@@ -102,6 +103,7 @@ class Toy:
         self.routes.bind(
             {
                 "routes": self.routes,
+                "configs": SimpleNamespace(features=levels_of({}, config.transaction_version)),
                 "host": SimpleNamespace(config=config),
                 "peer_sessions": self.server.peer_sessions,
             }

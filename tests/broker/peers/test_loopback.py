@@ -10,6 +10,7 @@ import pytest
 
 from barnabas.broker.api.dispatch import ROUTES, CloseConnection, Deferred, Routes
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.features import levels_of
 from barnabas.broker.peers.interface import Failure, Limits, NoAnswer, Purpose
 from barnabas.broker.peers.sessions import PeerLink, PeerSessions
 from barnabas.broker.runtime.clock import ManualClock
@@ -49,6 +50,7 @@ class Handler:
         self.routes.bind(
             {
                 "routes": self.routes,
+                "configs": SimpleNamespace(features=levels_of({}, 2)),
                 "host": SimpleNamespace(config=BrokerConfig()),
                 "peer_sessions": self.sessions,
             }
