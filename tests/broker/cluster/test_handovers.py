@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from barnabas.broker.cluster import handovers
 from barnabas.broker.cluster.handovers import HandOvers
 from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.memory_index import MemoryIndex
@@ -40,7 +41,14 @@ class World:
             self._hand_over,
             lambda task, _: self.tasks.append(task),
             at_once=AT_ONCE,
+            sleep=self._sleep,
         )
+        self.rests = 0
+        self.in_a_rest = lambda: None
+
+    async def _sleep(self, _: float) -> None:
+        self.rests += 1
+        self.in_a_rest()
 
     async def _hand_over(self, session: int, partitions: list[HandOver]) -> None:
         self.asked.append(list(partitions))
@@ -92,6 +100,35 @@ def test_so_many_are_let_go_of_at_a_time_and_go_in_one_commit():
     assert let_go == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
     assert [[each.partition_id for each in batch] for batch in world.asked] == let_go
     assert {each.session for each in world.index.picture(0).led} == {world.other}
+
+
+def test_nothing_is_let_go_of_while_the_next_leaders_read():
+    world = World()
+
+    def in_a_rest() -> None:
+        world.look()
+        world.hand_overs.look()
+        assert world.releasing == []
+
+    world.in_a_rest = in_a_rest
+    world.hand_overs.look()
+    while world.releasing:
+        world.release()
+        world.run()
+    assert (len(world.asked), world.rests) == (3, 3)
+
+
+def test_who_has_many_to_hand_over_does_not_rest():
+    count = handovers.MANY + AT_ONCE
+    world = World(count)
+    world.hand_overs.look()
+    rests = []
+    for _ in range(3):
+        world.release()
+        world.run()
+        world.look()
+        rests.append(world.rests)
+    assert rests == [0, 0, 1], "the last batch leaves fewer"
 
 
 def test_what_was_handed_over_is_let_be_until_the_view_has_shown_it():
