@@ -21,7 +21,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+ANY_BYTES: Final = 2**62
+"""No limit."""
 
 
 class IndexClosed(Exception):
@@ -169,8 +172,13 @@ class LogIndex(Protocol):
     def partition(self, partition_id: int) -> PartitionState | None:
         """Return what is known of a partition; None: there is none."""
 
-    def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
-        """Return up to ``most`` extents that reach beyond an offset, in order."""
+    def extents(
+        self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
+    ) -> list[Extent]:
+        """Return up to ``most`` extents that reach beyond an offset, in order.
+
+        Those before which there are fewer than ``most_bytes``: one at least.
+        """
 
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int

@@ -28,8 +28,6 @@ _EXTENTS_AT_ONCE: Final = 256
 FIRST_AT_ONCE: Final = 64
 """Extents of each of many logs: of most of them that is all. More are as many questions, of which
 each is a commit; so a log that is written to in small pieces should not need them."""
-_UNSEEN_AT_ONCE: Final = 16
-"""Of one log, as long as nothing is known of how large they are."""
 BYTES_AT_ONCE: Final = 16 * 1024 * 1024
 """What an answer should hold at most; a larger extent comes alone."""
 
@@ -92,31 +90,11 @@ def is_whole(beginning: LogBeginning) -> bool:
     return _end_of(beginning) >= beginning.head.state.log_end_offset
 
 
-def all_from(
-    index: LogIndex, beginning: LogBeginning, largest: int | None = None
-) -> Iterator[Extent]:
-    """All extents that are needed of a log that begins so; blocks, raises Corrupt.
-
-    ``largest``: how many bytes each further one is expected to have at most; None: as many as the
-    largest one of the beginning.
-    """
+def all_from(index: LogIndex, beginning: LogBeginning) -> Iterator[Extent]:
+    """All extents that are needed of a log that begins so; blocks, raises Corrupt."""
     yield from beginning.extents
-    if is_whole(beginning):
-        return
-    from_offset, end_offset = _end_of(beginning), beginning.head.state.log_end_offset
-    if largest is None:
-        largest = largest_of(beginning)
-    yield from _extents_of(
-        index,
-        beginning.head.partition_id,
-        range(from_offset, end_offset),
-        _UNSEEN_AT_ONCE if largest is None else _fitting(largest),
-    )
-
-
-def largest_of(beginning: LogBeginning) -> int | None:
-    """Return how many bytes the largest extent of a beginning has; None: there is none."""
-    return max((len(each.data) for each in beginning.extents), default=None)
+    offsets = range(_end_of(beginning), beginning.head.state.log_end_offset)
+    yield from _extents_of(index, beginning.head.partition_id, offsets)
 
 
 def _end_of(beginning: LogBeginning) -> int:
@@ -221,27 +199,18 @@ class _Reader:
         return Corrupt(path, position, reason)
 
 
-def _extents_of(index: LogIndex, partition_id: int, offsets: range, most: int) -> Iterator[Extent]:
-    """Those with these offsets, so many at a time as their sizes let expect to be little.
+def _extents_of(index: LogIndex, partition_id: int, offsets: range) -> Iterator[Extent]:
+    """Those with these offsets, as many at a time as fit into an answer.
 
-    At first ``most``. It ends where the offsets do: whether there is more need not be asked.
+    It ends where the offsets do: whether there is more need not be asked.
     """
     from_offset = offsets.start
     while from_offset < offsets.stop:
-        extents = _some_extents(index, partition_id, from_offset, most)
+        with damage_is_of(partition_id, from_offset):
+            extents = index.extents(
+                partition_id, from_offset, most=_EXTENTS_AT_ONCE, most_bytes=BYTES_AT_ONCE
+            )
         if not extents:
             return
         yield from extents
         from_offset = extents[-1].next_offset
-        most = _fitting(max(len(each.data) for each in extents))
-
-
-def _some_extents(
-    index: LogIndex, partition_id: int, from_offset: int, most: int
-) -> Sequence[Extent]:
-    with damage_is_of(partition_id, from_offset):
-        return index.extents(partition_id, from_offset, most=most)
-
-
-def _fitting(largest: int) -> int:
-    return min(max(1, BYTES_AT_ONCE // largest), _EXTENTS_AT_ONCE)

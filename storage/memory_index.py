@@ -12,6 +12,7 @@ import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from operator import attrgetter
 from typing import Final
 from uuid import UUID
@@ -36,6 +37,7 @@ from barnabas.storage.cluster_transfer import (
 )
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.log_index import (
+    ANY_BYTES,
     Extent,
     ExtentSize,
     Flush,
@@ -407,10 +409,16 @@ class MemoryIndex:
             row = self.rows.get(partition_id)
             return None if row is None else _state(row)
 
-    def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
+    def extents(
+        self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
+    ) -> list[Extent]:
         """See ``LogIndex``."""
         with self._lock:
-            return self._extents(partition_id, from_offset, most)
+            found = self._extents(partition_id, from_offset, most)
+        bytes_before = accumulate((len(each.data) for each in found), initial=0)
+        return [
+            each for each, before in zip(found, bytes_before, strict=False) if before < most_bytes
+        ]
 
     def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
         """See ``LogIndex``."""
@@ -664,9 +672,13 @@ class MemoryLogIndex(Way):
         """See ``LogIndex``."""
         return self._ask(self._index.partition, partition_id)
 
-    def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
+    def extents(
+        self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
+    ) -> list[Extent]:
         """See ``LogIndex``."""
-        return self._ask(self._index.extents, partition_id, from_offset, most=most)
+        return self._ask(
+            self._index.extents, partition_id, from_offset, most=most, most_bytes=most_bytes
+        )
 
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int

@@ -13,13 +13,17 @@ from collections.abc import Iterable
 from typing import Any
 
 _extract = traceback.StackSummary.extract
+_NOT_NOTED = [("not noted", 0, "not noted", "")] * 2
+"""uvloop shows the last frame of a handle's, and a task leaves out its last one first."""
 
 
 def _extract_for_readers(
     frames: Iterable[Any], *, lookup_lines: bool = True, **options: Any
 ) -> traceback.StackSummary:
     """What is shown at once has its lines looked up; asyncio and uvloop put that off."""
-    return _extract(frames, **options) if lookup_lines else traceback.StackSummary()
+    if lookup_lines:
+        return _extract(frames, **options)
+    return traceback.StackSummary.from_list(_NOT_NOTED)
 
 
 traceback.StackSummary.extract = _extract_for_readers  # type: ignore[assignment, method-assign]

@@ -352,7 +352,8 @@ def _carry_out(
     asked = moves if pinning is Pinning.SET else wanted
     late: list[Move] = []
     if asked and not arguments.dry_run:
-        late = mover.wait(mover.ask(asked, pinning))
+        # What leaves a broker may go to another one than asked for: whoever plans moves it, too.
+        late = mover.wait(mover.ask(asked, pinning), anywhere=pinning is Pinning.LEFT)
     for each in moves:
         name = partition_text(each.partition.topic_partition)
         problem = mover.problems.get(each.partition.topic_partition)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from barnabas.broker.cli.cluster_view import check
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cluster.moves import Pinning
+from barnabas.broker.cluster.view import NO_NODE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.alter_partition_reassignments import (
     ALTER_PARTITION_REASSIGNMENTS,
@@ -176,19 +177,28 @@ class Mover:
                 except CommandError as problem:
                     self.problems[place] = problem
 
-    def wait(self, moves: Sequence[Move]) -> list[Move]:
-        """Wait until partitions are led as they were moved; return those that are not in time."""
+    def wait(self, moves: Sequence[Move], *, anywhere: bool = False) -> list[Move]:
+        """Wait until partitions are led as they were moved; return those that are not in time.
+
+        ``anywhere``: by any other broker than before.
+        """
         until_s = time.monotonic() + self._cluster.timeout_seconds
-        while left := self._left(moves):
+        while left := self._left(moves, anywhere=anywhere):
             if time.monotonic() >= until_s:
                 return left
             self._elect(left)
             time.sleep(LOOK_EVERY_S)
         return []
 
-    def _left(self, moves: Sequence[Move]) -> list[Move]:
+    def _left(self, moves: Sequence[Move], *, anywhere: bool) -> list[Move]:
         leaders = self._leaders(moves)
-        return [each for each in moves if leaders.get(each.partition.topic_partition) != each.to]
+        left = []
+        for each in moves:
+            leader_id = leaders.get(each.partition.topic_partition, NO_NODE)
+            has_left = leader_id not in {each.partition.leader_id, NO_NODE}
+            if leader_id != each.to and not (anywhere and has_left):
+                left.append(each)
+        return left
 
     def _leaders(self, moves: Sequence[Move]) -> Mapping[TopicPartition, int]:
         topics = sorted({each.partition.topic for each in moves})
@@ -201,9 +211,12 @@ class Mover:
     def _elect(self, moves: Sequence[Move]) -> None:
         """Have the first replica lead, where all that is left to do is that.
 
-        What that comes to is seen in who leads.
+        What that comes to is seen in who leads. Brokers that know pins need no election, and would
+        have what was moved without a pin return to where it is pinned.
         """
-        under_way = asked_for(self._cluster).ongoing
+        under_way, pins = asked_for(self._cluster)
+        if pins is not None:
+            return
         by_topic: dict[str, list[int]] = {}
         for partition, _ in moves:
             if partition.topic_partition not in under_way:

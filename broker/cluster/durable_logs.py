@@ -35,12 +35,12 @@ from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.log_index import IndexClosed, LogBeginning
 from barnabas.storage.log_reading import (
     BYTES_AT_ONCE,
+    FIRST_AT_ONCE,
     all_from,
     beginnings,
     damage_is_of,
     head_of,
     is_whole,
-    largest_of,
     whole_log,
 )
 
@@ -124,6 +124,8 @@ class StoredLogs:
         with self._changed:
             for each in gained:
                 self._take_brought(each.head.partition_id)
+                if not is_whole(each) and len(each.extents) < FIRST_AT_ONCE:
+                    continue  # Cut off for the sake of others; all of it may come when asked for.
                 self._brought[each.head.partition_id] = each
                 self._brought_bytes += _HEAD_BYTES + _size_of(each)
             while self._brought_bytes > BROUGHT_BYTES:
@@ -181,11 +183,10 @@ class StoredLogs:
         extents: Iterable[Extent] = beginning.extents
         if not is_whole(beginning):
             # It holds nothing while it waits for other long logs.
-            largest = largest_of(beginning)
             asked.found = beginning = LogBeginning(beginning.head, ())
             memory.close()
             turn.enter_context(self._long_logs)
-            extents = self._long_log(beginning, largest, memory)
+            extents = self._long_log(beginning, memory)
         turn.enter_context(self._filling)
         return whole_log(beginning.head, extents)
 
@@ -193,9 +194,10 @@ class StoredLogs:
         """Have the store asked, by whoever does so first."""
         with self._changed:
             self._waiting.append(asked)
-        while (way := self._way_for(asked)) is not None:
+        way = self._way_for(asked)
+        if way is not None:
             try:
-                self._ask_for_all(way)
+                self._ask_for_all(way, asked)
             finally:
                 self._give_back(way)
 
@@ -220,16 +222,14 @@ class StoredLogs:
         asked.found = None
         return False
 
-    def _long_log(
-        self, beginning: LogBeginning, largest: int | None, memory: contextlib.ExitStack
-    ) -> Sequence[Extent]:
+    def _long_log(self, beginning: LogBeginning, memory: contextlib.ExitStack) -> Sequence[Extent]:
         share = self.long_bytes.begin()
         memory.callback(share.close)
         share.grow(_known_bytes(beginning.head))
         found = []
         way = self._way()
         try:
-            for extent in all_from(way, beginning, largest):
+            for extent in all_from(way, beginning):
                 share.grow(len(extent.data))
                 found.append(extent)
         finally:
@@ -254,7 +254,10 @@ class StoredLogs:
     # ------------------------------------------------------------------------- ways to the store
 
     def _way_for(self, asked: _Asked) -> LogIndex | None:
-        """Return a way to ask on; None: somebody else has asked, and there is an answer."""
+        """Return a way to ask on; None: somebody else has asked, and there is an answer.
+
+        From then on nobody else asks for it: who has an answer holds memory, and waits for none.
+        """
         with self._changed:
             self._changed.wait_for(
                 lambda: (
@@ -263,7 +266,10 @@ class StoredLogs:
             )
             if asked.is_answered:
                 return None
-        return self._way()
+            way = self._free_way()
+            asked.is_taken = True
+            self._waiting.remove(asked)
+        return way or self._another_way()
 
     @property
     def _is_free(self) -> bool:
@@ -273,11 +279,19 @@ class StoredLogs:
         """Wait for a way that nobody uses, and take it."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or self._is_free)
-            if self._is_closed:
-                raise IndexClosed
-            if self._ways:
-                return self._ways.pop()
-            self._ways_made += 1
+            way = self._free_way()
+        return way or self._another_way()
+
+    def _free_way(self) -> LogIndex | None:
+        """Take a way that is free; None: another one is to be opened. The lock is held."""
+        if self._is_closed:
+            raise IndexClosed
+        if self._ways:
+            return self._ways.pop()
+        self._ways_made += 1
+        return None
+
+    def _another_way(self) -> LogIndex:
         try:
             return self._base.log_index()
         except BaseException:
@@ -314,15 +328,16 @@ class StoredLogs:
         for way in idle:
             way.close()
 
-    def _ask_for_all(self, way: LogIndex) -> None:
-        """Ask for as many as may be asked for together, and answer them."""
+    def _ask_for_all(self, way: LogIndex, asked: _Asked) -> None:
+        """Ask for one log and as many others as may be asked for together, and answer them."""
         with self._changed:
-            count = min(self._together, TOGETHER, len(self._waiting))
-            together = [self._waiting.popleft() for _ in range(count)]
+            others = min(self._together, TOGETHER) - 1
+            together = [asked]
+            while self._waiting and len(together) <= others:
+                together.append(self._waiting.popleft())
             for each in together:
                 each.is_taken = True
-        if together:  # Else somebody else has taken all of them.
-            self._answer(way, together)
+        self._answer(way, together)
 
     def _answer(self, way: LogIndex, together: Sequence[_Asked]) -> None:
         try:

@@ -5,8 +5,9 @@ Rules of this file:
 * Who leads a partition lets go of it before another may have it: it takes nothing more, and what it
   has taken is durable. From then on nobody leads it until the next leader has read it.
 * So few are let go of at a time: the others are served while they wait for their turn. Those few
-  are handed over in one commit, all of them or none. Then there is a rest, in which their next
-  leaders read them: handed over faster than they are read, each would be without a leader longer.
+  are handed over in one commit, all of them or none. After it there is a rest, in which no more are
+  let go of and the next leaders read what they have got: handed over faster than that, each would
+  be without a leader for longer. What was let go of already does not wait for its end.
 * A leadership is handed over once. The view names it until it has shown that it is over.
 """
 
@@ -27,8 +28,9 @@ HANDED_OVER_AT_ONCE: Final = 32
 REST_S: Final = 0.05
 """Of 333 partitions that two brokers took over on two cores each was read again after 180 ms and
 written to after 220 ms at the most; without a rest after 230 ms and 270 ms."""
-MANY: Final = 1000
-"""With so many to go there is no rest: a broker that stops has seconds to hand over all."""
+MANY: Final = 400
+"""With so many to go there is no rest: a broker that stops has seconds to hand over all. Plans have
+no more than MOVES_AT_ONCE (assigner.py) be on their way at once."""
 
 
 class Leaderships(Protocol):
@@ -132,15 +134,16 @@ class HandOvers:
             await self._hand_over(session, [self._addressed(each) for each in batch])
             self._handed_over.update(batch)
             self._moving.difference_update(each.partition_id for each in batch)
-            await self._rest()
+            if not self._is_resting and len(self._leaderships.wanted_elsewhere()) < MANY:
+                self._is_resting = True
+                self._spawn(self._rest(), "rest between hand-overs")
             self.look()
         self._is_handing_over = False
 
     async def _rest(self) -> None:
-        if len(self._leaderships.wanted_elsewhere()) < MANY:
-            self._is_resting = True
-            await self._sleep(REST_S)
-            self._is_resting = False
+        await self._sleep(REST_S)
+        self._is_resting = False
+        self.look()
 
     def _addressed(self, given: Given) -> HandOver:
         to = self._leaderships.wanted_session(given.partition_id)

@@ -215,9 +215,10 @@ class Membership:
         return self.view.leader_of(partition_id).epoch
 
     def plan_by(self, rules: Rules) -> None:
-        """Plan by other rules from now on, where this broker plans; any thread may say so."""
+        """Plan by other rules from now on, where this broker plans. On the loop."""
         if rules != self._rules:
             self._rules = rules
+            self.view.plan_by(rules)
             self.refresh()
 
     def refresh(self) -> None:

@@ -32,6 +32,9 @@ class Moves(Protocol):
     def pinned(self, partition_id: int) -> int | None:
         """Return the node that is to lead a partition whenever it can; None: whichever."""
 
+    def takes_partitions(self, node_id: int) -> bool:
+        """Return whether a node is given partitions: it neither drains nor is it cordoned."""
+
     async def want(self, wishes: Mapping[int, int | None]) -> None:
         """Wish for leaders, by partition id; None takes a wish back.
 

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.endpoints import UnreadableEndpoints, decode_place
 from barnabas.broker.cluster.view import NO_NODE, Leader, Node
 from barnabas.storage.cluster_index import Led, Member, Picture
@@ -77,6 +78,11 @@ class PicturedView:
         """By session; those whose endpoints can be read."""
         self._sessions: dict[int, int] = {}
         """By node."""
+        self._rules = Rules()
+        self._cordoned: frozenset[int] = frozenset()
+        """Nodes that are so by their own configuration."""
+        self._takers: frozenset[int] = frozenset()
+        """Nodes that partitions are given to."""
         self._unreadable: set[int] = set()
         """Sessions of which it was said that they are."""
         self._changes: deque[Collection[int] | None] = deque(maxlen=CHANGES_KEPT)
@@ -135,9 +141,26 @@ class PicturedView:
         return self._sessions.get(node_id)
 
     def takes_partitions(self, node_id: int) -> bool:
-        """Return whether a node is in service and may be given partitions."""
+        """Return whether partitions are given to a node: it is in service, and not to lead nothing.
+
+        As whoever plans sees it: where all are cordoned, nobody is.
+        """
+        return node_id in self._takers
+
+    def could_lead(self, node_id: int) -> bool:
+        """Return whether a node takes partitions where no other one does."""
         session = self._sessions.get(node_id)
         return session is not None and not self._members[session].is_draining
+
+    def plan_by(self, rules: Rules) -> None:
+        """Take note of who is cordoned by settings."""
+        self._rules = rules
+        self._find_takers()
+
+    def _find_takers(self) -> None:
+        cordoned = (self._cordoned - self._rules.settled) | self._rules.cordoned
+        could_lead = frozenset(filter(self.could_lead, self._sessions))
+        self._takers = could_lead - cordoned or could_lead
 
     def apply(self, unseen: Unseen) -> bool:
         """Show what pictures have shown; return whether anything is another one now."""
@@ -176,6 +199,7 @@ class PicturedView:
     def _show_members(self, members: Iterable[Member]) -> None:
         nodes = []
         readable = {}
+        cordoned = set()
         for member in members:
             try:
                 place = decode_place(member.endpoints)
@@ -184,12 +208,16 @@ class PicturedView:
                 continue
             nodes.append(Node(member.node_id, place.rack, place.endpoints, place.features))
             readable[member.session] = member
+            if place.is_cordoned:
+                cordoned.add(member.node_id)
         if all(node.node_id != self.node_id for node in nodes):
             nodes.append(self._own)
         self.nodes = sorted(nodes, key=lambda node: node.node_id)
         self._members = readable
         self._sessions = {member.node_id: session for session, member in readable.items()}
         self._unreadable &= {member.session for member in members}
+        self._cordoned = frozenset(cordoned)
+        self._find_takers()
 
     def _say_unreadable(self, member: Member, error: UnreadableEndpoints) -> None:
         if member.session not in self._unreadable:

@@ -38,6 +38,9 @@ class LastPicture(Protocol):
     def pinned(self, partition_id: int) -> int | None:
         """Return the node that a partition is pinned to, as the picture says."""
 
+    def takes_partitions(self, node_id: int) -> bool:
+        """Return whether a node is given partitions, as the picture and the settings say."""
+
 
 class StoredMoves:
     """The wishes of all brokers; all of it on the loop."""
@@ -61,6 +64,10 @@ class StoredMoves:
         """See ``Moves``."""
         own = self._newer(partition_id)
         return self._picture.pinned(partition_id) if own is None else own.pinned_node
+
+    def takes_partitions(self, node_id: int) -> bool:
+        """See ``Moves``."""
+        return self._picture.takes_partitions(node_id)
 
     async def want(self, wishes: Mapping[int, int | None]) -> None:
         """See ``Moves``."""

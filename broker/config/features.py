@@ -62,10 +62,11 @@ def levels_of(stored: Mapping[str, str], transaction_version: int) -> FeatureLev
 
 def stored_form(features: FeatureLevels) -> dict[str, str]:
     """Return what is kept of levels."""
-    return {
-        _EPOCH: str(features.epoch),
-        **{name: str(level) for name, level in features.levels.items()},
+    levels = {
+        name: str(level) for name, level in features.levels.items() if level or name in FEATURES
     }
+    # Last: no feature is called so, but whoever asks for levels may say anything.
+    return {**levels, _EPOCH: str(features.epoch)}
 
 
 def why_not_supported(feature: str, level: int, who: str, ranges: Ranges) -> str | None:

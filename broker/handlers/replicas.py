@@ -177,13 +177,16 @@ class _Elections:
             return None
         return self._moves.pinned(partition.partition_id)
 
+    def _takes_partitions(self, node_id: int) -> bool:
+        return self._moves is not None and self._moves.takes_partitions(node_id)
+
     def _is_well_led(self, partition: Partition) -> bool:
         leader_id = self._view.leader_of(partition.partition_id).node_id
         return leader_id in self._in_service and self._preferred(partition) in {None, leader_id}
 
     def _elect(self, partition: Partition) -> PartitionResult:
         preferred = self._preferred(partition)
-        if preferred is None or preferred not in self._in_service:
+        if preferred is None or not self._takes_partitions(preferred):
             return PartitionResult(partition.index, *NOT_ELECTED[self._kind])
         self.wishes[partition.partition_id] = preferred
         return PartitionResult(partition.index, ErrorCode.NONE, None)

@@ -284,7 +284,7 @@ class ClusterMember:
         """See ``Leading``."""
         view = self._membership.view
         others = (each.node_id for each in view.nodes if each.node_id != view.node_id)
-        return any(map(view.takes_partitions, others))
+        return any(map(view.could_lead, others))
 
     async def drain(self, timeout_ms: int) -> None:
         """Have others lead what is led here, as far as they do in time."""

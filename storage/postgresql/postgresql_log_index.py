@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import Final, Self
 
 from barnabas.storage.log_index import (
+    ANY_BYTES,
     Extent,
     ExtentSize,
     Flush,
@@ -26,7 +27,7 @@ _COMMIT_FLUSH: Final = (
     " %s::bigint[], %s::integer[], %s::bigint[], %s::bigint[], %s::integer[], %s::integer[],"
     " %s::bigint[], %s::integer[], %s::bigint[])"
 )
-_EXTENTS: Final = "SELECT * FROM barnabas.read_extents(%s, %s, %s::integer)"
+_EXTENTS: Final = "SELECT * FROM barnabas.read_extents(%s, %s, %s::integer, %s::bigint)"
 _BEGINNINGS: Final = "SELECT * FROM barnabas.read_beginnings(%s::bigint[], %s::integer, %s::bigint)"
 _EXTENT_SIZES: Final = "SELECT * FROM barnabas.read_extent_sizes(%s, %s, %s::integer)"
 _PUT_SNAPSHOT: Final = "SELECT barnabas.put_snapshot(%s, %s, %s::integer, %s, %b, %b)"
@@ -95,9 +96,11 @@ class PostgreSqlLogIndex:
         rows = self._primary.execute(_PARTITION, (partition_id,))
         return PartitionState(*rows[0]) if rows else None
 
-    def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
+    def extents(
+        self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
+    ) -> list[Extent]:
         """Return up to ``most`` extents that reach beyond an offset, in order."""
-        arguments = (partition_id, from_offset, most)
+        arguments = (partition_id, from_offset, most, most_bytes)
         rows = self._primary.execute(_EXTENTS, arguments, does_without=True)
         return [Extent(*row) for row in rows]
 

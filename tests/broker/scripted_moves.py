@@ -17,6 +17,7 @@ class ScriptedMoves:
         self.asked: list[dict[int, int | None]] = []
         """What was wished for, without pins."""
         self.asked_to_pin: list[dict[int, int | None]] = []
+        self.cordoned: set[int] = set()
         self.is_away = False
 
     def wanted(self, partition_id: int) -> int | None:
@@ -24,6 +25,10 @@ class ScriptedMoves:
 
     def pinned(self, partition_id: int) -> int | None:
         return self.pins.get(partition_id)
+
+    def takes_partitions(self, node_id: int) -> bool:
+        in_service = {node.node_id for node in self._view.nodes}
+        return node_id in in_service - self.cordoned
 
     async def want(self, wishes) -> None:
         self.asked.append(dict(wishes))

@@ -155,6 +155,7 @@ class Life:
                 lambda: None,
                 brokers=self.brokers,
                 catalogue=self.catalogue,
+                configs=self.catalogue.configs,
                 remote_coordinators=self.remote_coordinators,
                 groups=self.groups,
                 host=host,

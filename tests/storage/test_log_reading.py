@@ -181,20 +181,44 @@ def test_the_first_epoch_begins_where_the_log_does(start, expected):
 def test_large_extents_are_read_few_at_a_time(index, leader, monkeypatch):
     for _ in range(40):
         leader.append(batch())
-    asked = []
+    came = []
     extents = index.extents
 
-    def noted(partition_id, from_offset, *, most):
-        asked.append(most)
-        return extents(partition_id, from_offset, most=most)
+    def noted(partition_id, from_offset, **limits):
+        found = extents(partition_id, from_offset, **limits)
+        came.append(sum(len(each.data) for each in found))
+        return found
 
     monkeypatch.setattr(index, "extents", noted)
     monkeypatch.setattr("barnabas.storage.log_reading.BYTES_AT_ONCE", 300)
     batches = read_log(index, 1).batches
     assert [read_header(each).base_offset for each in batches] == [*range(40)]
-    at_once = 300 // len(batches[0])
-    came_first = len(index.beginnings([1], most=40, most_bytes=300)[0].extents)
-    assert asked == [at_once] * -((came_first - 40) // at_once), "nor once more at the end"
+    size = len(batches[0])
+    first = sum(
+        len(each.data) for each in index.beginnings([1], most=40, most_bytes=300)[0].extents
+    )
+    assert max(came) < 300 + size
+    assert first + sum(came) == 40 * size, "nor once more at the end"
+    assert all(came)
+
+
+def test_large_extents_behind_many_small_ones_are_read_few_at_a_time(index, leader, monkeypatch):
+    """The sizes of those that came say nothing of those that will come."""
+    small, large = [batch() for _ in range(70)], [batch(value=b"v" * 4000) for _ in range(30)]
+    for each in (*small, *large):
+        leader.append(each)
+    came = []
+    extents = index.extents
+
+    def noted(partition_id, from_offset, **limits):
+        found = extents(partition_id, from_offset, **limits)
+        came.append(sum(len(each.data) for each in found))
+        return found
+
+    monkeypatch.setattr(index, "extents", noted)
+    monkeypatch.setattr("barnabas.storage.log_reading.BYTES_AT_ONCE", 16_000)
+    assert len(read_log(index, 1).batches) == 100
+    assert max(came) < 16_000 + len(large[0])
 
 
 # ---------------------------------------------------------------------------------------- damage

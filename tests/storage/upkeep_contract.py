@@ -157,6 +157,19 @@ class UpkeepContract:
 
     # --------------------------------------------------------------------- several logs at a time
 
+    def test_extents_come_until_there_are_so_many_bytes(self, index, leader, partition):
+        everything = index.extents(partition, 0, most=MANY)
+        assert len(everything) > 2
+        for most_bytes in range(1, sum(len(each.data) for each in everything) + 2):
+            expected, bytes_before = [], 0
+            for each in everything:
+                if bytes_before < most_bytes:
+                    expected.append(each)
+                bytes_before += len(each.data)
+            found = index.extents(partition, 0, most=MANY, most_bytes=most_bytes)
+            assert found == expected
+            assert index.extents(partition, 0, most=2, most_bytes=most_bytes) == expected[:2]
+
     def test_the_beginnings_are_those_of_each_log(self, index, leader, partition):
         """At whatever number of extents, and of bytes, it ends."""
         empty, other, late = leader.lead(), leader.lead(), leader.lead()

@@ -86,18 +86,27 @@ BEGIN
         FROM barnabas.partitions AS led WHERE led.partition_id = of_partition;
 END $$;
 
--- Extents that reach beyond an offset, in order, with the bytes that lie here.
+-- Extents that reach beyond an offset, in order, with the bytes that lie here: those before which
+-- there are fewer than `most_bytes`.
 CREATE FUNCTION barnabas.read_extents(
-    of_partition bigint, from_offset bigint, most integer,
+    of_partition bigint, from_offset bigint, most integer, most_bytes bigint,
     OUT base_offset bigint, OUT next_offset bigint, OUT leader_epoch integer, OUT data bytea
 ) RETURNS SETOF record LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_logical_emit_message(true, 'barnabas', '');
     RETURN QUERY SELECT part.base_offset, part.next_offset, part.leader_epoch,
             substring(object.payload FROM part.position + 1 FOR part.length)
-        FROM barnabas.extents AS part JOIN barnabas.objects AS object USING (object_id)
-        WHERE part.partition_id = of_partition AND part.next_offset > from_offset
-        ORDER BY part.base_offset LIMIT most;
+        FROM (
+            SELECT some.*,
+                sum(some.length) OVER (ORDER BY some.base_offset) - some.length AS bytes_before
+            FROM (
+                SELECT * FROM barnabas.extents AS each
+                WHERE each.partition_id = of_partition AND each.next_offset > from_offset
+                ORDER BY each.base_offset LIMIT most
+            ) AS some
+        ) AS part JOIN barnabas.objects AS object USING (object_id)
+        WHERE part.bytes_before < most_bytes
+        ORDER BY part.base_offset;
 END $$;
 
 -- ----------------------------------------------------------------------------------- the flush

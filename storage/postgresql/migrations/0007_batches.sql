@@ -109,10 +109,16 @@ DECLARE
 BEGIN
     PERFORM barnabas.confirm();
     SELECT array_agg(partition_id) INTO gained FROM (
-        SELECT partition_id FROM barnabas.partitions
-        WHERE changed_in > since AND leader_session = of_session AND wanted_node IS NULL
-        ORDER BY partition_id LIMIT most_logs
-    ) AS led;
+        SELECT led.partition_id,
+            sum(coalesce(octet_length(known.producers) + octet_length(known.leader_epochs), 0))
+                OVER (ORDER BY led.partition_id) AS snapshot_bytes
+        FROM (
+            SELECT partition_id FROM barnabas.partitions
+            WHERE changed_in > since AND leader_session = of_session AND wanted_node IS NULL
+            ORDER BY partition_id LIMIT most_logs
+        ) AS led LEFT JOIN barnabas.snapshots AS known ON known.partition_id = led.partition_id
+    ) AS first
+    WHERE snapshot_bytes <= most_bytes;
     IF gained IS NOT NULL THEN
         RETURN QUERY SELECT * FROM barnabas.read_beginnings(gained, most, most_bytes);
     END IF;

@@ -23,7 +23,7 @@ from barnabas.broker.topics.leadership import Leadership
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.loading import DurableLog
-from barnabas.storage.log_index import Extent, IndexClosed, LogBeginning, LogSnapshot
+from barnabas.storage.log_index import ANY_BYTES, Extent, IndexClosed, LogBeginning, LogSnapshot
 from barnabas.storage.log_reading import FIRST_AT_ONCE, read_log
 from barnabas.storage.log_store import PartitionSpec
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
@@ -56,9 +56,11 @@ class Asked(MemoryLogIndex):
         self._refuse("beginnings", partition_ids)
         return super().beginnings(partition_ids, most=most, most_bytes=most_bytes)
 
-    def extents(self, partition_id: int, from_offset: int, *, most: int) -> list[Extent]:
+    def extents(
+        self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
+    ) -> list[Extent]:
         self._refuse("extents", [partition_id])
-        found = super().extents(partition_id, from_offset, most=most)
+        found = super().extents(partition_id, from_offset, most=most, most_bytes=most_bytes)
         with self._base.lock:
             self._base.rest_questions.append(partition_id)
         return found

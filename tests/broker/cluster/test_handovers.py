@@ -79,11 +79,13 @@ class World:
         for _, told in releasing:
             told()
 
+    def run_one(self) -> None:
+        with pytest.raises(StopIteration):
+            self.tasks.pop(0).send(None)
+
     def run(self) -> None:
-        tasks, self.tasks = self.tasks, []
-        for each in tasks:
-            with pytest.raises(StopIteration):
-                each.send(None)
+        while self.tasks:
+            self.run_one()
 
 
 def test_so_many_are_let_go_of_at_a_time_and_go_in_one_commit():
@@ -116,6 +118,20 @@ def test_nothing_is_let_go_of_while_the_next_leaders_read():
         world.release()
         world.run()
     assert (len(world.asked), world.rests) == (3, 3)
+
+
+def test_what_was_let_go_of_does_not_wait_for_the_end_of_a_rest():
+    world = World(AT_ONCE)
+    world.hand_overs.look()
+    (_, first_is_released), *world.releasing = world.releasing
+    first_is_released()
+    world.run_one()
+    rest = world.tasks.pop()
+    world.release()
+    world.run_one()
+    assert [len(each) for each in world.asked] == [1, AT_ONCE - 1]
+    assert world.tasks == [], "one rest for both"
+    rest.close()
 
 
 def test_who_has_many_to_hand_over_does_not_rest():

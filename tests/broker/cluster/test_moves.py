@@ -6,6 +6,7 @@ import contextlib
 
 import pytest
 from kafka import KafkaAdminClient
+from kafka.errors import PreferredLeaderNotAvailableError
 
 from tests.broker.cli.inline import Shell
 from tests.broker.cluster.members import MemberBroker, all_served, members, send, values_in
@@ -90,14 +91,37 @@ def test_what_was_moved_stays_when_another_broker_joins_and_returns_with_its_own
             all_served(everybody, TOPIC, PARTITIONS)
 
 
+def wishes_of(store):
+    return {
+        each.partition_id: each.wanted_node
+        for each in store.index.picture(0).led
+        if each.wanted_node is not None
+    }
+
+
+def epochs_of(store):
+    return {each.partition_id: each.epoch for each in store.index.picture(0).led}
+
+
 def test_what_is_pinned_to_a_drained_broker_comes_back_when_that_is_undone(shell_of):
-    with members() as (_, brokers):
+    with members() as (store, brokers):
         brokers[0].create_topic(TOPIC, PARTITIONS)
         all_served(brokers, TOPIC, PARTITIONS)
         drained = brokers[1]
         shell_of(brokers[0])("cluster", "move", f"{TOPIC}:0,1,2", "--to", drained.node_id)
-        shell_of(brokers[0])("cluster", "drain", drained.node_id)
-        all_served([brokers[0], brokers[2]], TOPIC, PARTITIONS)
+        assert shell_of(brokers[0])("cluster", "drain", drained.node_id).exit_code == 0
+        others = [brokers[0], brokers[2]]
+        all_served(others, TOPIC, PARTITIONS)
+        wait_until(lambda: not wishes_of(store))
+        epochs = epochs_of(store)
+        servers = brokers[0].bootstrap_servers
+        with (
+            contextlib.closing(KafkaAdminClient(bootstrap_servers=servers)) as admin,
+            pytest.raises(PreferredLeaderNotAvailableError),
+        ):
+            admin.elect_leaders(PREFERRED)
+        assert wishes_of(store) == {}, "who is cordoned is not elected"
+        assert epochs_of(store) == epochs
         described = shell_of(brokers[0])("cluster", "describe", "--format", "json").json
         assert {each["id"]: each["cordoned"] for each in described["brokers"]} == {
             each.node_id: each is drained for each in brokers

@@ -7,7 +7,7 @@ import contextlib
 import pytest
 from kafka import KafkaProducer
 
-from barnabas.broker.config.features import FEATURES
+from barnabas.broker.config.features import FEATURES, FEATURES_ENTITY
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 from barnabas.protocol.messages.update_features import (
@@ -92,6 +92,17 @@ def test_transactions_follow_the_level(broker, wire):
         producer.begin_transaction()
         producer.send("t", b"value").get(60)
         producer.commit_transaction()
+
+
+def test_no_name_of_a_feature_sets_the_epoch_back_or_is_kept(broker, wire):
+    assert update(wire, (TRANSACTIONS, 1, SAFE))[0] == NONE
+    before, levels = finalized(wire)
+    # As in Apache Kafka, any feature has level 0.
+    assert update(wire, ("epoch", 0, UNSAFE), ("nobody.knows", 0, UNSAFE))[0] == NONE
+    assert finalized(wire)[0] >= before
+    assert finalized(wire)[1] == levels
+    stored = broker.call(lambda: broker.server.catalogue.configs.broker_overrides[FEATURES_ENTITY])
+    assert stored.keys() == {*FEATURES, "epoch"}
 
 
 def test_only_asked(wire):

@@ -68,7 +68,11 @@ class Running:
     def write(self, credential, path=None):
         is_text = isinstance(credential, str)
         text = credential if is_text else credential.key_pem() + credential.chain_pem
-        (path or self.path).write_text(text)
+        path = path or self.path
+        # At once, as tools do: whoever looks meanwhile would find half a file, and say so.
+        beside = path.with_suffix(".new")
+        beside.write_text(text)
+        beside.replace(path)
 
     @property
     def tls(self):
