@@ -97,13 +97,14 @@ BEGIN
     RETURN QUERY SELECT part.base_offset, part.next_offset, part.leader_epoch,
             substring(object.payload FROM part.position + 1 FOR part.length)
         FROM (
-            SELECT some.*,
-                sum(some.length) OVER (ORDER BY some.base_offset) - some.length AS bytes_before
+            SELECT extent.*,
+                sum(extent.length) OVER (ORDER BY extent.base_offset) - extent.length
+                    AS bytes_before
             FROM (
                 SELECT * FROM barnabas.extents AS each
                 WHERE each.partition_id = of_partition AND each.next_offset > from_offset
                 ORDER BY each.base_offset LIMIT most
-            ) AS some
+            ) AS extent
         ) AS part JOIN barnabas.objects AS object USING (object_id)
         WHERE part.bytes_before < most_bytes
         ORDER BY part.base_offset;
