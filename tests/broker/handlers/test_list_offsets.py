@@ -408,9 +408,9 @@ class TestTrouble:
         file_system.before = None
         errors = [each.error_code for each in response.topics[0].partitions]
         assert errors == [ErrorCode.KAFKA_STORAGE_ERROR, 0]
-        lines = complaints(caplog)
-        assert len(lines) == 1
+        wait_until(lambda: complaints(caplog), "the thread that has read it says so")
         assert wire.list_offset(topic.name, LATEST)[2] == 2
+        assert len(complaints(caplog)) == 1
 
     def hold(self, broker, monkeypatch, waiting):
         """Stop searches before each piece of work on a thread."""
