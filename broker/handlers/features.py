@@ -41,7 +41,14 @@ class Kind(IntEnum):
     UNSAFE_DOWNGRADE = 3
 
 
-@serves(UPDATE_FEATURES, versions=(0, 2))
+def refuse_update_features(
+    _request: UpdateFeaturesRequest, code: ErrorCode, message: str | None
+) -> UpdateFeaturesResponse:
+    """Answer an error at the top, and none for single features."""
+    return UpdateFeaturesResponse(error_code=code, error_message=message)
+
+
+@serves(UPDATE_FEATURES, versions=(0, 2), refuse=refuse_update_features)
 async def update_features(
     configs: DynamicConfigs,
     brokers: Brokers,

@@ -195,7 +195,29 @@ class _Elections:
 # ---------------------------------------------------------------------- ListPartitionReassignments
 
 
-@serves(LIST_PARTITION_REASSIGNMENTS, versions=(0, 0), sliced=True)
+def refuse_list_partition_reassignments(
+    request: ListPartitionReassignmentsRequest, code: ErrorCode, message: str | None
+) -> ListPartitionReassignmentsResponse:
+    """Answer an error at the top, and repeat the partitions of the request; no pins."""
+    return ListPartitionReassignmentsResponse(
+        error_code=code,
+        error_message=message,
+        topics=[
+            OngoingTopicReassignment(
+                topic.name,
+                [OngoingPartitionReassignment(index) for index in topic.partition_indexes],
+            )
+            for topic in request.topics or ()
+        ],
+    )
+
+
+@serves(
+    LIST_PARTITION_REASSIGNMENTS,
+    versions=(0, 0),
+    refuse=refuse_list_partition_reassignments,
+    sliced=True,
+)
 async def list_partition_reassignments(
     catalogue: Catalogue,
     brokers: Brokers,
