@@ -27,6 +27,7 @@ from barnabas.broker.cli.offsets import (
 from barnabas.broker.client.brokers import TRANSACTION
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
+from barnabas.broker.topics.topic_names import TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
@@ -51,7 +52,6 @@ HANGING: Final = "hanging"
 NEVER_MS: Final = 2**31 - 1
 """The timeout of a transaction that is decided elsewhere (KIP-939)."""
 
-TRANSACTION_STATE: Final = "__transaction_state"
 _DURATION_SINCE: Final = 1
 _PATTERN_SINCE: Final = 2
 _PER_REQUEST: Final = 1000

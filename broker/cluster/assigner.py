@@ -55,6 +55,10 @@ class Rules(NamedTuple):
     settled: frozenset[int] = frozenset()
     """Nodes of which is settled whether they are cordoned, whatever they say of themselves."""
 
+    def all_cordoned(self, said: frozenset[int]) -> frozenset[int]:
+        """Return the nodes that are to lead nothing; ``said``: those that say so of themselves."""
+        return (said - self.settled) | self.cordoned
+
 
 def plan(
     members: Iterable[Member],

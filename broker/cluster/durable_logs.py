@@ -335,8 +335,7 @@ class StoredLogs:
             together = [asked]
             while self._waiting and len(together) <= others:
                 together.append(self._waiting.popleft())
-            for each in together:
-                each.is_taken = True
+                together[-1].is_taken = True
         self._answer(way, together)
 
     def _answer(self, way: LogIndex, together: Sequence[_Asked]) -> None:

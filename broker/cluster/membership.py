@@ -335,8 +335,8 @@ class Membership:
         if is_planned or not self._looking.control(session):
             return
         members, cordoned = _as_takers(picture.members)
-        cordoned = (cordoned - rules.settled) | rules.cordoned
-        planned = plan(members, self._known.values(), rules=rules._replace(cordoned=cordoned))
+        by_all = rules._replace(cordoned=rules.all_cordoned(cordoned))
+        planned = plan(members, self._known.values(), rules=by_all)
         refused = {each.partition_id for each in planned.assignments}
         if planned.assignments:
             refused -= self._looking.assign(planned.assignments)

@@ -158,7 +158,7 @@ class PicturedView:
         self._find_takers()
 
     def _find_takers(self) -> None:
-        cordoned = (self._cordoned - self._rules.settled) | self._rules.cordoned
+        cordoned = self._rules.all_cordoned(self._cordoned)
         could_lead = frozenset(filter(self.could_lead, self._sessions))
         self._takers = could_lead - cordoned or could_lead
 

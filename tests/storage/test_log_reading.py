@@ -178,9 +178,8 @@ def test_the_first_epoch_begins_where_the_log_does(start, expected):
     assert epochs_from([], start) == []
 
 
-def test_large_extents_are_read_few_at_a_time(index, leader, monkeypatch):
-    for _ in range(40):
-        leader.append(batch())
+def sizes_of_answers(index, monkeypatch):
+    """Return a list that gets the bytes of each answer to come."""
     came = []
     extents = index.extents
 
@@ -190,6 +189,13 @@ def test_large_extents_are_read_few_at_a_time(index, leader, monkeypatch):
         return found
 
     monkeypatch.setattr(index, "extents", noted)
+    return came
+
+
+def test_large_extents_are_read_few_at_a_time(index, leader, monkeypatch):
+    for _ in range(40):
+        leader.append(batch())
+    came = sizes_of_answers(index, monkeypatch)
     monkeypatch.setattr("barnabas.storage.log_reading.BYTES_AT_ONCE", 300)
     batches = read_log(index, 1).batches
     assert [read_header(each).base_offset for each in batches] == [*range(40)]
@@ -207,15 +213,7 @@ def test_large_extents_behind_many_small_ones_are_read_few_at_a_time(index, lead
     small, large = [batch() for _ in range(70)], [batch(value=b"v" * 4000) for _ in range(30)]
     for each in (*small, *large):
         leader.append(each)
-    came = []
-    extents = index.extents
-
-    def noted(partition_id, from_offset, **limits):
-        found = extents(partition_id, from_offset, **limits)
-        came.append(sum(len(each.data) for each in found))
-        return found
-
-    monkeypatch.setattr(index, "extents", noted)
+    came = sizes_of_answers(index, monkeypatch)
     monkeypatch.setattr("barnabas.storage.log_reading.BYTES_AT_ONCE", 16_000)
     assert len(read_log(index, 1).batches) == 100
     assert max(came) < 16_000 + len(large[0])
