@@ -245,7 +245,7 @@ class BrokerServer:
             self.routes.bind(self._services(), is_controlled=is_controlled)
             if self._member is not None:
                 gate(self.routes, self._member.may_serve)
-                look_before_refusing(self.routes, self.catalogue, self._member.misses)
+                look_before_refusing(self.routes, self.catalogue, self._member.misses, self.spawn)
             self.stage = Stage.PREPARED
             await self.logins.open()
             await self.sockets.start()
