@@ -244,6 +244,8 @@ class DynamicConfigs:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]"
                 )
+            if key.update is UpdateMode.PER_BROKER:
+                _check_of_one_broker(entity, name)
         try:
             merged = self._merged_config({**self.broker_overrides, entity: configs})
             for topic in self._topics.values():
@@ -257,12 +259,7 @@ class DynamicConfigs:
             check_replaceable(name, text, self.broker_config)
         except ConfigError as error:
             raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
-        if entity == CLUSTER_ENTITY:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                "Cannot update these configs at default cluster level, broker id must be "
-                f"specified: [{name}]",
-            )
+        _check_of_one_broker(entity, name)
 
     def _merged_config(self, overrides: Mapping[str, Configs]) -> BrokerConfig:
         """Return the loaded configuration under the dynamic one; raises ConfigError."""
@@ -296,6 +293,16 @@ class DynamicConfigs:
 
 def _resource(entity: str) -> str:
     return "Cluster" if entity == FEATURES_ENTITY else f"Broker:{entity or 'all'}"
+
+
+def _check_of_one_broker(entity: str, name: str) -> None:
+    """Raise KafkaError where a setting that each broker has of its own is to hold on all."""
+    if entity == CLUSTER_ENTITY:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            "Cannot update these configs at default cluster level, broker id must be "
+            f"specified: [{name}]",
+        )
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> str:
