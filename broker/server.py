@@ -30,7 +30,6 @@ from barnabas.broker.cluster.membership import boot_time_s
 from barnabas.broker.cluster.moves import Moves
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.config.types import ConfigError
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.guards import Guards
 from barnabas.broker.coordination.leadership_check import LeadershipCheck
@@ -69,7 +68,7 @@ from barnabas.broker.opening.postgresql import base_of
 from barnabas.broker.opening.store import Checkpoints, new_store
 from barnabas.broker.peers.connection import Transport
 from barnabas.broker.peers.interface import Peers
-from barnabas.broker.runtime.audit_file import AuditOutput, audit_output
+from barnabas.broker.runtime.audit_file import AuditOutput
 from barnabas.broker.runtime.clock import Clock, SystemClock
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.engine import LoopEngine
@@ -200,7 +199,7 @@ class BrokerServer:
         self._home: Home = OwnDirectory(config, self.file_system, self.clock, metastore)
         self._housekeeping: Housekeeping | None = None
         self.audit: AuditLog
-        self._audit_output: AuditOutput | None = None
+        self._audit_output = AuditOutput()
         self._engine: LoopEngine
         self._ended: asyncio.Event
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -227,7 +226,7 @@ class BrokerServer:
         self._make_store()
         try:
             self._make_newcomer()
-            self._audit_output = self._opened_audit()
+            self._audit_output.open(self.config.audit_log)
             self.sockets.bind()
             await self._open_http()
             if self._newcomer is not None:
@@ -245,7 +244,7 @@ class BrokerServer:
             self.routes.bind(self._services(), is_controlled=is_controlled)
             if self._member is not None:
                 gate(self.routes, self._member.may_serve)
-                look_before_refusing(self.routes, self.catalogue, self._member.misses)
+                look_before_refusing(self.routes, self.catalogue, self._member.misses, self.spawn)
             self.stage = Stage.PREPARED
             await self.logins.open()
             await self.sockets.start()
@@ -422,17 +421,6 @@ class BrokerServer:
         self.events.add("started", f"{__version__}, {opened.words}")
         logger.info("storage opened directory=%s %s", self.logs.root, opened.fields)
 
-    def _opened_audit(self) -> AuditOutput:
-        path = self.config.audit_log
-        try:
-            return audit_output(path)
-        except OSError as error:
-            raise ConfigError("barnabas.audit.log", path, error.strerror or str(error)) from None
-
-    def _write_audit(self, line: str) -> None:
-        if self._audit_output is not None:
-            self._audit_output.write(line)
-
     async def _open_http(self) -> None:
         """Open the HTTP port. One that is taken is an error if the configuration names it."""
         address = self.config.http_address
@@ -543,7 +531,7 @@ class BrokerServer:
         """Make the listeners, and what decides who may connect; nothing is bound yet."""
         self.audit = AuditLog(
             self.clock,
-            self._write_audit,
+            self._audit_output.write,
             allowed_too=self.config.audit_allowed,
             note=self.events.add_audited,
         )
@@ -713,9 +701,7 @@ class BrokerServer:
             await self.peers.close()
 
     def _release(self) -> None:
-        if self._audit_output is not None:
-            self._audit_output.close()
-            self._audit_output = None
+        self._audit_output.close()
         self._engine.close()
         if self._newcomer is not None:
             self._newcomer.close()

@@ -49,6 +49,8 @@ _VERBS = {
 }
 CORDONED = "cordoned.log.dirs"
 """The setting of a broker that is given no partitions: with Apache Kafka, no new ones."""
+CORDONED_SINCE = 5
+"""The version of DescribeLogDirs that says so (KIP-1066)."""
 _CORDONED_SECONDS = 2.0
 """How long a broker may take to say whether it is: others may be of use without it."""
 _FEATURES = ("metadata.version", "group.version", "transaction.version")
@@ -169,7 +171,7 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
     pairs = [(name, found[name]) for name in ("cluster", "controller")]
     print_pairs([*pairs, *found["features"].items()])
     print()
-    said = {None: None, True: "yes", False: "no"}
+    said = {None: "unknown", True: "yes", False: "no"}
     print_table(
         ("BROKER", "HOST", "PORT", "RACK", "LEADS", "COMING", "CORDONED"),
         [(*[*each.values()][:-1], said[each["cordoned"]]) for each in found["brokers"]],
@@ -214,6 +216,8 @@ def _cordoned(cluster: Cluster) -> dict[int, bool]:
     for node_id in cluster.node_ids:
         try:
             with contextlib.closing(cluster.connect(node_id, seconds)) as connection:
+                if not connection.speaks(DESCRIBE_LOG_DIRS, CORDONED_SINCE):
+                    continue
                 response = connection.ask(DESCRIBE_LOG_DIRS, DescribeLogDirsRequest([]))
         except Unreachable:
             continue
@@ -363,10 +367,6 @@ def _carry_out(
             outcome.failed(CommandError(f"{name}: not led by broker {each.to} yet"))
         else:
             remark = "" if each in wanted else f"is led by broker {each.to} already"
-            _tell(outcome, name, each, remark)
+            to = mover.leaders.get(each.partition.topic_partition, each.to)
+            outcome.done(name, remark, **{"from": each.partition.leader_id, "to": to})
     outcome.conclude()
-
-
-def _tell(outcome: Outcome, name: str, each: Move, remark: str) -> None:
-    before: Placed = each.partition
-    outcome.done(name, remark, **{"from": before.leader_id, "to": each.to})

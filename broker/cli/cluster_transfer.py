@@ -138,11 +138,21 @@ def run(arguments: argparse.Namespace) -> int:
             return OK
         act = import_directory if arguments.verb == "import" else export_directory
         progress = act(arguments.directory, base, config)
+        pins = pins_of(base) if arguments.verb == "export" else 0
     partitions = count_text(progress.partitions, "partition")
     size = count_text(progress.size_bytes, "byte")
     done = f"{arguments.verb}ed"
     print(f"{name}: {partitions} with {size} {done}")
+    if pins:
+        left = count_text(pins, "partition")
+        print(f"pins of {left} left behind: one broker leads all, and nothing is pinned there")
     return OK
+
+
+def pins_of(base: TransferBase) -> int:
+    """Return how many partitions of a cluster are pinned to brokers."""
+    with _translated("", scratch=""), contextlib.closing(base.cluster_index()) as index:
+        return sum(each.pinned_node is not None for each in index.picture(0).led)
 
 
 def _reopen(base: TransferBase, config: BrokerConfig) -> bool:

@@ -146,25 +146,27 @@ class Mover:
         self._timeout_ms = int(cluster.timeout_seconds * 1000)
         self.problems: dict[TopicPartition, CommandError] = {}
         """What was refused, and why."""
+        self.leaders: Mapping[TopicPartition, int] = {}
+        """Who led what was waited for, when it was last looked at."""
 
     def ask(self, moves: Sequence[Move], pinning: Pinning = Pinning.SET) -> list[Move]:
         """Ask for moves; return those that were taken."""
-        by_topic: dict[str, list[ReassignablePartition]] = {}
-        for partition, to in moves:
-            asked = ReassignablePartition(partition.number, partition.led_by(to), pinning)
-            by_topic.setdefault(partition.topic, []).append(asked)
-        self._alter(by_topic)
+        self._alter(
+            (partition, ReassignablePartition(partition.number, partition.led_by(to), pinning))
+            for partition, to in moves
+        )
         return [each for each in moves if each.partition.topic_partition not in self.problems]
 
     def release(self, partitions: Iterable[Placed]) -> None:
         """Have partitions be pinned no more, at brokers that know pins."""
-        by_topic: dict[str, list[ReassignablePartition]] = {}
-        for each in partitions:
-            asked = ReassignablePartition(each.number, None, Pinning.ENDED)
-            by_topic.setdefault(each.topic, []).append(asked)
-        self._alter(by_topic)
+        self._alter(
+            (each, ReassignablePartition(each.number, None, Pinning.ENDED)) for each in partitions
+        )
 
-    def _alter(self, by_topic: Mapping[str, list[ReassignablePartition]]) -> None:
+    def _alter(self, changes: Iterable[tuple[Placed, ReassignablePartition]]) -> None:
+        by_topic: dict[str, list[ReassignablePartition]] = {}
+        for partition, asked in changes:
+            by_topic.setdefault(partition.topic, []).append(asked)
         topics = [ReassignableTopic(*each) for each in by_topic.items()]
         request = AlterPartitionReassignmentsRequest(self._timeout_ms, topics=topics)
         response = self._cluster.ask(ALTER_PARTITION_REASSIGNMENTS, request)
@@ -191,10 +193,10 @@ class Mover:
         return []
 
     def _left(self, moves: Sequence[Move], *, anywhere: bool) -> list[Move]:
-        leaders = self._leaders(moves)
+        self.leaders = self._leaders(moves)
         left = []
         for each in moves:
-            leader_id = leaders.get(each.partition.topic_partition, NO_NODE)
+            leader_id = self.leaders.get(each.partition.topic_partition, NO_NODE)
             has_left = leader_id not in {each.partition.leader_id, NO_NODE}
             if leader_id != each.to and not (anywhere and has_left):
                 left.append(each)

@@ -8,6 +8,8 @@ Rules of this file:
 * A wish counts as if it were met already, and is let be while the wanted broker takes partitions.
 * A partition that is pinned to a broker which takes partitions is not moved from there, and returns
   to it, as to Kafka's preferred leader. Without levelling it returns only when it has to move.
+* Where all that could take partitions are cordoned, they are given those that nobody would lead
+  otherwise, and keep what they lead: nothing goes back to a broker that was emptied.
 * All partitions count alike. Of brokers that lead as many, the one is chosen whose hash with the
   partition is the highest (rendezvous hashing): partitions of one topic are spread.
 * Who leads a partition carries out a wish; the store compares epochs. A plan made of an old picture
@@ -68,18 +70,15 @@ def plan(
     rules: Rules = Rules(),  # noqa: B008  It is immutable.
 ) -> Plan:
     """Plan who leads what; ``led`` are all partitions that there are."""
-    planner = _Planner(_cordoned(members, rules.cordoned), moves_at_once, levels=rules.levels)
-    return planner.plan(led)
-
-
-def _cordoned(members: Iterable[Member], cordoned: frozenset[int]) -> Iterable[Member]:
-    """Have nodes give up what they lead, unless there is nobody else to lead it."""
     members = list(members)
-    if all(each.is_draining or each.node_id in cordoned for each in members):
-        return members
-    return [
-        each._replace(is_draining=True) if each.node_id in cordoned else each for each in members
+    if all(each.is_draining or each.node_id in rules.cordoned for each in members):
+        # There is nobody else to lead anything.
+        return _Planner(members, moves_at_once, levels=False).plan(led)
+    takers = [
+        each._replace(is_draining=True) if each.node_id in rules.cordoned else each
+        for each in members
     ]
+    return _Planner(takers, moves_at_once, levels=rules.levels).plan(led)
 
 
 class _Planner:

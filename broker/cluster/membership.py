@@ -109,7 +109,8 @@ class Membership:
         self._on_looked = on_looked
         self._on_gained = on_gained
         self._clock = clock
-        self.view = PicturedView(Node(node_id, place.rack, place.endpoints, place.features))
+        own = Node(node_id, place.rack, place.endpoints, place.features)
+        self.view = PicturedView(own, self.may_serve)
         """What this broker knows of the cluster; to be read on the loop."""
         self._lock = threading.Lock()
         self._session: int | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from barnabas.broker.cluster.assigner import Rules
@@ -60,10 +60,14 @@ class PicturedView:
     more then.
     """
 
-    def __init__(self, own: Node) -> None:
-        """``own`` is this broker as it registers; nothing else is known yet."""
+    def __init__(self, own: Node, has_lease: Callable[[], bool]) -> None:
+        """``own`` is this broker as it registers; nothing else is known yet.
+
+        ``has_lease``: whether others can not have taken over from it.
+        """
         self.node_id = own.node_id
         self._own = own
+        self._has_lease = has_lease
         self.controller_id = NO_NODE
         self.version = 0
         self.picture_version = 0
@@ -87,6 +91,12 @@ class PicturedView:
         """Sessions of which it was said that they are."""
         self._changes: deque[Collection[int] | None] = deque(maxlen=CHANGES_KEPT)
         """The partitions that have changed in each of the newest versions; None: perhaps all."""
+
+    @property
+    def live_count(self) -> int:
+        """Return how many brokers have a lease by the newest picture; this one while it has."""
+        is_over = self.node_id in self._sessions and not self._has_lease()
+        return len(self._sessions) - is_over
 
     def leader_of(self, partition_id: int) -> Leader:
         """Return who leads a partition; one that is not known yet: no node, epoch -1."""

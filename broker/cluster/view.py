@@ -56,7 +56,11 @@ class ClusterView(Protocol):
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """Return the brokers in service by id, this one among them."""
+        """Return the brokers in service by id, this one among them, be it so or not."""
+
+    @property
+    def live_count(self) -> int:
+        """Return how many brokers have a lease, as far as is known; this one while it has."""
 
     def leader_of(self, partition_id: int) -> Leader:
         """Return who leads a partition that exists."""
@@ -74,6 +78,7 @@ class OneBroker:
         self.controller_id = node_id
         self.version = 0
         self.nodes = (Node(node_id, rack, {}, FEATURES),)
+        self.live_count = 1
         self._epoch = epoch
 
     def leader_of(self, partition_id: int) -> Leader:

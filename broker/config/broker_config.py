@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from barnabas.broker.config.features import CONFIGURED_VERSION
 from barnabas.broker.config.fields import setting, topic_default
 from barnabas.broker.config.listener_keys import ListenerConfig
 from barnabas.broker.config.listeners import (
@@ -570,7 +571,7 @@ class BrokerConfig(SecurityConfig):
     )
 
     transaction_version: int = setting(
-        "barnabas.transaction.version",
+        CONFIGURED_VERSION,
         INT,
         2,
         "Level of Kafka's feature transaction.version until one is set by kafka-features: 2 offers "

@@ -5,7 +5,8 @@ Rules of this file:
 * A level in force is one for all brokers. It is kept in the MetaStore among the settings of
   brokers, as those of an entity of its own, so a change of it is seen by all like any setting.
 * A cluster keeps all its levels from its first broker on: what a broker of a later release supports
-  is in force only once an operator says so. A broker that is alone keeps none until then.
+  is in force only once an operator says so, as in Apache Kafka, where formatting keeps them. A
+  broker that is alone keeps none until one is changed; then all of them.
 * Who does not support a level that is in force takes no part.
 """
 
@@ -26,6 +27,8 @@ _EPOCH: Final = "epoch"
 METADATA_VERSION: Final = "metadata.version"
 GROUP_VERSION: Final = "group.version"
 TRANSACTION_VERSION: Final = "transaction.version"
+CONFIGURED_VERSION: Final = "barnabas.transaction.version"
+"""The setting with its level while none is kept."""
 
 FEATURES: Final[Ranges] = {
     METADATA_VERSION: (7, 30),

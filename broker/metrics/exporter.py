@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 def exporter_families(catalogue: Catalogue) -> Iterator[Family]:
     """Yield brokers and topics."""
-    brokers = len(catalogue.view.nodes)
-    yield value("kafka_brokers", GAUGE, "Brokers in the cluster.", brokers)
+    doc = "Brokers in the cluster, this one while it has its lease."
+    yield value("kafka_brokers", GAUGE, doc, catalogue.view.live_count)
     yield Family(
         "kafka_topic_partitions",
         GAUGE,

@@ -165,7 +165,7 @@ def _replica_families(catalogue: Catalogue, logs: LogStore) -> Iterator[Family]:
             "1: this broker is the one in charge.",
             int(view.controller_id == view.node_id),
         ),
-        ("activebrokercount", "Brokers that are there.", len(view.nodes)),
+        ("activebrokercount", "Brokers that are there.", view.live_count),
         ("fencedbrokercount", "Brokers that are shut out.", 0),
         ("offlinepartitionscount", "Partitions without a leader.", _leaderless(catalogue)),
         ("preferredreplicaimbalancecount", "Partitions led by another replica.", 0),

@@ -11,12 +11,13 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from io import TextIOWrapper
 from logging.handlers import QueueHandler, QueueListener, WatchedFileHandler
 from queue import Full, Queue
-from typing import Final, NamedTuple
+from typing import Final
+
+from barnabas.broker.config.types import ConfigError
 
 WAITING_MAX: Final = 10_000
 """Lines that may wait for the disk."""
@@ -25,31 +26,43 @@ APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 logger = logging.getLogger("barnabas.broker.runtime.audit_file")
 
 
-class AuditOutput(NamedTuple):
-    """Takes lines until it is closed."""
+class AuditOutput:
+    """Takes lines from when it is opened until it is closed; others are dropped."""
 
-    write: Callable[[str], None]
-    close: Callable[[], None]
+    def __init__(self) -> None:
+        self._log: logging.Logger | None = None
+        self._listener: QueueListener | None = None
 
+    def open(self, path: str) -> None:
+        """Write to a file, or to the log where ``path`` is empty; raises ConfigError."""
+        log = logging.Logger("barnabas.audit", logging.INFO)  # noqa: LOG001  see the top
+        if not path:
+            # Its handlers take what comes from below, whatever its level is.
+            log.parent = logging.root
+            self._log = log
+            return
+        try:
+            file = _File(path)
+        except OSError as error:
+            raise ConfigError("barnabas.audit.log", path, error.strerror or str(error)) from None
+        lines: Queue[logging.LogRecord] = Queue(WAITING_MAX)
+        log.addHandler(_Waiting(lines))
+        self._log, self._listener = log, QueueListener(lines, file)
+        self._listener.start()
 
-def audit_output(path: str) -> AuditOutput:
-    """Return what writes lines to a file, or to the log where ``path`` is empty; raises OSError."""
-    log = logging.Logger("barnabas.audit", logging.INFO)  # noqa: LOG001  see the top
-    if not path:
-        log.parent = logging.root  # Its handlers take what comes from below, whatever its level is.
-        return AuditOutput(lambda line: log.info("%s", line), lambda: None)
-    file = _File(path)
-    lines: Queue[logging.LogRecord] = Queue(WAITING_MAX)
-    log.addHandler(_Waiting(lines))
-    listener = QueueListener(lines, file)
-    listener.start()
+    def write(self, line: str) -> None:
+        """Take a line, on the loop."""
+        if self._log is not None:
+            self._log.info("%s", line)
 
-    def close() -> None:
-        listener.stop()
-        for handler in listener.handlers:
-            handler.close()
-
-    return AuditOutput(lambda line: log.info("%s", line), close)
+    def close(self) -> None:
+        """Write what waits, and let go of the file."""
+        self._log = None
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.stop()
+            for handler in listener.handlers:
+                handler.close()
 
 
 class _Waiting(QueueHandler):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.features import (
+    CONFIGURED_VERSION,
     FEATURES_ENTITY,
     TRANSACTION_VERSION,
     FeatureLevels,
@@ -20,7 +20,7 @@ from barnabas.broker.config.group_configs import check_group_configs, group_valu
 from barnabas.broker.config.ignored import IGNORED_CONFIGS
 from barnabas.broker.config.listener_settings import check_replaceable, is_of_one_listener
 from barnabas.broker.config.topic_values import check_topic_configs, log_config
-from barnabas.broker.config.types import ConfigError, UpdateMode, Value
+from barnabas.broker.config.types import ConfigError, ConfigSource, Setting, UpdateMode, Value
 from barnabas.broker.topics.topic import Configs, Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.metastore.difference import ConfiguredTopic, Difference
@@ -244,6 +244,8 @@ class DynamicConfigs:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]"
                 )
+            if key.update is UpdateMode.PER_BROKER:
+                _check_of_one_broker(entity, name)
         try:
             merged = self._merged_config({**self.broker_overrides, entity: configs})
             for topic in self._topics.values():
@@ -257,23 +259,20 @@ class DynamicConfigs:
             check_replaceable(name, text, self.broker_config)
         except ConfigError as error:
             raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
-        if entity == CLUSTER_ENTITY:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                "Cannot update these configs at default cluster level, broker id must be "
-                f"specified: [{name}]",
-            )
+        _check_of_one_broker(entity, name)
 
     def _merged_config(self, overrides: Mapping[str, Configs]) -> BrokerConfig:
         """Return the loaded configuration under the dynamic one; raises ConfigError."""
         node = str(self._metastore.identity.node_id)
         check_supported(overrides.get(FEATURES_ENTITY, {}))
-        level = self._features(overrides).levels.get(TRANSACTION_VERSION, 0)
         merged = self._loaded_config.with_dynamic(
             overrides.get(CLUSTER_ENTITY, {}), overrides.get(node, {})
         )
-        same = merged.transaction_version == level
-        return merged if same else replace(merged, transaction_version=level)
+        if not overrides.get(FEATURES_ENTITY):
+            return merged
+        level = str(self._features(overrides).levels.get(TRANSACTION_VERSION, 0))
+        kept = Setting(level, ConfigSource.DYNAMIC_DEFAULT_BROKER, "the levels of features")
+        return merged.with_settings({CONFIGURED_VERSION: (kept,)})
 
     def _features(self, overrides: Mapping[str, Configs]) -> FeatureLevels:
         stored = overrides.get(FEATURES_ENTITY, {})
@@ -296,6 +295,16 @@ class DynamicConfigs:
 
 def _resource(entity: str) -> str:
     return "Cluster" if entity == FEATURES_ENTITY else f"Broker:{entity or 'all'}"
+
+
+def _check_of_one_broker(entity: str, name: str) -> None:
+    """Raise KafkaError where a setting that each broker has of its own is to hold on all."""
+    if entity == CLUSTER_ENTITY:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            "Cannot update these configs at default cluster level, broker id must be "
+            f"specified: [{name}]",
+        )
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> str:

@@ -146,6 +146,11 @@ class TransactionTable:
 
     def record(self, transaction: Transaction) -> Record:
         """The record that says what becomes of a transactional id."""
-        # A client may bring KIP-890 where it was not offered; version 0 has no room for it.
-        is_v2 = transaction.transaction_version >= TRANSACTIONS_V2
-        return record_of(transaction, min(max(self.transaction_version, is_v2), 1))
+        # A client may bring KIP-890 where it was not offered, and the level may have been lowered
+        # since a transaction was taken over (KIP-939): version 0 has no room for either, and what
+        # it leaves out a restart would not know. Apache Kafka does leave it out.
+        needs_room = (
+            transaction.transaction_version >= TRANSACTIONS_V2
+            or transaction.next_producer_id != NO_PRODUCER_ID
+        )
+        return record_of(transaction, min(max(self.transaction_version, needs_room), 1))

@@ -151,13 +151,15 @@ class PostgreSqlClusterIndex:
 
     def want(self, wishes: Mapping[int, int | None]) -> None:
         """Say who is to lead partitions."""
-        statement = "SELECT barnabas.want(%s::bigint[], %s::integer[])"
-        self._primary.execute(statement, (list(wishes), list(wishes.values())))
+        self._want(wishes, pins=False)
 
     def pin(self, pins: Mapping[int, int | None]) -> None:
         """Say who is to lead partitions now, and whenever it can."""
-        statement = "SELECT barnabas.pin(%s::bigint[], %s::integer[])"
-        self._primary.execute(statement, (list(pins), list(pins.values())))
+        self._want(pins, pins=True)
+
+    def _want(self, nodes: Mapping[int, int | None], *, pins: bool) -> None:
+        statement = "SELECT barnabas.want(%s::bigint[], %s::integer[], %s)"
+        self._primary.execute(statement, (list(nodes), list(nodes.values()), pins))
 
     def close(self) -> None:
         """End whatever waits, on whichever thread."""

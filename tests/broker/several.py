@@ -50,6 +50,10 @@ class ScriptedView:
         self.epoch = epoch
         self.own_epoch = lambda: epoch
 
+    @property
+    def live_count(self) -> int:
+        return len(self.nodes)
+
     def leader_of(self, partition_id: int) -> Leader:
         node_id = self.leaders.get(partition_id, self.node_id)
         return Leader(node_id, self.own_epoch() if node_id == self.node_id else self.epoch)

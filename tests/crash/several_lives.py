@@ -86,6 +86,7 @@ class LivesView:
         self.node_id = node_id
         self.version = 1
         self.nodes = [Node(each, None, {}) for each in NODES]
+        self.live_count = len(NODES)
         self.own_epoch: Callable[[], int] = lambda: epochs.get(node_id, 0)
         self._leaders = leaders
         self._epochs = epochs

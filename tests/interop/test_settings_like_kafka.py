@@ -273,7 +273,7 @@ ON_PURPOSE = {
 
 
 def alterations(client: WireClient) -> Iterator[Answer]:
-    """IncrementalAlterConfigs of loggers, client metrics and groups."""
+    """IncrementalAlterConfigs of loggers, client metrics and groups; what no broker shares."""
 
     def attempt(label: str, kind: int, name: str, *configs: Any, dry: bool = False) -> Answer:
         return label, alter(client, kind, name, *configs, dry=dry)
@@ -297,6 +297,7 @@ def alterations(client: WireClient) -> Iterator[Answer]:
     level = described(client, LOGGER, "1")["root"].value
     yield "the level that is left", level
     assert alter(client, LOGGER, "1", ("root", SET, "ERROR")) == 0
+    yield attempt("cordon all brokers", BROKER, "", ("cordoned.log.dirs", SET, "*"))
     yield attempt("set client metrics", CLIENT_METRICS, "m", ("interval.ms", SET, "1000"))
     assert alter(client, CLIENT_METRICS, "m", ("interval.ms", DELETE, None)) in {0, 44}
     for key, texts in (

@@ -282,58 +282,39 @@ BEGIN
     RETURN coalesce(led, '{}');
 END $$;
 
--- Say which nodes are to lead partitions, each of them named once; NULL: none in particular.
-CREATE FUNCTION barnabas.want(of_partitions bigint[], new_nodes integer[])
+-- Say which nodes are to lead partitions now, each partition named once; NULL: none in particular.
+-- With `pins` they are to lead them again whenever they come back; NULL: nobody is.
+CREATE FUNCTION barnabas.want(of_partitions bigint[], new_nodes integer[], pins boolean)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     changing bigint[];
+    new_wanted integer[];
+    new_pinned integer[];
     changed bigint;
 BEGIN
     PERFORM 1 FROM barnabas.partitions WHERE partition_id = ANY (of_partitions)
         ORDER BY partition_id FOR UPDATE;
-    SELECT array_agg(partition_id) INTO changing
+    SELECT array_agg(partition_id), array_agg(later.wanted), array_agg(later.pinned)
+        INTO changing, new_wanted, new_pinned
         FROM unnest(of_partitions, new_nodes) AS asked (partition_id, node_id)
         JOIN barnabas.partitions AS part USING (partition_id)
-        WHERE part.wanted_node IS DISTINCT FROM asked.node_id AND NOT part.is_deleted;
-    IF changing IS NULL THEN
-        PERFORM barnabas.confirm();
-        RETURN;
-    END IF;
-    changed := barnabas.change_picture();
-    UPDATE barnabas.partitions AS part SET wanted_node = asked.node_id, changed_in = changed
-        FROM unnest(of_partitions, new_nodes) AS asked (partition_id, node_id)
-        WHERE part.partition_id = asked.partition_id AND part.partition_id = ANY (changing);
-END $$;
-
--- Say which nodes are to lead partitions now, and again whenever they come back, each partition named
--- once; NULL: none in particular, now or later.
-CREATE FUNCTION barnabas.pin(of_partitions bigint[], new_nodes integer[])
-RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    changing bigint[];
-    changed bigint;
-BEGIN
-    PERFORM 1 FROM barnabas.partitions WHERE partition_id = ANY (of_partitions)
-        ORDER BY partition_id FOR UPDATE;
-    -- Who leads a partition already is not wished for.
-    SELECT array_agg(partition_id) INTO changing
-        FROM unnest(of_partitions, new_nodes) AS asked (partition_id, pin)
-        JOIN barnabas.partitions AS part USING (partition_id)
-        LEFT JOIN barnabas.sessions ON session_id = part.leader_session
-        WHERE NOT part.is_deleted AND (part.pinned_node, part.wanted_node)
-            IS DISTINCT FROM (asked.pin, nullif(asked.pin, node_id));
+        LEFT JOIN barnabas.sessions AS leader ON leader.session_id = part.leader_session,
+        -- A pin to who leads a partition already is no wish.
+        LATERAL (SELECT
+            CASE WHEN pins THEN nullif(asked.node_id, leader.node_id) ELSE asked.node_id END,
+            CASE WHEN pins THEN asked.node_id ELSE part.pinned_node END
+        ) AS later (wanted, pinned)
+        WHERE NOT part.is_deleted AND (part.wanted_node, part.pinned_node)
+            IS DISTINCT FROM (later.wanted, later.pinned);
     IF changing IS NULL THEN
         PERFORM barnabas.confirm();
         RETURN;
     END IF;
     changed := barnabas.change_picture();
     UPDATE barnabas.partitions AS part
-        SET pinned_node = asked.pin, changed_in = changed,
-            wanted_node = nullif(asked.pin, (
-                SELECT node_id FROM barnabas.sessions WHERE session_id = part.leader_session
-            ))
-        FROM unnest(of_partitions, new_nodes) AS asked (partition_id, pin)
-        WHERE part.partition_id = asked.partition_id AND part.partition_id = ANY (changing);
+        SET wanted_node = later.wanted, pinned_node = later.pinned, changed_in = changed
+        FROM unnest(changing, new_wanted, new_pinned) AS later (partition_id, wanted, pinned)
+        WHERE part.partition_id = later.partition_id;
 END $$;
 
 -- ---------------------------------------------------------------------------------- the picture

@@ -9,6 +9,7 @@ import pytest
 
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.leader_moves import Placed, away_from
+from barnabas.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from tests.broker.cli.inline import Shell
 from tests.broker.scripted_moves import OneOfThree
 from tests.broker.several import LISTENER, ScriptedView, node
@@ -21,6 +22,8 @@ class Meeting(OneOfThree):
     def _new_server(self, view=None, peers=None, durable_logs=None):
         server = super()._new_server(view, peers, durable_logs)
         self.held: set[int] = set()
+        self.elsewhere: dict[int, int] = {}
+        """Who comes to lead partitions instead of whom was wished for."""
         self.moves.want = self._meeting(self.moves.want)
         self.moves.pin = self._meeting(self.moves.pin)
         return server
@@ -30,7 +33,7 @@ class Meeting(OneOfThree):
             await made(wishes)
             for partition_id, node_id in [*self.moves.wishes.items()]:
                 if partition_id not in self.held:
-                    self.view.led_by(partition_id, node_id)
+                    self.view.led_by(partition_id, self.elsewhere.get(partition_id, node_id))
                     del self.moves.wishes[partition_id]
 
         return wish
@@ -135,6 +138,28 @@ def test_a_broker_is_drained(shell, cluster):
     assert shell("cluster", "drain", 1, "--undo").lines == ["broker 1 can lead partitions again"]
     assert shell(*configs).lines[1] == "cordoned.log.dirs default"
     assert cordoned(shell)[1] is False
+
+
+def test_where_a_partition_is_in_the_end_is_told(shell, cluster):
+    cluster.elsewhere = {1: 2}
+    drained = shell("cluster", "drain", 1, "--format", "json").json
+    assert [(each["partition"], each["to"]) for each in drained] == [
+        ("t-0", 2),
+        ("t-1", 2),
+        ("t-3", 3),
+    ], "t-0 was asked to go to broker 3"
+    assert leaders(cluster) == [2, 2, 2, 3]
+
+
+def test_a_broker_that_cannot_say_whether_it_is_cordoned_is_not_called_free(shell, cluster):
+    def is_shown():
+        return shell("cluster", "describe").lines[-3].split()[-1]
+
+    assert is_shown() == "no"
+    assert shell("cluster", "describe").lines[-1].split()[-1] == "unknown", "it is not there"
+    cluster.server.routes.get(DESCRIBE_LOG_DIRS.key).max_version = 4
+    assert cordoned(shell) == {1: None, 2: None, 3: None}
+    assert is_shown() == "unknown"
 
 
 def test_what_is_on_its_way_is_shown_and_what_is_late_is_told(shell, cluster):

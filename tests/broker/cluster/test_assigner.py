@@ -244,6 +244,17 @@ def test_a_cordoned_broker_leads_nothing_while_any_other_takes_partitions():
         assert 1 not in planned.wishes
 
 
+def test_where_all_are_cordoned_nothing_goes_back_to_a_broker_that_was_emptied():
+    rules = Rules(cordoned=frozenset({1, 2}))
+    led = [*(led_by(number, 2) for number in range(4)), led_by(4, 2, pinned=1)]
+    for members in (HERE, [*HERE, member(3, is_draining=True)]):
+        assert plan(members, led, rules=rules) == NOTHING
+        # Somebody has to lead what nobody does.
+        assert plan(members, [*led, led_by(5, GONE, 4)], rules=rules).assignments
+    leaving = [*led, led_by(5, 3)]
+    assert plan([*HERE, member(3, is_draining=True)], leaving, rules=rules) == Plan([], {5: 1})
+
+
 NOTHING = Plan([], {})
 HERE, THERE = [member(1), member(2)], [member(1)]
 

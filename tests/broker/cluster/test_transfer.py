@@ -20,6 +20,7 @@ from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.testing import Broker
+from tests.broker.cli.inline import Shell
 from tests.broker.cluster.carried import (
     PARTITIONS,
     SETTINGS,
@@ -34,6 +35,8 @@ from tests.broker.cluster.members import CLUSTER_ID, MemberBroker, all_served
 from tests.broker.held_markers import Markers
 
 CONFIG = load_config().config
+GONE = 77
+"""The node id of a broker that there is no more."""
 TWO_PHASES = {"transaction.two.phase.commit.enable": "true"}
 
 
@@ -153,6 +156,37 @@ def directory(tmp_path):
         with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
             producer.send("t", b"v").get(60)
     return str(made)
+
+
+def test_pins_stay_in_the_cluster_that_they_are_of(directory, store, tmp_path, monkeypatch):
+    def shell(*words):
+        made = "barnabas.broker.cli.cluster_transfer.base_of"
+        monkeypatch.setattr(made, lambda _config, _patience_s: store.base())
+        address = "-Xbarnabas.metadata=postgresql://nowhere/cluster"
+        return Shell(monkeypatch, "")("cluster", *words, address, server=False).lines
+
+    def pins():
+        return [each.pinned_node for each in store.index.picture(0).led]
+
+    (said,) = shell("import", directory)
+    assert said.startswith("postgresql://nowhere/cluster: 1 partition with")
+    assert pins() == [None]
+    (led,) = store.index.picture(0).led
+    store.index.pin({led.partition_id: GONE})
+    exported = str(tmp_path / "exported")
+    done, said = shell("export", exported)
+    assert done.endswith("exported")
+    assert said.startswith("pins of 1 partition left behind")
+    with contextlib.closing(MemoryStore(CLUSTER_ID)) as another:
+        import_directory(exported, another.base(), CONFIG)
+        assert [each.pinned_node for each in another.index.picture(0).led] == [None]
+        with MemberBroker(another) as broker:
+            all_served([broker], "t", 1)
+    assert shell("reopen") == ["postgresql://nowhere/cluster: open again"]
+    assert pins() == [GONE]
+    with MemberBroker(store) as broker:
+        all_served([broker], "t", 1)
+        assert pins() == [GONE], "it comes back to whom it is pinned to"
 
 
 class CutShort(Exception):

@@ -426,6 +426,15 @@ class TestBrokerSettings:
                 "Cannot update these configs dynamically: [num.io.threads]",
             ),
             (
+                "",
+                ("cordoned.log.dirs", SET, "*"),
+                42,
+                (
+                    "Cannot update these configs at default cluster level, broker id must be "
+                    "specified: [cordoned.log.dirs]"
+                ),
+            ),
+            (
                 "1",
                 ("message.max.bytes", SET, "xx"),
                 42,

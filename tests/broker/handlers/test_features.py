@@ -8,8 +8,15 @@ import pytest
 from kafka import KafkaProducer
 
 from barnabas.broker.config.features import FEATURES, FEATURES_ENTITY
+from barnabas.broker.config.types import ConfigSource
+from barnabas.broker.topics.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from barnabas.protocol.messages.describe_configs import (
+    DESCRIBE_CONFIGS,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
 from barnabas.protocol.messages.update_features import (
     UPDATE_FEATURES,
     FeatureUpdateKey,
@@ -75,6 +82,24 @@ def test_levels_are_changed_and_kept(broker, wire):
         assert finalized(again) == (epoch + 1, found | {TRANSACTIONS: 2})
         assert update(again, (TRANSACTIONS, 2, UPGRADE))[0] == NONE
         assert finalized(again)[0] == epoch + 1, "it was so already"
+
+
+def test_the_setting_says_where_the_level_in_force_comes_from(broker, wire):
+    def described():
+        resource = DescribeConfigsResource(
+            ResourceType.BROKER, "1", ["barnabas.transaction.version"]
+        )
+        request = DescribeConfigsRequest([resource], include_synonyms=True)
+        ((found,),) = [each.configs for each in wire.ask(DESCRIBE_CONFIGS, request, 4).results]
+        synonyms = [(each.value, each.source) for each in found.synonyms]
+        return (found.value, found.config_source, found.read_only), synonyms
+
+    default = ("2", ConfigSource.DEFAULT)
+    assert described() == ((*default, True), [default])
+    for level in (1, 2):
+        assert update(wire, (TRANSACTIONS, level, SAFE if level == 1 else UPGRADE))[0] == NONE
+        kept = (str(level), ConfigSource.DYNAMIC_DEFAULT_BROKER)
+        assert described() == ((*kept, True), [kept, default])
 
 
 def test_transactions_follow_the_level(broker, wire):

@@ -124,6 +124,22 @@ def test_upkeep(cluster):
     assert seen("barnabas_cluster_upkeep_timestamp_seconds") == 5
 
 
+def test_who_is_cut_off_is_no_broker_of_the_cluster_by_its_own_count_either():
+    with members(2, **{"barnabas.lease.ms": "1000"}) as (_, brokers):
+
+        def counts(name):
+            return [scrape(each)(name) for each in brokers]
+
+        names = ("kafka_brokers", "kafka_controller_kafkacontroller_activebrokercount")
+        for name in names:
+            wait_until(lambda name=name: counts(name) == [2, 2])
+        brokers[0].base.cut()
+        for name in names:
+            wait_until(lambda name=name: counts(name) == [1, 1])
+        brokers[0].base.mend()
+        wait_until(lambda: counts("kafka_brokers") == [2, 2])
+
+
 def test_brokers_of_a_cluster_show_them():
     with members(2) as (_, brokers):
         brokers[0].create_topic("t", 2)

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from barnabas.broker.runtime import audit_file
-from barnabas.broker.runtime.audit_file import audit_output
+from barnabas.broker.runtime.audit_file import AuditOutput
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.runtime.loggers import logger_names, problem_of, set_levels
 from barnabas.broker.runtime.logs import configure_logging
@@ -104,9 +104,26 @@ def test_names_of_clients_cannot_forge_lines(audit, lines, clock):
 # ---------------------------------------------------------------------------------------- the file
 
 
+def opened(path):
+    output = AuditOutput()
+    output.open(path)
+    return output
+
+
+def test_what_comes_before_it_is_open_or_behind_is_dropped(tmp_path):
+    path, output = tmp_path / "audit.log", AuditOutput()
+    output.close()
+    output.write("before")
+    output.open(str(path))
+    output.write("one")
+    output.close()
+    output.write("behind")
+    assert path.read_text() == "one\n"
+
+
 def test_lines_go_to_a_file_for_its_owner_alone_that_may_be_moved_away(tmp_path):
     path = tmp_path / "audit.log"
-    output = audit_output(str(path))
+    output = opened(str(path))
     output.write("one")
     until(lambda: path.read_text() == "one\n")
     assert path.stat().st_mode & 0o777 == 0o600
@@ -128,7 +145,7 @@ def test_a_directory_that_is_gone_for_a_while(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     path = tmp_path / "audit" / "log"
     path.parent.mkdir()
-    output = audit_output(str(path))
+    output = opened(str(path))
     output.write("one")
     until(lambda: path.read_text() == "one\n")
     path.parent.rename(tmp_path / "moved")
@@ -142,7 +159,7 @@ def test_a_directory_that_is_gone_for_a_while(tmp_path, caplog):
 
 
 def test_a_disk_that_cannot_be_written_is_said_once(tmp_path, caplog):
-    output = audit_output("/dev/full")
+    output = opened("/dev/full")
     for _ in range(5):
         output.write("x")
     output.close()
@@ -161,7 +178,7 @@ def test_a_disk_that_is_slow_costs_lines_and_no_time(tmp_path, caplog, monkeypat
         written.append(record)
 
     monkeypatch.setattr(audit_file._File, "emit", emit)
-    output = audit_output(str(tmp_path / "log"))
+    output = opened(str(tmp_path / "log"))
     for _ in range(50):
         output.write("x")
     assert not written, "nobody has waited for the disk"
@@ -184,7 +201,7 @@ def _levels():
 @pytest.mark.parametrize("level", ["INFO", "WARN", "FATAL"])
 @pytest.mark.usefixtures("_levels")
 def test_without_a_file_they_are_among_the_other_lines_at_every_level(caplog, level):
-    output = audit_output("")
+    output = opened("")
     set_levels([("root", level)])
     output.write("one")
     output.close()
@@ -192,7 +209,7 @@ def test_without_a_file_they_are_among_the_other_lines_at_every_level(caplog, le
 
 
 def test_no_client_can_switch_them_off():
-    audit_output("").write("one")
+    opened("").write("one")
     assert not [name for name in logger_names() if name.startswith("barnabas.audit")]
     assert problem_of("barnabas.audit", "FATAL") == "Logger barnabas.audit does not exist!"
 
@@ -202,7 +219,7 @@ def test_a_broker_that_logs_warnings_alone_logs_them(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(logging.root, "handlers", [])
     configure_logging("WARNING", "text", stream)
-    audit_output("").write("one")
+    opened("").write("one")
     logging.getLogger("barnabas").info("two")
     assert stream.getvalue().endswith("INFO    one\n")
 

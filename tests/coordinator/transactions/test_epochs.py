@@ -279,6 +279,24 @@ def test_who_keeps_a_transaction_at_the_last_epoch_gets_another_id_c11(generatio
     assert add(run, after, generation) == E.NONE
 
 
+@pytest.mark.parametrize("commit", [True, False])
+def test_who_keeps_a_transaction_keeps_its_id_though_the_level_is_lowered(commit):
+    """Version 0 of the record has no room for that id: a restart would not know it."""
+    run, writer = at_epoch(LARGEST_CLIENT_EPOCH)
+    add(run, writer, CLASSIC)
+    owner = kept(run)
+    run.version = 0
+    run.restart()
+    run.withhold()
+    ended(run, owner, commit=commit, generation=CLASSIC)
+    run.restart()
+    assert run.known().next_producer_id == owner[0]
+    run.write_markers()
+    run.restart()
+    assert run.known().producer == owner
+    assert add(run, owner, CLASSIC) == E.NONE
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_what_was_kept_at_the_last_epoch_can_be_aborted_for_somebody_else(version):
     run, writer = at_epoch(LARGEST_CLIENT_EPOCH, version=version)
