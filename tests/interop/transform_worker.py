@@ -14,6 +14,12 @@ How each library is to be used so that every input takes effect once is what the
 * kafka-python 3.0.12 forgets neither offsets that were refused when it aborts, nor does it tell of
   a transaction that ran out of time while it was committed. So a worker looks at every record's
   fate, and starts anew after any error.
+* kafka-python 3.0.12 may read on behind what its group has committed, in a generation that is in
+  force, so that no broker can refuse its offsets: it keeps the position of a partition that it gets
+  back, also when it missed a generation in which another member had it, and it misses one when a
+  join is over between two polls. An answer to OffsetFetch that `poll` no longer waited for is kept
+  as well, for whoever next asks for the same partitions. So a worker has a listener, leaves what
+  came while partitions moved, and goes to the committed offset of each before it polls again.
 * aiokafka sends the group's name only. Its transactional ids belong to the input's partitions, and
   whoever is assigned a partition opens its producer first: that ends the transaction of the one
   before, and only then its offset is read.
@@ -157,7 +163,7 @@ def run_with_confluent(settings: Settings, stopping: Stopping) -> None:
 
 
 def run_with_kafka_python(settings: Settings, stopping: Stopping) -> None:
-    from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+    from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
     from kafka.errors import KafkaError, KafkaTimeoutError
     from kafka.structs import OffsetAndMetadata
 
@@ -187,6 +193,17 @@ def run_with_kafka_python(settings: Settings, stopping: Stopping) -> None:
         fetch_max_wait_ms=100,
     )
 
+    class Positions(ConsumerRebalanceListener):
+        """Whether they are those of the group; it is called while `poll` waits."""
+
+        are_known = False
+
+        def on_partitions_revoked(self, _revoked: Any) -> None:
+            self.are_known = False
+
+        def on_partitions_assigned(self, _assigned: Any) -> None:
+            self.are_known = False
+
     def rewind() -> None:
         for place in consumer.assignment():
             consumer.seek(place, consumer.committed(place) or 0)
@@ -211,24 +228,26 @@ def run_with_kafka_python(settings: Settings, stopping: Stopping) -> None:
 
     try:
         producer.init_transactions()
-        consumer.subscribe([settings.input])
-        in_place = True
+        positions = Positions()
+        consumer.subscribe([settings.input], listener=positions)
         while not stopping():
             try:
-                if not in_place:
+                if not positions.are_known:
+                    # Right behind the poll in which they moved: an answer that it gave up waiting
+                    # for is then of this generation.
                     rewind()
-                    in_place = True
+                    positions.are_known = True
                 # Before the poll: rebalances happen on the library's own thread, at any time.
                 member = consumer.group_metadata()
                 polled = consumer.poll(timeout_ms=int(POLL_S * 1000), max_records=MOST_RECORDS)
             except KafkaError:
                 # While the broker is down it says so, and may keep records back that it took.
-                in_place = False
+                positions.are_known = False
                 time.sleep(POLL_S)
                 continue
-            if polled and member.generation_id < 0:
-                in_place = False
-            elif polled:
+            if member.generation_id < 0:
+                positions.are_known = False
+            if polled and positions.are_known:
                 transact(polled, member)
     except KafkaError as failed:
         raise Superseded from failed
