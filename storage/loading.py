@@ -12,7 +12,7 @@ from barnabas.protocol.records import BatchHeader, read_header
 from barnabas.storage.errors import LedSince
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.leader_epochs import epochs_from
-from barnabas.storage.log_index import LogSnapshot
+from barnabas.storage.log_index import LogHead, LogSnapshot
 from barnabas.storage.log_snapshot import read_snapshot
 from barnabas.storage.partition_log import PartitionLog
 
@@ -28,6 +28,15 @@ class DurableLog(NamedTuple):
     snapshot: LogSnapshot | None = None
     """What of the batches before its offset is known without them; it is not before
     ``base_offset``. None: nothing is missing of them."""
+
+
+class LongLog(Exception):
+    """A log is so long that it is to be read where no short one waits for it."""
+
+    def __init__(self, head: LogHead) -> None:
+        """``head`` is what is known of it so far."""
+        super().__init__(f"partition {head.partition_id} is long")
+        self.head = head
 
 
 def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:

@@ -17,8 +17,11 @@ Rules of this file:
   says so each is asked for alone.
 * However many logs come at once, what is held of them in memory has a bound, from the answer of the
   store until it is in segments: who wants to read waits until others have written. Short logs have
-  their own part of it, and never wait for long ones. What looks have brought is no part of it
-  before somebody reads it, and has a bound of its own.
+  their own part of it, and never wait for long ones: who finds that a log is long says so, and
+  reads no more of it on that thread (``LongLog``). What looks have brought is no part of it before
+  somebody reads it, and has a bound of its own.
+* An answer has a bound in bytes, too: who is not told of a log that he has asked for, since it did
+  not fit, asks again.
 * A session that the broker has not begun yet leads nothing here, be it named by the view already.
 """
 
@@ -28,10 +31,12 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.cluster.held_bytes import HeldBytes
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
+from barnabas.storage.loading import LongLog
 from barnabas.storage.log_index import IndexClosed, LogBeginning
 from barnabas.storage.log_reading import (
     BYTES_AT_ONCE,
@@ -56,11 +61,6 @@ IDLE_S: Final = 60.0
 """Ways are connections, which are closed when nothing was read for so long."""
 TOGETHER: Final = 64
 """Logs that are asked for at the same time. A question costs a commit, whatever it asks for."""
-TOGETHER_AT_FIRST: Final = 16
-"""What is known of a log, its snapshot, can have megabytes: whether it has is seen by the first."""
-LONG_AT_ONCE: Final = 3
-"""Logs of which more is read than their first extents: one way is for all others. Whole ones are
-not held in greater number either: each counts until whoever reads it needs it no more."""
 FILLED_AT_ONCE: Final = 4
 """Logs that are checked and made ready at the same time: that is work, and the loop waits for the
 threads."""
@@ -92,8 +92,6 @@ class StoredLogs:
         """On all ways, so far."""
         self._idle_timer: threading.Timer | None = None
         """Runs while there are ways."""
-        self._together = TOGETHER_AT_FIRST
-        self._long_logs = threading.BoundedSemaphore(LONG_AT_ONCE)
         self._filling = threading.BoundedSemaphore(FILLED_AT_ONCE)
         self._brought: dict[int, LogBeginning] = {}
         """By partition, the newest last."""
@@ -150,15 +148,25 @@ class StoredLogs:
 
     @contextlib.contextmanager
     def reading(
-        self, partition_id: int, leader_epoch: int, memory: contextlib.ExitStack
+        self,
+        partition_id: int,
+        leader_epoch: int,
+        memory: contextlib.ExitStack,
+        long: LongLog | None = None,
     ) -> Iterator[DurableLog]:
         """See ``DurableLogs``; raises IndexClosed, too."""
         found: tuple[LogHead | None, str] | None = None
+        known = None if long is None else LogBeginning(long.head, ())
         with contextlib.ExitStack() as turn:
             while True:
                 asked = _Asked(partition_id, self._current_session(), leader_epoch)
+                asked.found, known = known, None
                 try:
-                    log = self._read(asked, memory, turn)
+                    beginning = self._beginning(asked, memory)
+                    if long is None and not is_whole(beginning):
+                        memory.close()
+                        raise LongLog(beginning.head)
+                    log = self._read(beginning, memory, turn)
                 except Corrupt as damage:
                     turn.close()
                     memory.close()
@@ -171,21 +179,23 @@ class StoredLogs:
                     break
             yield log
 
-    def _read(
-        self, asked: _Asked, memory: contextlib.ExitStack, turn: contextlib.ExitStack
-    ) -> DurableLog:
-        """Return a log. ``memory`` gives back what it holds, ``turn`` lets others be made ready."""
-        if not self._use_brought(asked):
+    def _beginning(self, asked: _Asked, memory: contextlib.ExitStack) -> LogBeginning:
+        """Return what is known of a log, or is found now; ``memory`` gives it back."""
+        if asked.found is None and not self._use_brought(asked):
             self._wait_for_answer(asked)
         if asked.share is not None:
             memory.callback(asked.share.close)
-        beginning = asked.beginning()
+        return asked.beginning()
+
+    def _read(
+        self, beginning: LogBeginning, memory: contextlib.ExitStack, turn: contextlib.ExitStack
+    ) -> DurableLog:
+        """Return a log. ``memory`` gives back what it holds, ``turn`` lets others be made ready."""
         extents: Iterable[Extent] = beginning.extents
         if not is_whole(beginning):
-            # It holds nothing while it waits for other long logs.
-            asked.found = beginning = LogBeginning(beginning.head, ())
+            # Of the memory for short ones it holds nothing while it waits for other long ones.
+            beginning = LogBeginning(beginning.head, ())
             memory.close()
-            turn.enter_context(self._long_logs)
             extents = self._long_log(beginning, memory)
         turn.enter_context(self._filling)
         return whole_log(beginning.head, extents)
@@ -194,8 +204,7 @@ class StoredLogs:
         """Have the store asked, by whoever does so first."""
         with self._changed:
             self._waiting.append(asked)
-        way = self._way_for(asked)
-        if way is not None:
+        while (way := self._way_for(asked)) is not None:
             try:
                 self._ask_for_all(way, asked)
             finally:
@@ -331,23 +340,25 @@ class StoredLogs:
     def _ask_for_all(self, way: LogIndex, asked: _Asked) -> None:
         """Ask for one log and as many others as may be asked for together, and answer them."""
         with self._changed:
-            others = min(self._together, TOGETHER) - 1
             together = [asked]
-            while self._waiting and len(together) <= others:
+            while self._waiting and len(together) < TOGETHER:
                 together.append(self._waiting.popleft())
                 together[-1].is_taken = True
-        self._answer(way, together)
+        # As they are answered: what does not fit into an answer are the last ones.
+        self._answer(way, sorted(together, key=attrgetter("partition_id")))
 
     def _answer(self, way: LogIndex, together: Sequence[_Asked]) -> None:
         try:
-            self._ask(way, together)
+            answered = self._ask(way, together)
         except StoreDamaged:
             self._answer_apart(way, together)
             return
         except Exception as error:  # noqa: BLE001  Raised to each of those who asked.
+            answered = len(together)
             for each in together:
                 each.error = error
-        self._tell(together)
+        self._tell(together[:answered])
+        self._ask_again(together[answered:])
 
     def _answer_apart(self, way: LogIndex, together: Sequence[_Asked]) -> None:
         """Answer each once it is known whether the damage is its own."""
@@ -359,22 +370,30 @@ class StoredLogs:
                 each.error = error
             self._tell([each])
 
-    def _ask(self, way: LogIndex, together: Sequence[_Asked]) -> None:
-        """Ask, once there is memory for the answer, which those who asked hold from then on."""
+    def _ask(self, way: LogIndex, together: Sequence[_Asked]) -> int:
+        """Ask, once there is memory for the answer, which those who asked hold from then on.
+
+        They are in the order of their partitions. Returns to how many of them it is an answer: the
+        first one at least.
+        """
         answer = self.short_bytes.begin()
         try:
             answer.grow(BYTES_AT_ONCE)
-            heads_bytes = _find(way, together)
+            answered = _find(way, together)
             for each in together:
                 if each.found is not None:
                     each.share = self.short_bytes.hold(_size_of(each.found))
         finally:
             answer.close()
+        return answered
+
+    def _ask_again(self, unanswered: Sequence[_Asked]) -> None:
+        """Let those ask again whose logs did not fit into the answer, before all others."""
         with self._changed:
-            if heads_bytes > BYTES_AT_ONCE:
-                self._together = max(1, len(together) * BYTES_AT_ONCE // heads_bytes)
-            elif len(together) == self._together and 2 * heads_bytes <= BYTES_AT_ONCE:
-                self._together = min(2 * self._together, TOGETHER)
+            for each in reversed(unanswered):
+                each.is_taken = False
+                self._waiting.appendleft(each)
+            self._changed.notify_all()
 
     def _tell(self, answered: Sequence[_Asked]) -> None:
         with self._changed:
@@ -423,12 +442,14 @@ class _Asked:
 
 
 def _find(way: LogIndex, together: Sequence[_Asked]) -> int:
-    """Find the beginnings of logs; return how many bytes are no extents."""
+    """Find the beginnings of logs; return of how many of them it is known then what there is."""
     found = beginnings(way, [each.partition_id for each in together], BYTES_AT_ONCE)
     by_id = {each.head.partition_id: each for each in found}
     for each in together:
         each.found = by_id.get(each.partition_id)
-    return sum(_known_bytes(each.head) for each in found)
+    if not found:
+        return len(together)
+    return sum(each.partition_id <= found[-1].head.partition_id for each in together)
 
 
 def _size_of(beginning: LogBeginning) -> int:
@@ -437,5 +458,4 @@ def _size_of(beginning: LogBeginning) -> int:
 
 def _known_bytes(head: LogHead) -> int:
     """Return how many bytes there are of a log that are no extents."""
-    snapshot = head.snapshot
-    return 0 if snapshot is None else len(snapshot.producers) + len(snapshot.leader_epochs)
+    return 0 if head.snapshot is None else head.snapshot.size_bytes

@@ -20,7 +20,7 @@ from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.protocol.records import read_header
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import LedSince, LogClosed
-from barnabas.storage.loading import DurableLog
+from barnabas.storage.loading import DurableLog, LongLog
 from barnabas.storage.log_reading import read_log
 from barnabas.storage.log_store import LogStore, StoreCallbacks
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
@@ -80,9 +80,14 @@ class Cluster:
 
     @contextlib.contextmanager
     def reading(
-        self, partition_id: int, _leader_epoch: int, memory: contextlib.ExitStack
+        self,
+        partition_id: int,
+        _leader_epoch: int,
+        memory: contextlib.ExitStack,
+        long: LongLog | None = None,
     ) -> Iterator[DurableLog]:
         """See ``DurableLogs``."""
+        assert long is None
         self.held.append(partition_id)
         memory.callback(self.held.remove, partition_id)
         yield self.read(partition_id)

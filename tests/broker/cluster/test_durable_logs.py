@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import queue
 import re
@@ -9,20 +10,16 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
 from barnabas.broker.cluster import durable_logs
-from barnabas.broker.cluster.durable_logs import (
-    LONG_AT_ONCE,
-    WAYS_MOST,
-    StoredLogs,
-    _Asked,
-)
-from barnabas.broker.topics.leadership import Leadership
+from barnabas.broker.cluster.durable_logs import WAYS_MOST, StoredLogs, _Asked
+from barnabas.broker.topics.leadership import LOADS_AT_ONCE, LONG_LOADS_AT_ONCE, Leadership
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
-from barnabas.storage.loading import DurableLog
+from barnabas.storage.loading import DurableLog, LongLog
 from barnabas.storage.log_index import ANY_BYTES, Extent, IndexClosed, LogBeginning, LogSnapshot
 from barnabas.storage.log_reading import FIRST_AT_ONCE, read_log
 from barnabas.storage.log_store import PartitionSpec
@@ -30,7 +27,7 @@ from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from tests.broker.cluster.reading import read_stored
 from tests.storage.flushes import Stranger, assign, register
 from tests.storage.stores import batch
-from tests.waiting import wait_until
+from tests.waiting import WAIT_S, until, wait_until
 
 TOGETHER = 8
 MANY = (WAYS_MOST + 2) * TOGETHER
@@ -54,7 +51,10 @@ class Asked(MemoryLogIndex):
             self._base.questions.append(list(partition_ids))
         self._base.on_question()
         self._refuse("beginnings", partition_ids)
-        return super().beginnings(partition_ids, most=most, most_bytes=most_bytes)
+        found = super().beginnings(partition_ids, most=most, most_bytes=most_bytes)
+        with self._base.lock:
+            self._base.answers.append(found)
+        return found
 
     def extents(
         self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
@@ -77,6 +77,7 @@ class Base:
         self.index = MemoryIndex()
         self.lock = threading.Lock()
         self.questions: list[list[int]] = []
+        self.answers: list[list[LogBeginning]] = []
         self.ways: list[Asked] = []
         self.on_question: Callable[[], object] = lambda: None
         self.rest_questions: list[int] = []
@@ -350,31 +351,35 @@ class SlowStore:
         return None, None
 
 
-def test_few_long_logs_are_read_before_one_of_them_is_filled(base, leader, session, logs):
-    long_ids, short_ids = range(8), range(8, 20)
+async def test_short_logs_wait_for_no_long_one(base, leader, session, logs):
+    """However many of those there are, and however long they take: few are read at once."""
+    long_ids = range(LOADS_AT_ONCE + 2)
+    short_ids = range(len(long_ids), len(long_ids) + 8)
     epochs = {each: assign(base.index, each, session) for each in (*long_ids, *short_ids)}
     for each in epochs:
         for _ in range(LONG if each in long_ids else 1):
             leader.append(each, batch())
     store = SlowStore()
-    leadership = Leadership(None, store, None, logs, print)
+    host = SimpleNamespace(loop=asyncio.get_running_loop())
+    leadership = Leadership(host, store, None, logs, print)
 
-    def load(partition_id: int) -> int:
+    async def load(partition_id: int) -> int:
         topic_id = bytes(16)
         epoch = epochs[partition_id]
         spec = PartitionSpec(partition_id, "t", partition_id, topic_id, LogConfig(), epoch)
-        with leadership._load(spec).memory:
-            return store.batches[partition_id]
+        loaded = await leadership._loaded(spec)
+        loaded.memory.close()
+        return store.batches[partition_id]
 
-    with ThreadPoolExecutor(len(long_ids)) as threads:
-        loading = [threads.submit(load, each) for each in long_ids]
-        try:
-            wait_until(lambda: len(base.rest_questions) >= LONG_AT_ONCE)
-            assert [load(each) for each in short_ids] == [1] * len(short_ids), "they do not wait"
-            assert len(base.rest_questions) == LONG_AT_ONCE
-        finally:
-            store.may_fill.set()
-        assert [each.result(60) for each in loading] == [LONG] * len(long_ids)
+    loading = [asyncio.create_task(load(each)) for each in long_ids]
+    try:
+        await until(lambda: len(base.rest_questions) >= LONG_LOADS_AT_ONCE)
+        async with asyncio.timeout(WAIT_S):
+            assert await asyncio.gather(*map(load, short_ids)) == [1] * len(short_ids)
+        assert len(base.rest_questions) == LONG_LOADS_AT_ONCE < WAYS_MOST
+    finally:
+        store.may_fill.set()
+    assert await asyncio.gather(*loading) == [LONG] * len(long_ids)
     leadership.close()
 
 
@@ -397,16 +402,24 @@ def test_however_many_logs_come_at_once_few_bytes_are_held(
         for _ in range(flushes):
             leader.append(each, batch())
     ready: queue.SimpleQueue[contextlib.ExitStack] = queue.SimpleQueue()
+    long_threads = threading.BoundedSemaphore(LONG_LOADS_AT_ONCE)
 
-    def load(partition_id: int) -> None:
+    def load(partition_id: int, long: LongLog | None = None) -> None:
         with contextlib.ExitStack() as memory:
-            with logs.reading(partition_id, epochs[partition_id], memory) as log:
+            with logs.reading(partition_id, epochs[partition_id], memory, long) as log:
                 assert len(log.batches) == flushes
             ready.put(memory.pop_all())
 
+    def load_where_it_may(partition_id: int) -> None:
+        try:
+            load(partition_id)
+        except LongLog as long:
+            with long_threads:
+                load(partition_id, long)
+
     most_bytes = len(batch()) * (12 + 8 + flushes)  # Of one that is larger than all there is.
     with ThreadPoolExecutor(MANY) as threads:
-        loading = [threads.submit(load, each) for each in epochs]
+        loading = [threads.submit(load_where_it_may, each) for each in epochs]
         shares = (logs.short_bytes, logs.long_bytes)
         wait_until(lambda: any(each._changed._waiters for each in shares), "somebody waits")
         for _ in epochs:
@@ -449,25 +462,37 @@ def test_what_a_look_has_brought_is_held_as_what_was_asked_for(
     logs.close()
 
 
-def test_logs_of_which_much_is_known_are_asked_for_by_few(base, session, little_memory):
-    """What producers have left behind can be larger than all records."""
-    logs, way = StoredLogs(base), base.log_index()
-    epochs = {each: assign(base.index, each, session) for each in range(8)}
+def test_what_does_not_fit_into_an_answer_is_asked_for_again(
+    base, session, little_memory, monkeypatch
+):
+    """What producers have left behind can be larger than all records, and than an answer."""
+    monkeypatch.setattr(durable_logs, "WAYS_MOST", 1)
+    logs = StoredLogs(base)
+    logs.begin(session)
+    epochs = {each: assign(base.index, each, session) for each in range(16)}
+    sizes = {each: len(batch()) * (9 if each == DAMAGED else 1) for each in epochs}
     for each, epoch in epochs.items():
-        snapshot = LogSnapshot(0, bytes(len(batch())), b"")
+        snapshot = LogSnapshot(0, bytes(sizes[each]), b"")
         assert base.index.put_snapshot(session, each, epoch, snapshot)
-
-    def ask(count: int) -> int:
-        together = [_Asked(each, session, epochs[each]) for each in range(count)]
-        logs._ask(way, together)
-        assert logs.short_bytes.held == count * len(batch())
-        for each in together:
-            each.share.close()
-        return logs._together
-
-    assert [ask(8), ask(4), ask(4)] == [4, 4, 4], "as many as fit into an answer"
-    logs._together = 1
-    assert [ask(1), ask(2), ask(2)] == [2, 4, 4], "as few as there were of late"
+    held = threading.Event()
+    base.on_question = lambda: held.wait(60)
+    with ThreadPoolExecutor(20) as threads:
+        gone = [threads.submit(read_stored, logs, each, 0) for each in range(16, 20)]
+        reading = {each: threads.submit(read_stored, logs, each, epochs[each]) for each in epochs}
+        wait_until(lambda: base.questions)
+        wait_until(lambda: len(logs._waiting) + len(base.questions[0]) == 20)
+        held.set()
+        assert {
+            each: len(read.result(60).snapshot.producers) for each, read in reading.items()
+        } == (sizes)
+        assert all(isinstance(each.exception(60), LedSince) for each in gone)
+    answered = [[each.head.partition_id for each in answer] for answer in base.answers]
+    assert sorted(each for answer in answered for each in answer) == list(epochs), "each once"
+    for answer in answered:
+        most = durable_logs.BYTES_AT_ONCE
+        assert len(answer) <= 1 or sum(sizes[each] for each in answer) <= most
+    assert logs.short_bytes.held == 0
+    logs.close()
 
 
 def test_ways_are_closed_when_nothing_was_read_for_long(base, leader, session, logs, monkeypatch):
