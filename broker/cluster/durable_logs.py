@@ -16,12 +16,13 @@ Rules of this file:
 * What the store cannot read of one log keeps no other from being served: of a crowd for which it
   says so each is asked for alone.
 * However many logs come at once, what is held of them in memory has a bound, from the answer of the
-  store until it is in segments: who wants to read waits until others have written. Short logs have
-  their own part of it, and never wait for long ones: who finds that a log is long says so, and
-  reads no more of it on that thread (``LongLog``). What looks have brought is no part of it before
-  somebody reads it, and has a bound of its own.
-* An answer has a bound in bytes, too: who is not told of a log that he has asked for, since it did
-  not fit, asks again.
+  store until it is in segments: who wants to read short ones waits until others have written. What
+  looks have brought is no part of it before somebody reads it, and has a bound of its own.
+* Short logs never wait for long ones: who finds that a log is long says so, and reads no more of it
+  on that thread (``LongLog``). Of a long one no more is held than an answer, however long it is: it
+  is written while it is read.
+* An answer has a bound in bytes, too: who is told nothing of his log, or nothing of what is in it,
+  since it did not fit, asks again.
 * A session that the broker has not begun yet leads nothing here, be it named by the view already.
 """
 
@@ -30,8 +31,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.cluster.held_bytes import HeldBytes
@@ -46,6 +46,7 @@ from barnabas.storage.log_reading import (
     damage_is_of,
     head_of,
     is_whole,
+    log_in_pieces,
     whole_log,
 )
 
@@ -66,8 +67,6 @@ FILLED_AT_ONCE: Final = 4
 threads."""
 SHORT_BYTES_MOST: Final = 128 * 1024 * 1024
 """Of short logs: so much that answers come on all ways while others are made ready and written."""
-LONG_BYTES_MOST: Final = 128 * 1024 * 1024
-"""Of long logs. A larger one is read when no other one is."""
 BROUGHT_BYTES: Final = 16 * 1024 * 1024
 """Of beginnings that came with looks and that nobody has read: the oldest go, and are asked for."""
 _HEAD_BYTES: Final = 1024
@@ -98,8 +97,6 @@ class StoredLogs:
         self._brought_bytes = 0
         self.short_bytes = HeldBytes(SHORT_BYTES_MOST)
         """What is held of short logs."""
-        self.long_bytes = HeldBytes(LONG_BYTES_MOST)
-        """What is held of long logs."""
 
     def begin(self, session: int) -> None:
         """Read what ``session`` leads, from now on."""
@@ -144,7 +141,6 @@ class StoredLogs:
             if self._idle_timer is not None:
                 self._idle_timer.cancel()
         self.short_bytes.close()
-        self.long_bytes.close()
 
     @contextlib.contextmanager
     def reading(
@@ -155,18 +151,20 @@ class StoredLogs:
         long: LongLog | None = None,
     ) -> Iterator[DurableLog]:
         """See ``DurableLogs``; raises IndexClosed, too."""
+        if long is not None:
+            yield from self._reading_long(leader_epoch, long)
+            return
         found: tuple[LogHead | None, str] | None = None
-        known = None if long is None else LogBeginning(long.head, ())
         with contextlib.ExitStack() as turn:
             while True:
                 asked = _Asked(partition_id, self._current_session(), leader_epoch)
-                asked.found, known = known, None
                 try:
                     beginning = self._beginning(asked, memory)
-                    if long is None and not is_whole(beginning):
+                    if not is_whole(beginning):
                         memory.close()
                         raise LongLog(beginning.head)
-                    log = self._read(beginning, memory, turn)
+                    turn.enter_context(self._filling)
+                    log = whole_log(beginning.head, beginning.extents)
                 except Corrupt as damage:
                     turn.close()
                     memory.close()
@@ -179,26 +177,46 @@ class StoredLogs:
                     break
             yield log
 
+    def _reading_long(self, leader_epoch: int, long: LongLog) -> Iterator[DurableLog]:
+        """Have a log that is read while its batches are asked for; raises as ``reading``.
+
+        Of the memory of all others it holds nothing: few are read, and an answer is held of each.
+        """
+        head = long.head
+        asked = _Asked(head.partition_id, self._current_session(), leader_epoch)
+        asked.found = LogBeginning(head, ())
+        with contextlib.ExitStack() as held:
+            beginning = asked.beginning()
+            way = self._way()
+            held.callback(self._give_back, way)
+            extents = self._few_at_work(all_from(way, beginning))
+            held.callback(extents.close)
+            try:
+                yield log_in_pieces(head, extents)
+            except Corrupt as damage:
+                if isinstance(damage.__cause__, StoreDamaged):
+                    raise
+                head_now = head_of(way, head.partition_id)
+                if head_now is None:
+                    raise LedSince(f"partition {head.partition_id} was deleted") from damage
+                found = (head, str(damage))
+                if head_now == head and found == long.damage:
+                    raise
+                raise LongLog(head_now, found) from damage
+
+    def _few_at_work(self, extents: Iterable[Extent]) -> Generator[Extent]:
+        """Have an extent be checked and made ready in its turn, until the next is asked for."""
+        for extent in extents:
+            with self._filling:
+                yield extent
+
     def _beginning(self, asked: _Asked, memory: contextlib.ExitStack) -> LogBeginning:
-        """Return what is known of a log, or is found now; ``memory`` gives it back."""
-        if asked.found is None and not self._use_brought(asked):
+        """Return what there is of a log; ``memory`` gives it back."""
+        if not self._use_brought(asked):
             self._wait_for_answer(asked)
         if asked.share is not None:
             memory.callback(asked.share.close)
         return asked.beginning()
-
-    def _read(
-        self, beginning: LogBeginning, memory: contextlib.ExitStack, turn: contextlib.ExitStack
-    ) -> DurableLog:
-        """Return a log. ``memory`` gives back what it holds, ``turn`` lets others be made ready."""
-        extents: Iterable[Extent] = beginning.extents
-        if not is_whole(beginning):
-            # Of the memory for short ones it holds nothing while it waits for other long ones.
-            beginning = LogBeginning(beginning.head, ())
-            memory.close()
-            extents = self._long_log(beginning, memory)
-        turn.enter_context(self._filling)
-        return whole_log(beginning.head, extents)
 
     def _wait_for_answer(self, asked: _Asked) -> None:
         """Have the store asked, by whoever does so first."""
@@ -230,21 +248,6 @@ class StoredLogs:
                 return True
         asked.found = None
         return False
-
-    def _long_log(self, beginning: LogBeginning, memory: contextlib.ExitStack) -> Sequence[Extent]:
-        share = self.long_bytes.begin()
-        memory.callback(share.close)
-        share.grow(_known_bytes(beginning.head))
-        found = []
-        way = self._way()
-        try:
-            for extent in all_from(way, beginning):
-                share.grow(len(extent.data))
-                found.append(extent)
-        finally:
-            self._give_back(way)
-        share.settle()
-        return found
 
     def _head_now(self, partition_id: int) -> LogHead | None:
         way = self._way()
@@ -344,21 +347,20 @@ class StoredLogs:
             while self._waiting and len(together) < TOGETHER:
                 together.append(self._waiting.popleft())
                 together[-1].is_taken = True
-        # As they are answered: what does not fit into an answer are the last ones.
-        self._answer(way, sorted(together, key=attrgetter("partition_id")))
+        self._answer(way, together)
 
     def _answer(self, way: LogIndex, together: Sequence[_Asked]) -> None:
+        unanswered: Sequence[_Asked] = ()
         try:
-            answered = self._ask(way, together)
+            unanswered = self._ask(way, together)
         except StoreDamaged:
             self._answer_apart(way, together)
             return
         except Exception as error:  # noqa: BLE001  Raised to each of those who asked.
-            answered = len(together)
             for each in together:
                 each.error = error
-        self._tell(together[:answered])
-        self._ask_again(together[answered:])
+        self._tell([each for each in together if each not in unanswered])
+        self._ask_again(unanswered)
 
     def _answer_apart(self, way: LogIndex, together: Sequence[_Asked]) -> None:
         """Answer each once it is known whether the damage is its own."""
@@ -370,22 +372,21 @@ class StoredLogs:
                 each.error = error
             self._tell([each])
 
-    def _ask(self, way: LogIndex, together: Sequence[_Asked]) -> int:
+    def _ask(self, way: LogIndex, together: Sequence[_Asked]) -> Sequence[_Asked]:
         """Ask, once there is memory for the answer, which those who asked hold from then on.
 
-        They are in the order of their partitions. Returns to how many of them it is an answer: the
-        first one at least.
+        Returns those to whom it is no answer: not all.
         """
         answer = self.short_bytes.begin()
         try:
             answer.grow(BYTES_AT_ONCE)
-            answered = _find(way, together)
+            unanswered = _find(way, together)
             for each in together:
                 if each.found is not None:
                     each.share = self.short_bytes.hold(_size_of(each.found))
         finally:
             answer.close()
-        return answered
+        return unanswered
 
     def _ask_again(self, unanswered: Sequence[_Asked]) -> None:
         """Let those ask again whose logs did not fit into the answer, before all others."""
@@ -441,15 +442,19 @@ class _Asked:
         return self.found
 
 
-def _find(way: LogIndex, together: Sequence[_Asked]) -> int:
-    """Find the beginnings of logs; return of how many of them it is known then what there is."""
+def _find(way: LogIndex, together: Sequence[_Asked]) -> Sequence[_Asked]:
+    """Find the beginnings of logs; return those who are told nothing, for the sake of others."""
     found = beginnings(way, [each.partition_id for each in together], BYTES_AT_ONCE)
-    by_id = {each.head.partition_id: each for each in found}
+    told = {each.head.partition_id: each for each in found if each.extents or is_whole(each)}
     for each in together:
-        each.found = by_id.get(each.partition_id)
+        each.found = told.get(each.partition_id)
     if not found:
-        return len(together)
-    return sum(each.partition_id <= found[-1].head.partition_id for each in together)
+        return ()
+    unanswered = {each.head.partition_id for each in found} - told.keys()
+    last = found[-1].head.partition_id
+    return [
+        each for each in together if each.partition_id > last or each.partition_id in unanswered
+    ]
 
 
 def _size_of(beginning: LogBeginning) -> int:

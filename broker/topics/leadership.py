@@ -33,14 +33,15 @@ from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.counts import Histogram
 from barnabas.storage.errors import Corrupt, LedSince
+from barnabas.storage.journal import CommitGroup
 from barnabas.storage.loading import LongLog
+from barnabas.storage.loading_apart import filled_apart, remove_apart
 from barnabas.storage.log_store import PartitionSpec
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.view import ClusterView
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.topic import Partition
-    from barnabas.storage.journal import CommitGroup
     from barnabas.storage.loading import DurableLog
     from barnabas.storage.log_store import LogStore
     from barnabas.storage.partition_log import PartitionLog
@@ -389,7 +390,7 @@ class Leadership:
             place.loaded = loaded
             self._happens(place, Event.READ)
         else:
-            loaded.memory.close()
+            self._drop(loaded)
 
     async def _bring_again(self, place: _Place, steps: int, damage: str) -> None:
         """Say what keeps a log from being read, once, and read it again later."""
@@ -406,23 +407,34 @@ class Leadership:
 
     async def _loaded(self, spec: PartitionSpec) -> _Loaded:
         """Have a log loaded on one of the threads for it; raises what ``reading`` does."""
-        run = self._host.loop.run_in_executor
-        try:
-            return await run(self._threads, self._load, spec)
-        except LongLog as found:
-            long = found
-        if self._is_closed:
-            raise LedSince(f"partition {spec.partition_id} is not loaded: the broker ends")
-        return await run(self._long_threads, self._load, spec, long)
+        threads, long = self._threads, None
+        while True:
+            try:
+                return await self._host.loop.run_in_executor(threads, self._load, spec, long)
+            except LongLog as found:
+                long = found
+            if self._is_closed:
+                raise LedSince(f"partition {spec.partition_id} is not loaded: the broker ends")
+            threads = self._long_threads
 
-    def _load(self, spec: PartitionSpec, long: LongLog | None = None) -> _Loaded:
+    def _load(self, spec: PartitionSpec, long: LongLog | None) -> _Loaded:
         """On a thread: read a log and make ready all that is known of it."""
         epoch = spec.leader_epoch
         assert epoch is not None
         with contextlib.ExitStack() as memory:
             with self._durable_logs.reading(spec.partition_id, epoch, memory, long) as durable:
-                log, writes = self._logs.filled(spec, durable)
+                if long is None:
+                    log, writes = self._logs.filled(spec, durable)
+                else:
+                    log = filled_apart(self._logs, spec, durable, lambda: self._is_closed)
+                    writes = CommitGroup()
             return _Loaded(log, writes, memory.pop_all())
+
+    def _drop(self, loaded: _Loaded) -> None:
+        """Leave nothing of a log that was read for nothing."""
+        loaded.memory.close()
+        if loaded.log.directory.is_apart:
+            self._logs.journal.add_operation(partial(remove_apart, loaded.log))
 
     def _take_in(self, place: _Place) -> None:
         assert place.loaded is not None
@@ -431,6 +443,8 @@ class Leadership:
         partition = place.partition
         if log.config is not partition.topic.log_config:  # It has changed meanwhile.
             log.configure(partition.topic.log_config)
+        if log.directory.is_apart:
+            self._logs.journal.add_operation(log.directory.take_place)
         self._logs.take_in(log, writes)
         # Behind all of it, be that written or, as the log has gone before, not any more.
         self._logs.journal.add_operation(memory.close)

@@ -8,17 +8,13 @@ from barnabas.storage.loading import DurableLog, LongLog
 
 def read_stored(logs: StoredLogs, partition_id: int, leader_epoch: int) -> DurableLog:
     """Return all of a log; it stays as it is. Raises as ``DurableLogs.reading``."""
-    try:
-        return _read(logs, partition_id, leader_epoch, None)
-    except LongLog as long:
-        return _read(logs, partition_id, leader_epoch, long)
-
-
-def _read(
-    logs: StoredLogs, partition_id: int, leader_epoch: int, long: LongLog | None
-) -> DurableLog:
-    with (
-        contextlib.ExitStack() as memory,
-        logs.reading(partition_id, leader_epoch, memory, long) as log,
-    ):
-        return log
+    long: LongLog | None = None
+    while True:
+        try:
+            with (
+                contextlib.ExitStack() as memory,
+                logs.reading(partition_id, leader_epoch, memory, long) as log,
+            ):
+                return log._replace(batches=[*log.batches])
+        except LongLog as found:
+            long = found

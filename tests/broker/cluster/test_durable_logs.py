@@ -16,17 +16,20 @@ import pytest
 
 from barnabas.broker.cluster import durable_logs
 from barnabas.broker.cluster.durable_logs import WAYS_MOST, StoredLogs, _Asked
+from barnabas.broker.topics import leadership as leadership_module
 from barnabas.broker.topics.leadership import LOADS_AT_ONCE, LONG_LOADS_AT_ONCE, Leadership
+from barnabas.storage import loading_apart, log_reading
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.loading import DurableLog, LongLog
 from barnabas.storage.log_index import ANY_BYTES, Extent, IndexClosed, LogBeginning, LogSnapshot
 from barnabas.storage.log_reading import FIRST_AT_ONCE, read_log
-from barnabas.storage.log_store import PartitionSpec
+from barnabas.storage.log_store import LogStore, PartitionSpec
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from barnabas.storage.simulated import SimulatedFileSystem
 from tests.broker.cluster.reading import read_stored
-from tests.storage.flushes import Stranger, assign, register
-from tests.storage.stores import batch
+from tests.storage.flushes import FlushEngine, Stranger, assign, register
+from tests.storage.stores import NOW_MS, ROOT, batch, read_all
 from tests.waiting import WAIT_S, until, wait_until
 
 TOGETHER = 8
@@ -338,21 +341,24 @@ def test_little_is_held_of_what_nobody_reads(base, leader, session, logs, monkey
 
 
 class SlowStore:
-    """What fills no log before it may."""
+    """What fills no long log before it may."""
 
     def __init__(self) -> None:
         self.may_fill = threading.Event()
         self.batches: dict[int, int] = {}
 
     def filled(self, spec: PartitionSpec, durable: DurableLog) -> tuple[None, None]:
-        if len(durable.batches) > 1:
-            assert self.may_fill.wait(60)
         self.batches[spec.partition_id] = len(durable.batches)
         return None, None
 
+    def filled_apart(self, spec: PartitionSpec, durable: DurableLog, _is_over: object) -> None:
+        assert self.may_fill.wait(60)
+        self.batches[spec.partition_id] = len([*durable.batches])
 
-async def test_short_logs_wait_for_no_long_one(base, leader, session, logs):
+
+async def test_short_logs_wait_for_no_long_one(base, leader, session, logs, monkeypatch):
     """However many of those there are, and however long they take: few are read at once."""
+    monkeypatch.setattr(leadership_module, "filled_apart", SlowStore.filled_apart)
     long_ids = range(LOADS_AT_ONCE + 2)
     short_ids = range(len(long_ids), len(long_ids) + 8)
     epochs = {each: assign(base.index, each, session) for each in (*long_ids, *short_ids)}
@@ -388,47 +394,75 @@ def little_memory(monkeypatch):
     """What a question may be answered with, and what all of them may hold."""
     monkeypatch.setattr(durable_logs, "BYTES_AT_ONCE", 4 * len(batch()))
     monkeypatch.setattr(durable_logs, "SHORT_BYTES_MOST", 12 * len(batch()))
-    monkeypatch.setattr(durable_logs, "LONG_BYTES_MOST", 8 * len(batch()))
 
 
-@pytest.mark.parametrize("flushes", [1, 20], ids=["short", "long"])
-def test_however_many_logs_come_at_once_few_bytes_are_held(
-    base, leader, session, little_memory, flushes
-):
+def test_however_many_logs_come_at_once_few_bytes_are_held(base, leader, session, little_memory):
     logs = StoredLogs(base)
     logs.begin(session)
     epochs = {each: assign(base.index, each, session) for each in range(MANY)}
     for each in epochs:
-        for _ in range(flushes):
-            leader.append(each, batch())
+        leader.append(each, batch())
     ready: queue.SimpleQueue[contextlib.ExitStack] = queue.SimpleQueue()
-    long_threads = threading.BoundedSemaphore(LONG_LOADS_AT_ONCE)
 
-    def load(partition_id: int, long: LongLog | None = None) -> None:
+    def load(partition_id: int) -> None:
         with contextlib.ExitStack() as memory:
-            with logs.reading(partition_id, epochs[partition_id], memory, long) as log:
-                assert len(log.batches) == flushes
+            with logs.reading(partition_id, epochs[partition_id], memory) as log:
+                assert len(log.batches) == 1
             ready.put(memory.pop_all())
 
-    def load_where_it_may(partition_id: int) -> None:
-        try:
-            load(partition_id)
-        except LongLog as long:
-            with long_threads:
-                load(partition_id, long)
-
-    most_bytes = len(batch()) * (12 + 8 + flushes)  # Of one that is larger than all there is.
     with ThreadPoolExecutor(MANY) as threads:
-        loading = [threads.submit(load_where_it_may, each) for each in epochs]
-        shares = (logs.short_bytes, logs.long_bytes)
-        wait_until(lambda: any(each._changed._waiters for each in shares), "somebody waits")
+        loading = [threads.submit(load, each) for each in epochs]
+        wait_until(lambda: logs.short_bytes._changed._waiters, "somebody waits")
         for _ in epochs:
             memory = ready.get(timeout=60)
-            assert 0 < logs.short_bytes.held + logs.long_bytes.held <= most_bytes
+            assert 0 < logs.short_bytes.held <= 13 * len(batch())
             memory.close()
         assert [each.result(60) for each in loading] == [None] * MANY
-    assert (logs.short_bytes.held, logs.long_bytes.held) == (0, 0)
+    assert logs.short_bytes.held == 0
     logs.close()
+
+
+class Counted(bytes):
+    """Bytes of an extent, of which it is known how many are held by anybody."""
+
+    held = 0
+    most = 0
+
+    def __init__(self, _data: bytes) -> None:
+        Counted.held += len(self)
+        Counted.most = max(Counted.most, Counted.held)
+
+    def __del__(self) -> None:
+        Counted.held -= len(self)
+
+
+def test_of_a_long_log_an_answer_is_held(base, leader, session, logs, monkeypatch):
+    """However long it is: it is written while it is read."""
+    size = len(batch())
+    monkeypatch.setattr(log_reading, "BYTES_AT_ONCE", 10 * size)
+    monkeypatch.setattr(loading_apart, "PIECE_BYTES", 5 * size)
+    epoch = assign(base.index, 1, session)
+    for _ in range(20 * LONG):
+        leader.append(1, batch())
+    extents = Asked.extents
+
+    def counted(*arguments: object, **limits: int) -> list[Extent]:
+        return [each._replace(data=Counted(each.data)) for each in extents(*arguments, **limits)]
+
+    monkeypatch.setattr(Asked, "extents", counted)
+    disk = SimulatedFileSystem()
+    disk.make_directory(ROOT)
+    store = LogStore(disk, ROOT, engine=FlushEngine(base.index), now_ms=lambda: NOW_MS)
+    spec = PartitionSpec(1, "t", 0, bytes(16), LogConfig(segment_bytes=50 * size), epoch)
+    with contextlib.ExitStack() as memory:
+        with pytest.raises(LongLog) as long, logs.reading(1, epoch, memory):
+            pass
+        with logs.reading(1, epoch, memory, long.value) as durable:
+            log = loading_apart.filled_apart(store, spec, durable, lambda: False)
+    assert len(read_all(log)) == 20 * LONG
+    assert log.next_offset == log.high_watermark == 20 * LONG
+    assert size <= Counted.most <= 16 * size
+    assert Counted.held == logs.short_bytes.held == 0
 
 
 @pytest.mark.parametrize("meanwhile", ["nothing", "it went", "a newer one came"])
