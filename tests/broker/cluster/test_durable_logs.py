@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from barnabas.broker.cluster import durable_logs
-from barnabas.broker.cluster.durable_logs import WAYS_MOST, StoredLogs, _Asked
+from barnabas.broker.cluster.durable_logs import FILLED_AT_ONCE, WAYS_MOST, StoredLogs, _Asked
 from barnabas.broker.topics import leadership as leadership_module
 from barnabas.broker.topics.leadership import LOADS_AT_ONCE, LONG_LOADS_AT_ONCE, Leadership
 from barnabas.storage import loading_apart, log_reading
@@ -207,6 +207,46 @@ def test_what_a_later_leader_makes_of_a_log_is_no_damage(base, leader, session, 
     base.index.beginnings = without_the_front
     with pytest.raises(LedSince, match=f"is led by session {other}"):
         read_stored(logs, 1, epoch)
+
+
+@pytest.mark.parametrize("then", ["nothing", "it is there", "it is led elsewhere", "it is gone"])
+def test_damage_of_a_long_log_is_believed_when_it_is_found_again(
+    base, leader, session, logs, then, monkeypatch
+):
+    """And when it has not changed in between: upkeep and later leaders go on meanwhile."""
+    epoch = assign(base.index, 1, session)
+    for _ in range(LONG):
+        leader.append(1, batch())
+    other = register(base.index, 3)
+    extents = Asked.extents
+
+    def without_one(*arguments: object, **limits: int) -> list[Extent]:
+        found = extents(*arguments, **limits)
+        if base.rest_questions == [1]:
+            if then == "it is led elsewhere":
+                assign(base.index, 1, other)
+            elif then == "it is gone":
+                del base.index.rows[1]
+        elif then == "it is there":
+            return found
+        return [*found[:5], *found[6:]]
+
+    monkeypatch.setattr(Asked, "extents", without_one)
+    if then == "it is there":
+        assert len(read_stored(logs, 1, epoch).batches) == LONG
+    else:
+        reasons = {
+            "nothing": "it should begin at offset 5",
+            "it is led elsewhere": f"is led by session {other}",
+            "it is gone": "was deleted",
+        }
+        expected = Corrupt if then == "nothing" else LedSince
+        with pytest.raises(expected, match=reasons[then]):
+            read_stored(logs, 1, epoch)
+    assert base.rest_questions == [1] * (2 if then in {"nothing", "it is there"} else 1)
+    assert len(logs._ways) == logs._ways_made, "all are given back"
+    for _ in range(FILLED_AT_ONCE):
+        assert logs._filling.acquire(blocking=False), "nobody's turn goes on"
 
 
 def test_each_is_told_of_its_own(base, session, logs):
