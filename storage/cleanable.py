@@ -58,6 +58,7 @@ def survey(log: "PartitionLog", now_ms: int) -> Cleanable | None:
     if (
         not log.config.is_compacted
         or log.closed
+        or log.directory.is_apart
         or cleaning.failure is not None
         or cleaning.swaps_under_way
         or cleaning.scans

@@ -124,8 +124,9 @@ class ClusterIndex(Protocol):
     def look(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Look:
         """Return what is so now, and in the same answer the beginnings of logs.
 
-        Of those in the picture that ``session`` leads, and is to lead on: up to ``most_logs``, for
-        ``most`` and ``most_bytes`` see ``LogIndex.beginnings``. Who is told fewer asks for them.
+        Of those in the picture that have come to ``session`` since then, and that it is to lead on:
+        up to ``most_logs``, for ``most`` and ``most_bytes`` see ``LogIndex.beginnings``, and none
+        whose snapshot is larger than that. Who is told fewer asks for them.
         """
 
     def wait(self, since: int, timeout_s: float) -> None:

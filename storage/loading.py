@@ -12,7 +12,7 @@ from barnabas.protocol.records import BatchHeader, read_header
 from barnabas.storage.errors import LedSince
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.leader_epochs import epochs_from
-from barnabas.storage.log_index import LogSnapshot
+from barnabas.storage.log_index import LogHead, LogSnapshot
 from barnabas.storage.log_snapshot import read_snapshot
 from barnabas.storage.partition_log import PartitionLog
 
@@ -21,13 +21,29 @@ class DurableLog(NamedTuple):
     """What is durable of a partition, wherever it is kept."""
 
     batches: Iterable[memoryview]
-    """All from ``base_offset`` on; their memory stays as it is. Compaction may have left gaps."""
+    """All from ``base_offset`` on; their memory stays as it is. Compaction may have left gaps.
+
+    Those of a long log are read while they are asked for, once, and so raise what that does."""
     log_start_offset: int = 0
     base_offset: int = 0
     """Where the first batch begins, or would begin."""
     snapshot: LogSnapshot | None = None
     """What of the batches before its offset is known without them; it is not before
     ``base_offset``. None: nothing is missing of them."""
+
+
+class LongLog(Exception):
+    """A log is so long that it is to be read where no short one waits for it."""
+
+    def __init__(self, head: LogHead, damage: tuple[LogHead, str] | None = None) -> None:
+        """``head`` is what is known of it so far.
+
+        ``damage`` is what was found when it was read so last, if it was: as what it was known then,
+        and what was damaged.
+        """
+        super().__init__(f"partition {head.partition_id} is long")
+        self.head = head
+        self.damage = damage
 
 
 def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:

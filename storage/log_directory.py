@@ -2,12 +2,14 @@
 
 A directory comes with the first file that is written to it: thousands of partitions that no client
 has written to cost no file at all. Writing and removing are operations of commit groups, so that a
-topic deleted and created again under one name never sees the two in the wrong order. Nothing here
-is synced: the next checkpoint makes durable what it speaks of.
+topic deleted and created again under one name never sees the two in the wrong order. One that is
+filled by another thread has another name until then (``stay_apart``). Nothing here is synced: the
+next checkpoint makes durable what it speaks of.
 """
 
-from collections.abc import Container
-from typing import Final
+from collections.abc import Callable, Container
+from threading import Lock
+from typing import Final, TypeVar
 
 from barnabas.storage.checkpoint import (
     CorruptFile,
@@ -20,6 +22,10 @@ from barnabas.storage.open_files import OpenFiles
 PARTITION_METADATA: Final = "partition.metadata"
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 DELETED_SUFFIX: Final = "-delete"
+LOADING_SUFFIX: Final = "-loading"
+"""Of one that is written to before it has its place; as the other suffix, it is in no topic's."""
+
+Result = TypeVar("Result")
 
 _OPEN_FILES_MAX: Final = 16
 _STEM_DIGITS: Final = 20
@@ -51,6 +57,34 @@ class LogDirectory:
         self.is_there = False
         """Whether the directory is on disk, with the topic's id inside."""
         self._written: set[str] = set()
+        self._moving = Lock()
+        """Held while the path changes."""
+        self.is_apart = False
+        """Whether it has a name of its own on disk, which is not that of the partition yet."""
+
+    def stay_apart(self, unique: str) -> None:
+        """Be under another name until ``take_place``, whoever has the place; nothing is there yet.
+
+        Till then one thread alone writes to it, whichever that is.
+        """
+        assert not self.is_there
+        self.is_apart = True
+        self._lie_at(f"{self.name}.{unique}{LOADING_SUFFIX}")
+
+    def take_place(self) -> None:
+        """Be under the partition's name from now on, where nothing is left; readers go on."""
+        if self.removed:
+            return
+        with self._moving:
+            apart = self.path
+            self._lie_at(self.name)
+            if self.is_there:
+                self.file_system.rename(apart, self.path)
+            self.is_apart = False
+
+    def _lie_at(self, name: str) -> None:
+        self.path = self.file_system.join(self.root, name)
+        self._prefix = self.file_system.join(self.path, "")
 
     def file_path(self, file_name: str) -> str:
         """Path of a file in this directory."""
@@ -60,7 +94,25 @@ class LogDirectory:
         """Open a file of this directory, making both if asked to ``create``."""
         if create and not self.is_there:
             self._create()
-        return self.file_system.open(self.file_path(file_name), create=create)
+        return self._where_it_lies(
+            file_name, lambda path: self.file_system.open(path, create=create)
+        )
+
+    def read_file(self, file_name: str) -> bytes:
+        """Return all of a file. Raises FileNotFoundError."""
+        return self._where_it_lies(file_name, self.file_system.read_file)
+
+    def _where_it_lies(self, file_name: str, act: Callable[[str], Result]) -> Result:
+        """Do something with a file, once more if it has moved meanwhile."""
+        path = self.file_path(file_name)
+        try:
+            return act(path)
+        except FileNotFoundError:
+            with self._moving:
+                path_now = self.file_path(file_name)
+            if path_now == path:
+                raise
+            return act(path_now)
 
     def write_file(self, file_name: str, data: bytes) -> None:
         """Replace a small derived file, without waiting for the disk."""
@@ -128,6 +180,9 @@ class LogDirectory:
         self.removed = True
         if not self.file_system.is_directory(self.path):
             return  # Nothing was ever written.
+        if self.is_apart:  # Nobody else looks for the name.
+            remove_tree(self.file_system, self.path)
+            return
         unique = f"{self.name}.{self.topic_id.hex()}{DELETED_SUFFIX}"
         doomed = self.file_system.join(self.root, unique)
         if self.file_system.exists(doomed):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.storage.checkpoint import encode_leader_epochs
-from barnabas.storage.committer import apply_operations
+from barnabas.storage.committer import apply_group
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.loading import Filling
 from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT
@@ -49,9 +49,7 @@ def _export(
         group = CommitGroup()
         for batch in stored.batches:
             filling.add(batch, group)
-        apply_operations(group.operations)
-        for member, end in group.ends.items():
-            member.written_up_to(end)
+        apply_group(group)
         on_read(stored.size_bytes)
     if filling is None:
         filling = Filling(log, head.state.log_end_offset, head.snapshot)

@@ -137,6 +137,11 @@ class LogSnapshot(NamedTuple):
     leader_epochs: bytes
     """As ``encode_leader_epochs`` has them, and a checksum; see ``take_snapshot``."""
 
+    @property
+    def size_bytes(self) -> int:
+        """How much it carries."""
+        return len(self.producers) + len(self.leader_epochs)
+
 
 class LogHead(NamedTuple):
     """What there is to know of a partition before its extents are read."""
@@ -177,7 +182,8 @@ class LogIndex(Protocol):
     ) -> list[Extent]:
         """Return up to ``most`` extents that reach beyond an offset, in order.
 
-        Those before which there are fewer than ``most_bytes``: one at least.
+        Those before which there are fewer than ``most_bytes``: one at least. A store that was too
+        slow may answer with less, but with one.
         """
 
     def beginnings(
@@ -185,9 +191,12 @@ class LogIndex(Protocol):
     ) -> list[LogBeginning]:
         """Return partitions by id, with the first extents that are needed; those that there are.
 
-        Up to ``most`` of each, and together, with the snapshots, not many more bytes than
-        ``most_bytes``: there may be none of some, and more of each. The snapshots come all, and,
-        unless ``most_bytes`` is 0, the first extent, however large they are.
+        The first one, however large it is, and those behind it whose snapshots fit, with the ones
+        before them, into ``most_bytes``. It ends where the next does not: who is not told of one
+        behind the last asks again. Up to ``most`` extents of each, and together, with the
+        snapshots, not many more bytes than ``most_bytes``: there may be none of some, and more of
+        each. The first extent comes, however large it is, unless ``most_bytes`` is 0. A store that
+        was too slow may answer with less.
         """
 
     def put_snapshot(

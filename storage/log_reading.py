@@ -9,6 +9,7 @@ its epoch. Only where one was imported they have earlier ones; a snapshot lies b
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from crc32c import crc32c
@@ -105,14 +106,22 @@ def _end_of(beginning: LogBeginning) -> int:
 
 def whole_log(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
     """Return the log that these extents are; raises Corrupt as ``read_log``."""
-    batches: list[memoryview] = []
-    base_offset: int | None = None
-    for stored in stored_batches(head, extents):
-        if base_offset is None:
-            base_offset = stored.base_offset
-        batches += stored.batches
-    if base_offset is None:
-        base_offset = head.state.log_end_offset
+    log = log_in_pieces(head, extents)
+    return log._replace(batches=[*log.batches])
+
+
+def log_in_pieces(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
+    """Return the log that these extents are, which are read as its batches are asked for.
+
+    This asks for the first, and raises Corrupt as ``read_log``; so do the batches.
+    """
+    stored = stored_batches(head, extents)
+    first = next(stored, None)
+    if first is None:
+        base_offset, pieces = head.state.log_end_offset, stored
+    else:
+        base_offset, pieces = first.base_offset, chain([first], stored)
+    batches = chain.from_iterable(each.batches for each in pieces)
     return DurableLog(batches, head.state.log_start_offset, base_offset, head.snapshot)
 
 
@@ -212,5 +221,7 @@ def _extents_of(index: LogIndex, partition_id: int, offsets: range) -> Iterator[
             )
         if not extents:
             return
-        yield from extents
         from_offset = extents[-1].next_offset
+        extents.reverse()
+        while extents:  # None is held any more once the next one is asked for.
+            yield extents.pop()

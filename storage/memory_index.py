@@ -75,6 +75,8 @@ class PartitionRow:
     is_deleted: bool = False
     changed_in: int = 0
     """The version of the picture in which who leads it, or is to, was changed last."""
+    led_in: int = 0
+    """The one of those in which it has come to its leader."""
     snapshot: LogSnapshot | None = None
 
     @property
@@ -83,6 +85,11 @@ class PartitionRow:
         if self.is_deleted:
             return self.log_end_offset
         return min(self.log_start_offset, self.snapshot.next_offset) if self.snapshot else 0
+
+    @property
+    def snapshot_bytes(self) -> int:
+        """How many bytes there are of it that are no extents."""
+        return 0 if self.snapshot is None else self.snapshot.size_bytes
 
 
 @dataclass(slots=True)
@@ -361,9 +368,14 @@ class MemoryIndex:
             gained = [
                 each.partition_id
                 for each in picture.led
-                if each.session == session and each.wanted_node is None
+                if each.session == session
+                and each.wanted_node is None
+                and self.rows[each.partition_id].led_in > since
             ]
-            return Look(picture, self._beginnings(gained[:most_logs], most, most_bytes))
+            few = [
+                each for each in gained[:most_logs] if self.rows[each].snapshot_bytes <= most_bytes
+            ]
+            return Look(picture, self._beginnings(few, most, most_bytes))
 
     def wait(
         self, since: int, timeout_s: float, is_over: Callable[[], bool] = lambda: False
@@ -509,10 +521,14 @@ class MemoryIndex:
     def _beginnings(
         self, partition_ids: Iterable[int], most: int, most_bytes: int
     ) -> list[LogBeginning]:
-        named = {each: self.rows[each] for each in sorted(self.rows.keys() & set(partition_ids))}
-        heads = [LogHead(each, _state(row), row.snapshot) for each, row in named.items()]
-        snapshots = [each.snapshot for each in heads if each.snapshot is not None]
-        known_bytes = sum(len(each.producers) + len(each.leader_epochs) for each in snapshots)
+        heads: list[LogHead] = []
+        known_bytes = 0
+        for each in sorted(self.rows.keys() & set(partition_ids)):
+            row = self.rows[each]
+            if heads and known_bytes + row.snapshot_bytes > most_bytes:
+                break
+            known_bytes += row.snapshot_bytes
+            heads.append(LogHead(each, _state(row), row.snapshot))
         bytes_left = max(most_bytes - known_bytes, min(most_bytes, 1))
         found = []
         for head in heads:
@@ -588,6 +604,7 @@ class MemoryIndex:
         row = self.rows[partition_id]
         row.leader_session = session
         row.leader_epoch += 1
+        row.led_in = self._version + 1  # Whoever calls this notes the change.
         if row.wanted_node == self._session(session).node_id:
             row.wanted_node = None
 

@@ -324,7 +324,8 @@ class Segment:
     @property
     def is_settled(self) -> bool:
         """Whether the segment takes no more batches and all of its files are written."""
-        return self.sealed and not self._awaits_indexes and not self._is_pinned
+        is_written = self.sealed and not self._awaits_indexes and not self._is_pinned
+        return is_written and not self.directory.is_apart
 
     # The segment thread's side
 
@@ -595,7 +596,7 @@ class Segment:
         return True
 
     def _read(self, suffix: str) -> bytes:
-        return self.directory.file_system.read_file(self.directory.file_path(self.stem + suffix))
+        return self.directory.read_file(self.stem + suffix)
 
     def _continue_index(self, index: SegmentIndex) -> SegmentIndex:
         """Feed ``index`` from its last entry on; the batch there proves that the entry is right."""

@@ -16,9 +16,13 @@ Rules of this file:
 * What the store cannot read of one log keeps no other from being served: of a crowd for which it
   says so each is asked for alone.
 * However many logs come at once, what is held of them in memory has a bound, from the answer of the
-  store until it is in segments: who wants to read waits until others have written. Short logs have
-  their own part of it, and never wait for long ones. What looks have brought is no part of it
-  before somebody reads it, and has a bound of its own.
+  store until it is in segments: who wants to read short ones waits until others have written. What
+  looks have brought is no part of it before somebody reads it, and has a bound of its own.
+* Short logs never wait for long ones: who finds that a log is long says so, and reads no more of it
+  on that thread (``LongLog``). Of a long one no more is held than an answer, however long it is: it
+  is written while it is read.
+* An answer has a bound in bytes, too: who is told nothing of his log, or nothing of what is in it,
+  since it did not fit, asks again.
 * A session that the broker has not begun yet leads nothing here, be it named by the view already.
 """
 
@@ -27,11 +31,12 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.cluster.held_bytes import HeldBytes
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
+from barnabas.storage.loading import LongLog
 from barnabas.storage.log_index import IndexClosed, LogBeginning
 from barnabas.storage.log_reading import (
     BYTES_AT_ONCE,
@@ -41,6 +46,7 @@ from barnabas.storage.log_reading import (
     damage_is_of,
     head_of,
     is_whole,
+    log_in_pieces,
     whole_log,
 )
 
@@ -56,18 +62,11 @@ IDLE_S: Final = 60.0
 """Ways are connections, which are closed when nothing was read for so long."""
 TOGETHER: Final = 64
 """Logs that are asked for at the same time. A question costs a commit, whatever it asks for."""
-TOGETHER_AT_FIRST: Final = 16
-"""What is known of a log, its snapshot, can have megabytes: whether it has is seen by the first."""
-LONG_AT_ONCE: Final = 3
-"""Logs of which more is read than their first extents: one way is for all others. Whole ones are
-not held in greater number either: each counts until whoever reads it needs it no more."""
 FILLED_AT_ONCE: Final = 4
 """Logs that are checked and made ready at the same time: that is work, and the loop waits for the
 threads."""
 SHORT_BYTES_MOST: Final = 128 * 1024 * 1024
 """Of short logs: so much that answers come on all ways while others are made ready and written."""
-LONG_BYTES_MOST: Final = 128 * 1024 * 1024
-"""Of long logs. A larger one is read when no other one is."""
 BROUGHT_BYTES: Final = 16 * 1024 * 1024
 """Of beginnings that came with looks and that nobody has read: the oldest go, and are asked for."""
 _HEAD_BYTES: Final = 1024
@@ -92,16 +91,12 @@ class StoredLogs:
         """On all ways, so far."""
         self._idle_timer: threading.Timer | None = None
         """Runs while there are ways."""
-        self._together = TOGETHER_AT_FIRST
-        self._long_logs = threading.BoundedSemaphore(LONG_AT_ONCE)
         self._filling = threading.BoundedSemaphore(FILLED_AT_ONCE)
         self._brought: dict[int, LogBeginning] = {}
         """By partition, the newest last."""
         self._brought_bytes = 0
         self.short_bytes = HeldBytes(SHORT_BYTES_MOST)
         """What is held of short logs."""
-        self.long_bytes = HeldBytes(LONG_BYTES_MOST)
-        """What is held of long logs."""
 
     def begin(self, session: int) -> None:
         """Read what ``session`` leads, from now on."""
@@ -146,19 +141,30 @@ class StoredLogs:
             if self._idle_timer is not None:
                 self._idle_timer.cancel()
         self.short_bytes.close()
-        self.long_bytes.close()
 
     @contextlib.contextmanager
     def reading(
-        self, partition_id: int, leader_epoch: int, memory: contextlib.ExitStack
+        self,
+        partition_id: int,
+        leader_epoch: int,
+        memory: contextlib.ExitStack,
+        long: LongLog | None = None,
     ) -> Iterator[DurableLog]:
         """See ``DurableLogs``; raises IndexClosed, too."""
+        if long is not None:
+            yield from self._reading_long(leader_epoch, long)
+            return
         found: tuple[LogHead | None, str] | None = None
         with contextlib.ExitStack() as turn:
             while True:
                 asked = _Asked(partition_id, self._current_session(), leader_epoch)
                 try:
-                    log = self._read(asked, memory, turn)
+                    beginning = self._beginning(asked, memory)
+                    if not is_whole(beginning):
+                        memory.close()
+                        raise LongLog(beginning.head)
+                    turn.enter_context(self._filling)
+                    log = whole_log(beginning.head, beginning.extents)
                 except Corrupt as damage:
                     turn.close()
                     memory.close()
@@ -171,31 +177,52 @@ class StoredLogs:
                     break
             yield log
 
-    def _read(
-        self, asked: _Asked, memory: contextlib.ExitStack, turn: contextlib.ExitStack
-    ) -> DurableLog:
-        """Return a log. ``memory`` gives back what it holds, ``turn`` lets others be made ready."""
+    def _reading_long(self, leader_epoch: int, long: LongLog) -> Iterator[DurableLog]:
+        """Have a log that is read while its batches are asked for; raises as ``reading``.
+
+        Of the memory of all others it holds nothing: few are read, and an answer is held of each.
+        """
+        head = long.head
+        asked = _Asked(head.partition_id, self._current_session(), leader_epoch)
+        asked.found = LogBeginning(head, ())
+        with contextlib.ExitStack() as held:
+            beginning = asked.beginning()
+            way = self._way()
+            held.callback(self._give_back, way)
+            extents = self._few_at_work(all_from(way, beginning))
+            held.callback(extents.close)
+            try:
+                yield log_in_pieces(head, extents)
+            except Corrupt as damage:
+                if isinstance(damage.__cause__, StoreDamaged):
+                    raise
+                head_now = head_of(way, head.partition_id)
+                if head_now is None:
+                    raise LedSince(f"partition {head.partition_id} was deleted") from damage
+                found = (head, str(damage))
+                if head_now == head and found == long.damage:
+                    raise
+                raise LongLog(head_now, found) from damage
+
+    def _few_at_work(self, extents: Iterable[Extent]) -> Generator[Extent]:
+        """Have an extent be checked and made ready in its turn, until the next is asked for."""
+        for extent in extents:
+            with self._filling:
+                yield extent
+
+    def _beginning(self, asked: _Asked, memory: contextlib.ExitStack) -> LogBeginning:
+        """Return what there is of a log; ``memory`` gives it back."""
         if not self._use_brought(asked):
             self._wait_for_answer(asked)
         if asked.share is not None:
             memory.callback(asked.share.close)
-        beginning = asked.beginning()
-        extents: Iterable[Extent] = beginning.extents
-        if not is_whole(beginning):
-            # It holds nothing while it waits for other long logs.
-            asked.found = beginning = LogBeginning(beginning.head, ())
-            memory.close()
-            turn.enter_context(self._long_logs)
-            extents = self._long_log(beginning, memory)
-        turn.enter_context(self._filling)
-        return whole_log(beginning.head, extents)
+        return asked.beginning()
 
     def _wait_for_answer(self, asked: _Asked) -> None:
         """Have the store asked, by whoever does so first."""
         with self._changed:
             self._waiting.append(asked)
-        way = self._way_for(asked)
-        if way is not None:
+        while (way := self._way_for(asked)) is not None:
             try:
                 self._ask_for_all(way, asked)
             finally:
@@ -221,21 +248,6 @@ class StoredLogs:
                 return True
         asked.found = None
         return False
-
-    def _long_log(self, beginning: LogBeginning, memory: contextlib.ExitStack) -> Sequence[Extent]:
-        share = self.long_bytes.begin()
-        memory.callback(share.close)
-        share.grow(_known_bytes(beginning.head))
-        found = []
-        way = self._way()
-        try:
-            for extent in all_from(way, beginning):
-                share.grow(len(extent.data))
-                found.append(extent)
-        finally:
-            self._give_back(way)
-        share.settle()
-        return found
 
     def _head_now(self, partition_id: int) -> LogHead | None:
         way = self._way()
@@ -331,23 +343,24 @@ class StoredLogs:
     def _ask_for_all(self, way: LogIndex, asked: _Asked) -> None:
         """Ask for one log and as many others as may be asked for together, and answer them."""
         with self._changed:
-            others = min(self._together, TOGETHER) - 1
             together = [asked]
-            while self._waiting and len(together) <= others:
+            while self._waiting and len(together) < TOGETHER:
                 together.append(self._waiting.popleft())
                 together[-1].is_taken = True
         self._answer(way, together)
 
     def _answer(self, way: LogIndex, together: Sequence[_Asked]) -> None:
+        unanswered: Sequence[_Asked] = ()
         try:
-            self._ask(way, together)
+            unanswered = self._ask(way, together)
         except StoreDamaged:
             self._answer_apart(way, together)
             return
         except Exception as error:  # noqa: BLE001  Raised to each of those who asked.
             for each in together:
                 each.error = error
-        self._tell(together)
+        self._tell([each for each in together if each not in unanswered])
+        self._ask_again(unanswered)
 
     def _answer_apart(self, way: LogIndex, together: Sequence[_Asked]) -> None:
         """Answer each once it is known whether the damage is its own."""
@@ -359,22 +372,29 @@ class StoredLogs:
                 each.error = error
             self._tell([each])
 
-    def _ask(self, way: LogIndex, together: Sequence[_Asked]) -> None:
-        """Ask, once there is memory for the answer, which those who asked hold from then on."""
+    def _ask(self, way: LogIndex, together: Sequence[_Asked]) -> Sequence[_Asked]:
+        """Ask, once there is memory for the answer, which those who asked hold from then on.
+
+        Returns those to whom it is no answer: not all.
+        """
         answer = self.short_bytes.begin()
         try:
             answer.grow(BYTES_AT_ONCE)
-            heads_bytes = _find(way, together)
+            unanswered = _find(way, together)
             for each in together:
                 if each.found is not None:
                     each.share = self.short_bytes.hold(_size_of(each.found))
         finally:
             answer.close()
+        return unanswered
+
+    def _ask_again(self, unanswered: Sequence[_Asked]) -> None:
+        """Let those ask again whose logs did not fit into the answer, before all others."""
         with self._changed:
-            if heads_bytes > BYTES_AT_ONCE:
-                self._together = max(1, len(together) * BYTES_AT_ONCE // heads_bytes)
-            elif len(together) == self._together and 2 * heads_bytes <= BYTES_AT_ONCE:
-                self._together = min(2 * self._together, TOGETHER)
+            for each in reversed(unanswered):
+                each.is_taken = False
+                self._waiting.appendleft(each)
+            self._changed.notify_all()
 
     def _tell(self, answered: Sequence[_Asked]) -> None:
         with self._changed:
@@ -422,13 +442,19 @@ class _Asked:
         return self.found
 
 
-def _find(way: LogIndex, together: Sequence[_Asked]) -> int:
-    """Find the beginnings of logs; return how many bytes are no extents."""
+def _find(way: LogIndex, together: Sequence[_Asked]) -> Sequence[_Asked]:
+    """Find the beginnings of logs; return those who are told nothing, for the sake of others."""
     found = beginnings(way, [each.partition_id for each in together], BYTES_AT_ONCE)
-    by_id = {each.head.partition_id: each for each in found}
+    told = {each.head.partition_id: each for each in found if each.extents or is_whole(each)}
     for each in together:
-        each.found = by_id.get(each.partition_id)
-    return sum(_known_bytes(each.head) for each in found)
+        each.found = told.get(each.partition_id)
+    if not found:
+        return ()
+    unanswered = {each.head.partition_id for each in found} - told.keys()
+    last = found[-1].head.partition_id
+    return [
+        each for each in together if each.partition_id > last or each.partition_id in unanswered
+    ]
 
 
 def _size_of(beginning: LogBeginning) -> int:
@@ -437,5 +463,4 @@ def _size_of(beginning: LogBeginning) -> int:
 
 def _known_bytes(head: LogHead) -> int:
     """Return how many bytes there are of a log that are no extents."""
-    snapshot = head.snapshot
-    return 0 if snapshot is None else len(snapshot.producers) + len(snapshot.leader_epochs)
+    return 0 if head.snapshot is None else head.snapshot.size_bytes

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from barnabas.broker.cluster.base import ClusterBase
     from barnabas.storage.cluster_index import ClusterIndex
-    from barnabas.storage.log_index import LogBeginning, LogHead
+    from barnabas.storage.log_index import LogBeginning
 
 logger = logging.getLogger("barnabas.broker.cluster")
 
@@ -298,15 +298,9 @@ class Membership:
             most=FIRST_AT_ONCE,
             most_bytes=GAINED_BYTES,
         )
-        # Those that a look has shown already in their epochs may have been read, and written to.
-        unshown = [each for each in gained if self._is_unshown(each.head)]
-        if unshown:
-            self._on_gained(unshown)
+        if gained:
+            self._on_gained(gained)
         return picture
-
-    def _is_unshown(self, head: LogHead) -> bool:
-        known = self._known.get(head.partition_id)
-        return known is None or known.epoch < head.state.leader_epoch
 
     def _show(self, picture: Picture, *, is_whole: bool) -> None:
         """Have the loop apply it, together with those that it has not come to yet."""

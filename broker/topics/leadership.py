@@ -33,13 +33,15 @@ from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.counts import Histogram
 from barnabas.storage.errors import Corrupt, LedSince
+from barnabas.storage.journal import CommitGroup
+from barnabas.storage.loading import LongLog
+from barnabas.storage.loading_apart import filled_apart, remove_apart
 from barnabas.storage.log_store import PartitionSpec
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.view import ClusterView
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.topic import Partition
-    from barnabas.storage.journal import CommitGroup
     from barnabas.storage.loading import DurableLog
     from barnabas.storage.log_store import LogStore
     from barnabas.storage.partition_log import PartitionLog
@@ -48,6 +50,10 @@ logger = logging.getLogger(__name__)
 
 LOADS_AT_ONCE: Final = 64
 """Logs that are read at the same time, each on a thread that waits for them most of the time."""
+LONG_LOADS_AT_ONCE: Final = 3
+"""Of which more is read than comes at first, on threads of their own: however many there are, and
+however long they wait for memory, short ones never wait for them. Fewer than there are ways to the
+store, one of which is for all others."""
 DAMAGED_AGAIN_S: Final = 30.0
 """Until a log is read again that the store has damaged, or cannot read; it may be repaired."""
 COMPARED_PER_TURN: Final = 256
@@ -122,7 +128,11 @@ class DurableLogs(Protocol):
     """Where the logs of all partitions are kept for whoever leads them."""
 
     def reading(
-        self, partition_id: int, leader_epoch: int, memory: contextlib.ExitStack
+        self,
+        partition_id: int,
+        leader_epoch: int,
+        memory: contextlib.ExitStack,
+        long: LongLog | None = None,
     ) -> contextlib.AbstractContextManager[DurableLog]:
         """Have all that is durable of a partition that is led here in an epoch.
 
@@ -130,7 +140,8 @@ class DurableLogs(Protocol):
         becomes durable after that. It is left once the log is ready: few can be entered at the same
         time. ``memory`` is closed once nothing of the log is held any more, be it never read: many
         logs share it, and others wait until then; any thread may do so. Raises LedSince where it is
-        led in that epoch no more, and Corrupt for what is damaged; what else this raises ends the
+        led in that epoch no more, and Corrupt for what is damaged; LongLog where it is to be
+        entered with that, on a thread for which no short one waits. What else this raises ends the
         broker.
         """
 
@@ -171,6 +182,7 @@ class Leadership:
         self.logs_closed = 0
         """Those that were let go of because a flush was refused, or the session was over."""
         self._threads = ThreadPoolExecutor(LOADS_AT_ONCE, "barnabas-loader")
+        self._long_threads = ThreadPoolExecutor(LONG_LOADS_AT_ONCE, "barnabas-long-loader")
         self._compared_version: int | None = None
         self._is_looking = False
         self._is_closed = False
@@ -183,7 +195,8 @@ class Leadership:
     def close(self) -> None:
         """Open and let go of nothing any more: the broker ends."""
         self._is_closed = True
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._long_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
 
     def state_of(self, partition_id: int) -> State:
         """Return how far this broker has come with a partition."""
@@ -364,7 +377,7 @@ class Leadership:
             place.epoch,
         )
         try:
-            loaded = await self._host.loop.run_in_executor(self._threads, self._load, spec)
+            loaded = await self._loaded(spec)
         except LedSince as newer:
             logger.info("not loaded: %s", newer)
             self._happens_later(place, steps, Event.TAKEN)
@@ -377,7 +390,7 @@ class Leadership:
             place.loaded = loaded
             self._happens(place, Event.READ)
         else:
-            loaded.memory.close()
+            self._drop(loaded)
 
     async def _bring_again(self, place: _Place, steps: int, damage: str) -> None:
         """Say what keeps a log from being read, once, and read it again later."""
@@ -392,14 +405,36 @@ class Leadership:
         if place.is_still_at(steps):
             self._host.spawn(self._bring(place, steps), f"load {topic} again")
 
-    def _load(self, spec: PartitionSpec) -> _Loaded:
+    async def _loaded(self, spec: PartitionSpec) -> _Loaded:
+        """Have a log loaded on one of the threads for it; raises what ``reading`` does."""
+        threads, long = self._threads, None
+        while True:
+            try:
+                return await self._host.loop.run_in_executor(threads, self._load, spec, long)
+            except LongLog as found:
+                long = found
+            if self._is_closed:
+                raise LedSince(f"partition {spec.partition_id} is not loaded: the broker ends")
+            threads = self._long_threads
+
+    def _load(self, spec: PartitionSpec, long: LongLog | None) -> _Loaded:
         """On a thread: read a log and make ready all that is known of it."""
         epoch = spec.leader_epoch
         assert epoch is not None
         with contextlib.ExitStack() as memory:
-            with self._durable_logs.reading(spec.partition_id, epoch, memory) as durable:
-                log, writes = self._logs.filled(spec, durable)
+            with self._durable_logs.reading(spec.partition_id, epoch, memory, long) as durable:
+                if long is None:
+                    log, writes = self._logs.filled(spec, durable)
+                else:
+                    log = filled_apart(self._logs, spec, durable, lambda: self._is_closed)
+                    writes = CommitGroup()
             return _Loaded(log, writes, memory.pop_all())
+
+    def _drop(self, loaded: _Loaded) -> None:
+        """Leave nothing of a log that was read for nothing."""
+        loaded.memory.close()
+        if loaded.log.directory.is_apart:
+            self._logs.journal.add_operation(partial(remove_apart, loaded.log))
 
     def _take_in(self, place: _Place) -> None:
         assert place.loaded is not None
@@ -408,6 +443,8 @@ class Leadership:
         partition = place.partition
         if log.config is not partition.topic.log_config:  # It has changed meanwhile.
             log.configure(partition.topic.log_config)
+        if log.directory.is_apart:
+            self._logs.journal.add_operation(log.directory.take_place)
         self._logs.take_in(log, writes)
         # Behind all of it, be that written or, as the log has gone before, not any more.
         self._logs.journal.add_operation(memory.close)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from barnabas.storage.log_index import Extent, LogBeginning, LogHead, LogSnapshot, PartitionState
+from barnabas.storage.log_reading import BYTES_AT_ONCE
 
 if TYPE_CHECKING:
     from barnabas.storage.postgresql.primary import Row
@@ -24,3 +25,17 @@ def beginnings_of(rows: Iterable[Row]) -> list[LogBeginning]:
         if row[8] is not None:
             extents[partition_id].append(Extent(*row[8:]))
     return [LogBeginning(head, extents[each]) for each, head in heads.items()]
+
+
+def fewer(most: int, most_bytes: int, silences: int) -> tuple[int, int]:
+    """Return how many extents and bytes to ask for of a server that was silent so often.
+
+    Half as many each time, down to one extent, which comes by itself: it is answered in the end.
+    """
+    if not silences:
+        return most, most_bytes
+    return _halved(most, silences), _halved(min(most_bytes, BYTES_AT_ONCE), silences)
+
+
+def _halved(most: int, times: int) -> int:
+    return max(min(most, 1), most >> times)

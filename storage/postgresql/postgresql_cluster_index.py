@@ -100,11 +100,19 @@ class PostgreSqlClusterIndex:
     def look(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Look:
         """Return what is so now, with the beginnings of logs that a session has come to lead.
 
-        A log that is damaged keeps nobody from seeing the rest: none comes along then.
+        A log that is damaged keeps nobody from seeing the rest: none comes along then. Nor where
+        the server is too slow to read them in time.
         """
         arguments = (since, since, session, most_logs, most, most_bytes)
+        without_logs = (since, since, session, 0, most, most_bytes)
         try:
-            seen, *gained = self._primary.execute(_LOOK, arguments, does_without=True)
+            seen, *gained = self._primary.execute(
+                _LOOK,
+                arguments,
+                does_without=True,
+                binary=True,
+                smaller=lambda _silences: without_logs,
+            )
         except StoreDamaged:
             return Look(self.picture(since), ())
         return Look(

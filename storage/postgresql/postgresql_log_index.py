@@ -18,8 +18,8 @@ from barnabas.storage.log_index import (
     Outcome,
     PartitionState,
 )
-from barnabas.storage.postgresql.log_rows import beginnings_of
-from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
+from barnabas.storage.postgresql.log_rows import beginnings_of, fewer
+from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
 
 _COMMIT_FLUSH: Final = (
@@ -44,6 +44,8 @@ class PostgreSqlLogIndex:
     def __init__(self, primary: Primary, warning: str | None) -> None:
         """Take over what has been started; use ``open`` instead."""
         self._primary = primary
+        self._halvings = 0
+        """Of what is read at once, as far as the server was too slow for that of late."""
         self.warning = warning
         """What an operator should be told of how durable the server is."""
 
@@ -100,16 +102,34 @@ class PostgreSqlLogIndex:
         self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
     ) -> list[Extent]:
         """Return up to ``most`` extents that reach beyond an offset, in order."""
-        arguments = (partition_id, from_offset, most, most_bytes)
-        rows = self._primary.execute(_EXTENTS, arguments, does_without=True)
-        return [Extent(*row) for row in rows]
+        named = (partition_id, from_offset)
+        return [Extent(*row) for row in self._read(_EXTENTS, named, most, most_bytes)]
 
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
     ) -> list[LogBeginning]:
         """Return partitions with their first extents that are needed."""
-        arguments = (list(partition_ids), most, most_bytes)
-        return beginnings_of(self._primary.execute(_BEGINNINGS, arguments, does_without=True))
+        named = (list(partition_ids),)
+        return beginnings_of(self._read(_BEGINNINGS, named, most, most_bytes))
+
+    def _read(
+        self, statement: str, named: tuple[object, ...], most: int, most_bytes: int
+    ) -> list[Row]:
+        """Ask for as much as the server reads in time, which is half as much where it is silent."""
+        primary, halvings_before = self._primary, self._halvings
+
+        def smaller(silences: int) -> Sequence[object]:
+            self._halvings = halvings_before + silences
+            return *named, *fewer(most, most_bytes, self._halvings)
+
+        rows = primary.execute(
+            statement, smaller(0), does_without=True, binary=True, smaller=smaller
+        )
+        expected_s = 2 * primary.took_s
+        while self._halvings and expected_s < primary.patience_s:
+            self._halvings -= 1
+            expected_s *= 2
+        return rows
 
     def put_snapshot(
         self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot

@@ -6,15 +6,18 @@ Rules of this file:
    number of times: the outcome of one that was not answered is unknown, so it is executed again, on
    a new connection.
 2. Nothing is ever cancelled, by nobody: a cancelled commit is visible without being replicated. A
-   server that does not answer within ``patience_s`` is left: the socket is closed under it. So is
-   one that is silent while another takes writes: it was replaced, whatever has become of it.
+   server is left that neither takes nor sends a byte within ``patience_s``: the socket is closed
+   under it. So is one that is silent while another takes writes: it was replaced, whatever has
+   become of it. Over a slow link an answer takes as long as it takes, or it would be begun again
+   and again. What a server is too slow to read is asked for in smaller pieces (``smaller``).
 3. Whatever the driver raises means unknown, but for what the server says before it commits anything
    and would say again (``_FINAL``), if it can still commit: a former primary that lives on does not
    know what has happened since, and waits for its standby. So does an answer that came with a
    WARNING: "canceling wait for synchronous replication" comes with a success. A damaged page
    (``_DAMAGED``) is final for who can do without what lies there; all others wait for its repair.
    An error of the server's disk, or within the server (``_FAILING``), may pass, and may be that of
-   one page, so it is final for the same callers, once it has come ``READS_MOST`` times.
+   one page, so it is final for the same callers, once it has come ``READS_MOST`` times. That a
+   file may not be opened (EACCES, EROFS) has the code of what a role may not do: who says so tells.
 4. Every connection is judged before it is used (``storage/postgresql/durability.py``). A server
    that is found lacking after the start is waited for, as one that is away. One that has lost what
    it had confirmed is not used any more (``storage/postgresql/witness.py``).
@@ -67,6 +70,11 @@ _DAMAGED: Final = ("XX001", "XX002")
 _FAILING: Final = ("58", "XX000")
 """What disk and files of a server answer (58030: EIO), and what it did not expect of itself."""
 
+_NOT_ALLOWED: Final = "42501"
+"""What the operator has not granted to our role; and what the system denies the server's files."""
+_WATCHES_RIGHTS: Final = ("aclchk.c", "execMain.c", "guc.c", "rls.c")
+"""Where the server says the first. It says the second wherever it opens, reads or writes a file."""
+
 _UNUSABLE: Final = "BB002"
 """Raised by functions of ours: this cluster is not to be served now."""
 
@@ -108,20 +116,27 @@ class _Connection(psycopg.Connection[Row]):
 
     attend: Callable[[], None]
     """Called again and again while a wait lasts; raises to end it."""
+    went_on: Callable[[], None] = staticmethod(lambda: None)
+    """Called when something has come, or there is room for more of what is sent."""
 
     def wait(
         self, gen: PQGen[Result], interval: float = LOOK_S, timeout: float | None = None
     ) -> Result:
         """Wait for the server. The driver's own would send a cancel on Ctrl-C."""
         del timeout
-        return waiting.wait(_attended(gen, self.attend), self.pgconn.socket, interval=interval)
+        attended = _attended(gen, self.went_on, self.attend)
+        return waiting.wait(attended, self.pgconn.socket, interval=interval)
 
 
-def _attended(gen: PQGen[Result], attend: Callable[[], None]) -> PQGen[Result]:
+def _attended(
+    gen: PQGen[Result], went_on: Callable[[], None], attend: Callable[[], None]
+) -> PQGen[Result]:
     try:
         wanted = next(gen)
         while True:
             ready = yield wanted
+            if ready:
+                went_on()
             attend()
             wanted = gen.send(ready)
     except StopIteration as stop:
@@ -135,7 +150,7 @@ def _is_final(error: Exception) -> bool:
     if error.sqlstate is None:
         # Of the driver's own: arguments that cannot be sent.
         return isinstance(error, (psycopg.DataError, psycopg.ProgrammingError))
-    return error.sqlstate[:2] in _FINAL
+    return error.sqlstate[:2] in _FINAL and not _is_failing(error)
 
 
 def _is_damage(error: Exception) -> bool:
@@ -143,7 +158,11 @@ def _is_damage(error: Exception) -> bool:
 
 
 def _is_failing(error: Exception) -> bool:
-    return isinstance(error, psycopg.Error) and (error.sqlstate or "").startswith(_FAILING)
+    if not isinstance(error, psycopg.Error) or error.sqlstate is None:
+        return False
+    if error.sqlstate == _NOT_ALLOWED:
+        return (error.diag.source_file or _WATCHES_RIGHTS[0]) not in _WATCHES_RIGHTS
+    return error.sqlstate.startswith(_FAILING)
 
 
 def _raised(error: Exception) -> Exception:
@@ -152,6 +171,8 @@ def _raised(error: Exception) -> Exception:
         return StoreUnusable(error.diag.message_primary or str(error))
     if _is_damage(error) or _is_failing(error):
         return StoreDamaged(_in_words(error))
+    if isinstance(error, psycopg.Error) and error.sqlstate == _NOT_ALLOWED:
+        return StoreUnusable(f"{_in_words(error)} (error {_NOT_ALLOWED})")
     return IndexMisused(str(error))
 
 
@@ -190,7 +211,7 @@ class Primary:
         """Is to be told of what was confirmed."""
         given = conninfo_to_dict(address)
         self._address = make_conninfo("", **(_DEFAULTS | given))
-        self._patience_s = patience_s
+        self.patience_s = patience_s
         self._is_known = is_known
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -205,9 +226,15 @@ class Primary:
         """When the server was that the connection is to: no two are in the same moment."""
         self._until_s = 0.0
         self._quiet_until_s = math.inf
+        self._goes_on_s = 0.0
+        """So much longer it may take whenever something has come or gone."""
+        self._silences = 0
+        """Attempts of this call that were left since no answer came."""
         self._warnings: list[str] = []
         self._is_asked = False
         """Whether the last attempt has come to what the caller wanted."""
+        self.took_s = 0.0
+        """From the last question to its answer."""
         self.attempts_failed = 0
         """How many attempts were not answered, or were with a warning."""
         self.trouble = ""
@@ -237,6 +264,8 @@ class Primary:
         *,
         does_without: bool = False,
         looks_for_losses: bool = False,
+        binary: bool = False,
+        smaller: Callable[[int], Sequence[object]] | None = None,
     ) -> list[Row]:
         """Execute a statement until it is answered, and return the rows.
 
@@ -245,12 +274,16 @@ class Primary:
         lost what it had confirmed. ``does_without``: raises StoreDamaged for what cannot be read,
         be it for the moment, in place of waiting until somebody has repaired it.
         ``looks_for_losses``: it is looked for them here, too, and not on new connections alone.
+        ``binary``: bytes come as they are, and not as twice as many hexadecimal digits.
+        ``smaller`` has the arguments of a smaller question, once so many attempts were left since
+        the server was silent; it is asked in place of the first one, and answered as that.
         """
 
         def once(connection: psycopg.Connection[Row]) -> list[Row]:
             if looks_for_losses:
                 self._look_for_losses(connection)
-            return connection.execute(statement.encode(), arguments).fetchall()
+            given = smaller(self._silences) if smaller and self._silences else arguments
+            return connection.execute(statement.encode(), given, binary=binary).fetchall()
 
         return self._repeat(once, does_without=does_without)
 
@@ -320,10 +353,12 @@ class Primary:
         pause_s = PAUSE_S_MIN
         reads_left = READS_MOST
         with self._lock:
+            self._silences = 0
             while True:
                 try:
                     result = self._try(act, judged=judged)
                 except (psycopg.Error, OSError, _Silent, _Warned, NotDurable) as error:
+                    self._silences += self._is_asked and isinstance(error, _Silent)
                     reads_left -= self._is_asked and _is_failing(error)
                     is_unread = _is_damage(error) or (_is_failing(error) and reads_left <= 0)
                     comes_again = _is_final(error) or (does_without and is_unread)
@@ -355,9 +390,15 @@ class Primary:
             connection = self._connect(judged=judged)
         self._is_asked = True
         self._warnings.clear()
-        self._until_s = time.monotonic() + self._patience_s
-        self._quiet_until_s = time.monotonic() + QUIET_S
-        result = act(connection)
+        begun_s = time.monotonic()
+        self._until_s = begun_s + self.patience_s
+        self._quiet_until_s = begun_s + QUIET_S
+        self._goes_on_s = self.patience_s
+        try:
+            result = act(connection)
+        finally:
+            self._goes_on_s = 0.0
+        self.took_s = time.monotonic() - begun_s
         self._look_elsewhere_no_more()
         if self._warnings:
             raise _Warned(self._warnings[0])
@@ -369,7 +410,7 @@ class Primary:
         if connection is None:
             return True  # What the driver says by itself.
         self._warnings.clear()
-        self._until_s = time.monotonic() + self._patience_s
+        self._until_s = time.monotonic() + self.patience_s
         try:
             connection.execute(CONFIRM)
         except (psycopg.Error, OSError, _Silent):
@@ -395,9 +436,10 @@ class Primary:
         connection = found or _Connection(self._look_for_one())
         self._connection = connection
         connection.attend = self._attend
+        connection.went_on = self._go_on
         connection.autocommit = True
         connection.add_notice_handler(self._notice)
-        self._until_s = time.monotonic() + self._patience_s
+        self._until_s = time.monotonic() + self.patience_s
         self._quiet_until_s = math.inf
         connection.execute(_SESSION)
         self._started = _started(connection)
@@ -437,6 +479,10 @@ class Primary:
             raise _Silent("no answer in time")
         if now_s > self._quiet_until_s:
             self._look_elsewhere(now_s)
+
+    def _go_on(self) -> None:
+        if self._goes_on_s:
+            self._until_s = max(self._until_s, time.monotonic() + self._goes_on_s)
 
     def _look_elsewhere(self, now_s: float) -> None:
         """Look whether another server takes writes by now; raises _Silent where one does."""

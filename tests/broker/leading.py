@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,8 +20,8 @@ from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.protocol.records import read_header
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import LedSince, LogClosed
-from barnabas.storage.loading import DurableLog
-from barnabas.storage.log_reading import read_log
+from barnabas.storage.loading import DurableLog, LongLog
+from barnabas.storage.log_reading import head_of, read_log
 from barnabas.storage.log_store import LogStore, StoreCallbacks
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.partition_log import PartitionLog
@@ -59,6 +59,8 @@ class Cluster:
             self.assign(topic.partitions[0].partition_id, self.stranger)
         self.acknowledged: dict[int, list[tuple[int, bytes]]] = {INTERNAL: [], DATA: []}
         """Offset and bytes of each batch that was."""
+        self.are_long: Callable[[], bool] = lambda: False
+        """Whether a log that is read is a long one."""
         self.held: list[int] = []
         """Partitions that were read, and whose memory was not given back yet."""
 
@@ -80,9 +82,17 @@ class Cluster:
 
     @contextlib.contextmanager
     def reading(
-        self, partition_id: int, _leader_epoch: int, memory: contextlib.ExitStack
+        self,
+        partition_id: int,
+        _leader_epoch: int,
+        memory: contextlib.ExitStack,
+        long: LongLog | None = None,
     ) -> Iterator[DurableLog]:
         """See ``DurableLogs``."""
+        if long is None and self.are_long():
+            head = head_of(MemoryLogIndex(self.index), partition_id)
+            assert head is not None
+            raise LongLog(head)
         self.held.append(partition_id)
         memory.callback(self.held.remove, partition_id)
         yield self.read(partition_id)
@@ -148,7 +158,7 @@ class Member:
         self.disk.make_directory(ROOT)
         self.store = LogStore(self.disk, ROOT, engine=self.engine, now_ms=lambda: NOW_MS)
         self.engine.start(self.store)
-        self.reads: deque[tuple[asyncio.Future[Any], Any, Any]] = deque()
+        self.reads: deque[tuple[asyncio.Future[Any], Any, Any, Any]] = deque()
         self.tasks: list[asyncio.Task[None]] = []
         self.removed: list[PartitionLog] = []
         self.opened: list[PartitionLog] = []
@@ -198,9 +208,10 @@ class Member:
         assert index == 0
         self.shards.pop(topic, None)
 
-    def _read_aside(self, _threads: Any, load: Any, spec: Any) -> asyncio.Future[Any]:
+    def _read_aside(self, threads: Any, load: Any, spec: Any, long: Any) -> asyncio.Future[Any]:
+        assert (threads is self.leadership._long_threads) == (long is not None)
         future = asyncio.get_running_loop().create_future()
-        self.reads.append((future, load, spec))
+        self.reads.append((future, load, spec, long))
         return future
 
     def _spawn(self, coroutine: Any, name: str) -> None:
@@ -224,16 +235,17 @@ class Member:
         await self.turns()
 
     async def read(self) -> None:
-        """Let everything arrive that is being read."""
+        """Let everything arrive that is being read, whatever is read because of that, too."""
         while self.reads:
-            future, load, spec = self.reads.popleft()
+            future, load, spec, long = self.reads.popleft()
             try:
-                result = load(spec)
-            except LedSince as error:
+                result = load(spec, long)
+            except (LedSince, LongLog) as error:
                 future.set_exception(error)
             else:
                 future.set_result(result)
-        await self.turns()
+            if not self.reads:
+                await self.turns()
 
     async def commit(self) -> None:
         """Let everything that is placed become durable, or be refused."""

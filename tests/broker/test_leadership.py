@@ -9,8 +9,10 @@ import pytest
 from barnabas.broker.cluster.view import NO_NODE, Leader
 from barnabas.broker.topics.leadership import AFTER, State
 from barnabas.storage.config import LogConfig
+from barnabas.storage.log_directory import DELETED_SUFFIX, LOADING_SUFFIX
 from tests.broker.leading import DATA, INTERNAL, Cluster, Member
 from tests.seeds import SEED
+from tests.storage.stores import ROOT, read_all
 
 AWAY, READING, OPENED, SERVED, DRAINING = State
 STEPS = 1500
@@ -193,6 +195,49 @@ async def test_what_is_read_is_held_until_it_is_in_segments(member, partition_id
     assert member.cluster.held == []
 
 
+def stored(log):
+    """The batches that readers are given."""
+    return [bytes(each) for _, each in read_all(log)]
+
+
+@pytest.mark.parametrize("partition_id", [INTERNAL, DATA])
+async def test_a_long_log_is_in_its_segments_when_it_is_opened(member, partition_id):
+    member.cluster.are_long = lambda: True
+    member.cluster.assign(partition_id, member.session)
+    await member.learn()
+    await member.read()
+    assert member.state(partition_id) is SERVED
+    log = member.partitions[partition_id].log
+    assert not log.unflushed
+    assert stored(log) == [*map(bytes, member.cluster.read(partition_id).batches)]
+    (name,) = (each for each in member.disk.list_directory(ROOT) if LOADING_SUFFIX in each)
+    await member.settle()
+    assert member.cluster.held == []
+    assert name not in member.disk.list_directory(ROOT)
+    assert member.disk.list_directory(f"{ROOT}/{log.directory.name}")
+    assert member.place(partition_id, b"more")
+    await member.settle()
+    assert stored(log) == [*map(bytes, member.cluster.read(partition_id).batches)]
+
+
+@pytest.mark.parametrize("when", ["while it is read", "before it has its place"])
+async def test_a_long_log_that_goes_again_leaves_nothing(member, when):
+    member.cluster.are_long = lambda: True
+    await reach(member, READING)
+    if when == "before it has its place":
+        await member.read()
+        await led_elsewhere(member)
+    else:
+        await led_elsewhere(member)
+        await member.read()
+    await member.settle()
+    assert member.cluster.held == []
+    names = member.disk.list_directory(ROOT)
+    assert [each for each in names if each.startswith("__consumer_offsets")] == []
+    await member.serve(INTERNAL)
+    assert len(stored(member.partitions[INTERNAL].log)) == 1
+
+
 # ----------------------------------------------------------------------------------- what is late
 
 
@@ -370,6 +415,7 @@ class ToAndFro:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.cluster = Cluster()
+        self.cluster.are_long = lambda: self.random.random() < 0.5
         self.members = [Member(self.cluster, node_id) for node_id in (1, 2)]
         self.placed = 0
 
@@ -411,8 +457,15 @@ class ToAndFro:
             for member in self.members:
                 leads = member.node_id == leader.node_id
                 assert (member.state(partition_id) is SERVED) == leads
+                if leads:
+                    found = stored(member.partitions[partition_id].log)
+                    assert found == [*map(bytes, self.cluster.read(partition_id).batches)]
         for member in self.members:
             member.check()
+            names = member.disk.list_directory(ROOT)
+            led = [each for each in (INTERNAL, DATA) if member.state(each) is SERVED]
+            assert sum(name.endswith("-0") for name in names) == len(led)
+            assert not any(name.endswith((LOADING_SUFFIX, DELETED_SUFFIX)) for name in names)
         self.cluster.check()
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from enum import Enum
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -23,6 +23,8 @@ from tests.counterparts.broker_process import HOST
 CHUNK_BYTES = 1 << 16
 MOST_HELD_BYTES = 1 << 16
 """In the buffers of one direction, before its sender is made to wait."""
+PIECE_S = 0.05
+"""Of a slow link."""
 CLIENT_ID_AT = 14
 """In a request's frame: behind its length, key, version, correlation id and the id's length."""
 
@@ -50,6 +52,8 @@ class _Link:
         self.is_open = asyncio.Event()
         self.is_open.set()
         self.connections: set[_Connection] = set()
+        self.bytes_per_s: int | None = None
+        self.passed_bytes = 0
 
     def cut(self, how: Cut) -> None:
         self.how = how
@@ -122,6 +126,14 @@ class Links:
         """Undo ``cut``."""
         for each in betweens:
             self._call(_Link.mend, each)
+
+    def slow(self, between: Between, bytes_per_s: int) -> None:
+        """Let so much through in each direction from now on."""
+        self._call(lambda link: setattr(link, "bytes_per_s", bytes_per_s), between)
+
+    def passed_bytes(self, between: Between) -> int:
+        """Return how many bytes have gone through, in both directions."""
+        return self._links[between].passed_bytes
 
     # -- on the loop -------------------------------------------------------------------------------
 
@@ -214,11 +226,22 @@ async def _pump(
     try:
         while data := await source.read(CHUNK_BYTES):
             await link.is_open.wait()
-            target.write(data)
-            await target.drain()
+            link.passed_bytes += len(data)
+            for piece in _pieces(data, link.bytes_per_s):
+                target.write(piece)
+                await target.drain()
+                if link.bytes_per_s:
+                    await asyncio.sleep(len(piece) / link.bytes_per_s)
         await link.is_open.wait()
     finally:
         connection.close()
+
+
+def _pieces(data: bytes, bytes_per_s: int | None) -> Iterator[bytes]:
+    """Divide what comes over a slow link, of which each piece takes a moment."""
+    size = len(data) if bytes_per_s is None else max(1, round(bytes_per_s * PIECE_S))
+    for at in range(0, len(data), size):
+        yield data[at : at + size]
 
 
 async def _client_id(reader: asyncio.StreamReader) -> tuple[object, bytes]:

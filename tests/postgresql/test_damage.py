@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import pytest
 
 from barnabas.broker.cluster.durable_logs import StoredLogs
+from barnabas.broker.opening.endings import words_of_end
 from barnabas.protocol.records import placed, read_header
 from barnabas.storage.cluster_index import Assignment, HandOver
-from barnabas.storage.errors import Corrupt
+from barnabas.storage.errors import Corrupt, StoreUnusable
 from barnabas.storage.log_index import Flush, Item, Lane, Outcome
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.storage.postgresql.primary import READS_MOST
 from tests.broker.cluster.reading import read_stored
-from tests.counterparts.postgresql_servers import Server
+from tests.counterparts.postgresql_servers import ROLE, Server
 from tests.storage.stores import batch
 from tests.waiting import WAIT_S, wait_until
 
@@ -169,7 +171,7 @@ def fail_to_read(server: Server, code: str, times: int) -> None:
     server.execute(FAILING % named)
 
 
-@pytest.mark.parametrize("code", ["58030", "58P01", "XX000"])
+@pytest.mark.parametrize("code", ["58030", "58P01", "XX000", "42501"])
 def test_what_a_disk_does_not_give_keeps_no_other_partition_from_being_read(server, base, code):
     leader = Leader(base)
     fail_to_read(server, code, ALWAYS)
@@ -206,6 +208,59 @@ def test_what_a_disk_gives_when_it_is_asked_again_is_no_damage(server, base):
             assert len(reading.result(WAIT_S).batches) == BATCHES
         finally:
             base.close()
+
+
+def test_what_the_system_denies_a_server_is_waited_for(server, base):
+    """As is what its disk does not give: who can do without it answers for that alone."""
+    leader = Leader(base)
+    ((path,),) = server.execute("SELECT pg_relation_filepath('barnabas.objects')")
+    file = server.data / path
+    mode = file.stat().st_mode
+    server.stop()
+    file.chmod(0)
+    server.start()
+    logs = StoredLogs(base)
+    logs.begin(leader.session)
+    with ThreadPoolExecutor(2) as threads:
+        reading = threads.submit(read_stored, logs, DAMAGED, 0)
+        flushing = threads.submit(leader.append, 0, BATCHES)
+        try:
+            found = reading.exception(WAIT_S)
+            assert isinstance(found, Corrupt)
+            assert re.search(rf"\(error 42501\): .*{path}.*: Permission denied$", str(found))
+            wait_until(lambda: leader.index.attempts_failed > READS_MOST)
+            assert "(error 42501)" in leader.index.trouble
+            file.chmod(mode)
+            assert flushing.result(WAIT_S) is Outcome.COMMITTED
+        finally:
+            file.chmod(mode)
+            if not flushing.done():
+                base.close()
+    assert len(read_stored(logs, DAMAGED, 0).batches) == BATCHES
+    logs.close()
+
+
+PLAIN_ROLE = "plain"
+
+
+def test_what_the_role_may_not_do_ends_a_broker_with_a_line_that_says_so(server):
+    """All partitions are meant, and nothing of it passes by itself."""
+    server.execute(f"CREATE ROLE {PLAIN_ROLE} LOGIN")
+    server.execute(f"GRANT CREATE ON DATABASE postgres TO {PLAIN_ROLE}")
+    url = server.url.replace(f"//{ROLE}@", f"//{PLAIN_ROLE}@")
+    with contextlib.closing(PostgreSqlBase(url, new_cluster_id="c", patience_s=5)) as base:
+        leader = Leader(base)
+        server.execute(f"REVOKE ALL ON barnabas.objects FROM {PLAIN_ROLE}")
+        logs = StoredLogs(base)
+        logs.begin(leader.session)
+        for ask in (lambda: read_stored(logs, 1, 0), lambda: leader.append(0, BATCHES)):
+            with pytest.raises(StoreUnusable) as told:
+                ask()
+            assert words_of_end(told.value) == (
+                "the store of the cluster cannot be used any more:"
+                " permission denied for table objects (error 42501)"
+            )
+        logs.close()
 
 
 @pytest.mark.parametrize("code", ["XX001", "58030"])

@@ -13,9 +13,12 @@ from barnabas.storage.log_index import (
     IndexMisused,
     Item,
     Lane,
+    LogSnapshot,
     LogStart,
     Outcome,
 )
+from barnabas.storage.postgresql.postgresql_cluster_index import _LOOK
+from barnabas.storage.postgresql.postgresql_log_index import _BEGINNINGS, _EXTENTS
 from tests.postgresql.whole_index import WholeIndex
 
 COMMITTED = FlushAnswer(Outcome.COMMITTED)
@@ -220,3 +223,34 @@ def test_extents_are_read_from_anywhere(index, session, partition):
     assert found == [Extent(4, 6, 0, b"2"), Extent(6, 8, 0, b"3")]
     assert [each.data for each in index.extents(partition, 8, most=9)] == [b"4"]
     assert index.extents(partition, 10, most=9) == []
+
+
+def test_what_comes_as_bytes_is_what_comes_as_digits(index, session):
+    """Of each type of column, with nothing in it, too."""
+    other = index.register(uuid4(), next(NODES), '{"a": "\u00fc \\\\ "b""}', LEASE_MS)
+    index.drain(other)
+    every, some, empty = ids = [led(index, session) for _ in range(3)]
+    data = bytes(range(256))
+    items = [Item(every, 0, 0, 2**40, 0, 256), Item(some, 0, 0, 1, 255, 1)]
+    assert index.commit_flush(session, Flush(Lane.INLINE, 0, items, (), data)) == COMMITTED
+    assert index.put_snapshot(session, every, 0, LogSnapshot(2**40, data[::-1], b""))
+    index.want({empty: 7})
+    index.pin({some: 8})
+    index.add_partition(next(PARTITIONS))  # Nobody leads it, in epoch -1.
+    now = index.picture(0).version
+    for statement, arguments in (
+        (_EXTENTS, (every, 0, 9, 999)),
+        (_BEGINNINGS, (ids, 9, 999)),
+        (_BEGINNINGS, (ids, 0, 999)),
+        (_LOOK, (0, 0, session, 9, 9, 999)),
+        (_LOOK, (now, now, session, 9, 9, 999)),
+    ):
+        asked = [
+            index._primary.execute(statement, arguments, binary=binary) for binary in (True, False)
+        ]
+        assert asked[0] == asked[1]
+        assert [[type(each) for each in row] for row in asked[0]] == (
+            [[type(each) for each in row] for row in asked[1]]
+        )
+        assert asked[0]
+    assert index.extents(every, 0, most=1) == [Extent(0, 2**40, 0, data)]

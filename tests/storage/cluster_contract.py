@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from barnabas.storage.cluster_index import FIRST_NODE_ID, Assignment, HandOver, Led, Member
-from barnabas.storage.log_index import Extent, Flush, IndexClosed, Item, Lane
+from barnabas.storage.log_index import Extent, Flush, IndexClosed, Item, Lane, LogSnapshot
 from tests.waiting import wait_until
 
 LEASE_MS = 60_000
@@ -387,6 +387,33 @@ class ClusterIndexContract:
         for most_bytes, found in ((0, 0), (1, 1), (3, 1), (4, 2), (9, 3)):
             gained = world.look(since, session, most_bytes=most_bytes).gained
             assert [len(each.extents) for each in gained] == [1] * found + [0] * (3 - found)
+
+    def test_a_look_brings_nothing_of_what_was_led_all_along(self, world):
+        """That nobody else is to lead it any more says nothing of its log."""
+        first, second = world.register(), world.register()
+        kept, moved = world.partitions(2)
+        world.lead(first, kept, moved)
+        since = world.version
+        world.index.want({kept: UNKNOWN, moved: UNKNOWN})
+        world.index.want({kept: None})
+        world.index.hand_over(first, [HandOver(moved, 0, second)])
+        assert [each.partition_id for each in world.index.picture(since).led] == [kept, moved]
+        assert world.look(since, first).gained == []
+        assert [each.head.partition_id for each in world.look(since, second).gained] == [moved]
+        since = world.version
+        world.lead(first, kept)
+        assert [each.head.partition_id for each in world.look(since, first).gained] == [kept]
+
+    def test_a_look_brings_no_snapshot_that_is_larger_than_all_it_may(self, world):
+        session = world.register()
+        ids = world.partitions(3)
+        since = world.version
+        world.lead(session, *ids)
+        for each, size in zip(ids, (40, 10, 40), strict=True):
+            assert world.logs.put_snapshot(session, each, 0, LogSnapshot(0, bytes(size), b""))
+        for most_bytes, brought in ((9, []), (10, ids[1:2]), (40, ids[:1]), (90, ids)):
+            gained = world.look(since, session, most_bytes=most_bytes).gained
+            assert [each.head.partition_id for each in gained] == brought
 
     def test_heartbeats_and_flushes_change_no_picture(self, world):
         session = world.register()

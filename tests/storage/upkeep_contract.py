@@ -176,28 +176,56 @@ class UpkeepContract:
         for number in range(3):
             leader.append(other, late, size=8 + number)
         leader.snapshot(late, 4)
+        leader.snapshot(other, 2, b"with more")
         leader.start_at(late, 3)
-        ids = [empty, partition, other, late]
-        snapshots = dict.fromkeys(ids) | {late: snapshot_of(index, late)}
-        known_bytes = len(snapshots[late].producers) + len(snapshots[late].leader_epochs)
-        heads = [LogHead(each, index.partition(each), snapshots[each]) for each in sorted(ids)]
+        ids = sorted([empty, partition, other, late])
+        snapshots = {each: snapshot_of(index, each) for each in ids}
+        sizes = {each: known.size_bytes if known else 0 for each, known in snapshots.items()}
+        assert sizes == dict.fromkeys(ids, 0) | {late: 15, other: 33}
+        heads = [LogHead(each, index.partition(each), snapshots[each]) for each in ids]
         offsets = {each.partition_id: each.needless_offset for each in heads}
         assert offsets == dict.fromkeys(ids, 0) | {late: 3}
         assert index.beginnings([], most=MANY, most_bytes=MANY) == []
         for most in (0, 1, 2, MANY):
             logs = {each: index.extents(each, offsets[each], most=most) for each in ids}
-            order = [(each, extent) for each in sorted(ids) for extent in logs[each]]
-            all_bytes = known_bytes + sum(len(each.data) for _, each in order)
+            all_bytes = sum(sizes.values())
+            all_bytes += sum(len(each.data) for log in logs.values() for each in log)
             for most_bytes in range(0, all_bytes + 3, 3):
-                bytes_before = known_bytes
-                expected = {each: [] for each in ids}
+                fitting = [
+                    each
+                    for at, each in enumerate(ids)
+                    if at == 0 or sum(sizes[before] for before in ids[: at + 1]) <= most_bytes
+                ]
+                bytes_before = sum(sizes[each] for each in fitting)
+                expected = {each: [] for each in fitting}
+                order = [(each, extent) for each in fitting for extent in logs[each]]
                 for number, (each, extent) in enumerate(order):
                     is_first = number == 0 and most_bytes > 0
                     if is_first or bytes_before < most_bytes:
                         expected[each].append(extent)
                     bytes_before += len(extent.data)
                 found = index.beginnings([*ids, MANY**3], most=most, most_bytes=most_bytes)
-                assert found == [LogBeginning(each, expected[each.partition_id]) for each in heads]
+                assert found == [
+                    LogBeginning(head, expected[head.partition_id])
+                    for head in heads
+                    if head.partition_id in expected
+                ]
+
+    def test_a_snapshot_that_is_larger_than_all_that_is_asked_for_comes_alone(self, index, leader):
+        large, small, last = ids = [leader.lead() for _ in range(3)]
+        for each in ids:
+            leader.append(each)
+            leader.snapshot(each, 0, bytes(100) if each == large else b"")
+        size = snapshot_of(index, small).size_bytes
+
+        def found(*named, most_bytes):
+            beginnings = index.beginnings(named, most=MANY, most_bytes=most_bytes)
+            return [each.head.partition_id for each in beginnings]
+
+        assert found(*ids, most_bytes=50) == [large]
+        assert found(small, last, most_bytes=2 * size - 1) == [small]
+        assert found(small, last, most_bytes=2 * size) == [small, last]
+        assert found(last, most_bytes=0) == [last]
 
     # ------------------------------------------------------------------------------- snapshots
 

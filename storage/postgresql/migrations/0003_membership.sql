@@ -25,6 +25,8 @@ ALTER TABLE barnabas.partitions ADD COLUMN wanted_node integer;
 -- Who leads it whenever that node takes partitions: what operators have asked for.
 ALTER TABLE barnabas.partitions ADD COLUMN pinned_node integer;
 ALTER TABLE barnabas.partitions ADD COLUMN changed_in bigint NOT NULL DEFAULT 0;
+-- The one of those versions in which it has come to its leader.
+ALTER TABLE barnabas.partitions ADD COLUMN led_in bigint NOT NULL DEFAULT 0;
 -- Flushes do not change it, so their updates stay on the row's page.
 CREATE INDEX partitions_by_change ON barnabas.partitions (changed_in);
 
@@ -267,7 +269,8 @@ BEGIN
         changed := barnabas.change_picture();
         UPDATE barnabas.partitions AS part
             SET leader_session = asked.session_id, leader_epoch = asked.epoch + 1,
-                wanted_node = nullif(part.wanted_node, leader.node_id), changed_in = changed
+                wanted_node = nullif(part.wanted_node, leader.node_id),
+                changed_in = changed, led_in = changed
             FROM unnest(of_partitions, new_sessions, expected_epochs)
                 AS asked (partition_id, session_id, epoch)
             JOIN barnabas.sessions AS leader USING (session_id)

@@ -31,7 +31,8 @@ BEGIN
             leader_epoch = CASE WHEN asked.taker IS NULL
                 THEN part.leader_epoch ELSE part.leader_epoch + 1 END,
             wanted_node = CASE WHEN asked.taker IS NULL THEN part.wanted_node END,
-            changed_in = changed
+            changed_in = changed,
+            led_in = CASE WHEN asked.taker IS NULL THEN part.led_in ELSE changed END
         FROM (
             SELECT partition_id, CASE WHEN session_id = ANY (taking) THEN session_id END AS taker
             FROM unnest(of_partitions, new_sessions) AS named (partition_id, session_id)
@@ -48,7 +49,8 @@ CREATE TYPE barnabas.beginning AS (
     base_offset bigint, next_offset bigint, extent_epoch integer, data bytea
 );
 
--- The beginnings of those partitions that there are, all as of one moment: up to `most` of the
+-- The beginnings of those partitions that there are, all as of one moment: by id, the first one and
+-- those whose snapshots fit into `most_bytes` with the snapshots before them; up to `most` of the
 -- extents of each that are needed, in order, with the bytes that lie here; and of all together the
 -- first one and what has, with the snapshots, up to `most_bytes`.
 CREATE FUNCTION barnabas.read_beginnings(of_partitions bigint[], most integer, most_bytes bigint)
@@ -56,18 +58,23 @@ RETURNS SETOF barnabas.beginning LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM barnabas.confirm();
     RETURN QUERY
-        WITH head AS MATERIALIZED (
+        WITH named AS MATERIALIZED (
             SELECT led.*, known.next_offset AS snapshot_offset, known.producers,
                 known.leader_epochs,
                 CASE WHEN known.next_offset IS NULL THEN 0
-                    ELSE least(led.log_start, known.next_offset) END AS needless_offset
+                    ELSE least(led.log_start, known.next_offset) END AS needless_offset,
+                row_number() OVER by_id AS place,
+                sum(coalesce(
+                    octet_length(known.producers) + octet_length(known.leader_epochs), 0
+                )) OVER by_id AS bytes_so_far
             FROM barnabas.partitions AS led
                 LEFT JOIN barnabas.snapshots AS known ON known.partition_id = led.partition_id
             WHERE led.partition_id = ANY (of_partitions)
+            WINDOW by_id AS (ORDER BY led.partition_id)
+        ), head AS MATERIALIZED (
+            SELECT * FROM named AS each WHERE each.place = 1 OR each.bytes_so_far <= most_bytes
         ), carried AS MATERIALIZED (
-            SELECT coalesce(
-                sum(octet_length(head.producers) + octet_length(head.leader_epochs)), 0
-            ) AS length FROM head
+            SELECT coalesce(max(head.bytes_so_far), 0) AS length FROM head
         ), part AS (
             SELECT extent.*,
                 row_number() OVER (
@@ -99,8 +106,9 @@ BEGIN
         ORDER BY head.partition_id, part.base_offset;
 END $$;
 
--- The same of partitions that a session leads, and is to lead on, which have changed since a
--- version of the picture: of the first `most_logs` of them.
+-- The same of partitions that have come to a session since a version of the picture, which leads
+-- them, and is to lead them on: of the first `most_logs` of them, without any whose snapshot is larger
+-- than all that is asked for.
 CREATE FUNCTION barnabas.read_gained(
     since bigint, of_session bigint, most_logs integer, most integer, most_bytes bigint
 ) RETURNS SETOF barnabas.beginning LANGUAGE plpgsql AS $$
@@ -108,17 +116,16 @@ DECLARE
     gained bigint[];
 BEGIN
     PERFORM barnabas.confirm();
-    SELECT array_agg(partition_id) INTO gained FROM (
-        SELECT led.partition_id,
-            sum(coalesce(octet_length(known.producers) + octet_length(known.leader_epochs), 0))
-                OVER (ORDER BY led.partition_id) AS snapshot_bytes
+    SELECT array_agg(led.partition_id) INTO gained
         FROM (
             SELECT partition_id FROM barnabas.partitions
-            WHERE changed_in > since AND leader_session = of_session AND wanted_node IS NULL
+            -- What has come has changed, and of that there is an index.
+            WHERE changed_in > since AND led_in > since
+                AND leader_session = of_session AND wanted_node IS NULL
             ORDER BY partition_id LIMIT most_logs
         ) AS led LEFT JOIN barnabas.snapshots AS known ON known.partition_id = led.partition_id
-    ) AS first
-    WHERE snapshot_bytes <= most_bytes;
+        WHERE coalesce(octet_length(known.producers) + octet_length(known.leader_epochs), 0)
+            <= most_bytes;
     IF gained IS NOT NULL THEN
         RETURN QUERY SELECT * FROM barnabas.read_beginnings(gained, most, most_bytes);
     END IF;

@@ -3,13 +3,18 @@
 import contextlib
 
 from barnabas.broker.cluster.durable_logs import StoredLogs
-from barnabas.storage.loading import DurableLog
+from barnabas.storage.loading import DurableLog, LongLog
 
 
 def read_stored(logs: StoredLogs, partition_id: int, leader_epoch: int) -> DurableLog:
     """Return all of a log; it stays as it is. Raises as ``DurableLogs.reading``."""
-    with (
-        contextlib.ExitStack() as memory,
-        logs.reading(partition_id, leader_epoch, memory) as log,
-    ):
-        return log
+    long: LongLog | None = None
+    while True:
+        try:
+            with (
+                contextlib.ExitStack() as memory,
+                logs.reading(partition_id, leader_epoch, memory, long) as log,
+            ):
+                return log._replace(batches=[*log.batches])
+        except LongLog as found:
+            long = found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import queue
 import re
@@ -9,28 +10,27 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
 from barnabas.broker.cluster import durable_logs
-from barnabas.broker.cluster.durable_logs import (
-    LONG_AT_ONCE,
-    WAYS_MOST,
-    StoredLogs,
-    _Asked,
-)
-from barnabas.broker.topics.leadership import Leadership
+from barnabas.broker.cluster.durable_logs import FILLED_AT_ONCE, WAYS_MOST, StoredLogs, _Asked
+from barnabas.broker.topics import leadership as leadership_module
+from barnabas.broker.topics.leadership import LOADS_AT_ONCE, LONG_LOADS_AT_ONCE, Leadership
+from barnabas.storage import loading_apart, log_reading
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
-from barnabas.storage.loading import DurableLog
+from barnabas.storage.loading import DurableLog, LongLog
 from barnabas.storage.log_index import ANY_BYTES, Extent, IndexClosed, LogBeginning, LogSnapshot
 from barnabas.storage.log_reading import FIRST_AT_ONCE, read_log
-from barnabas.storage.log_store import PartitionSpec
+from barnabas.storage.log_store import LogStore, PartitionSpec
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from barnabas.storage.simulated import SimulatedFileSystem
 from tests.broker.cluster.reading import read_stored
-from tests.storage.flushes import Stranger, assign, register
-from tests.storage.stores import batch
-from tests.waiting import wait_until
+from tests.storage.flushes import FlushEngine, Stranger, assign, register
+from tests.storage.stores import NOW_MS, ROOT, batch, read_all
+from tests.waiting import WAIT_S, until, wait_until
 
 TOGETHER = 8
 MANY = (WAYS_MOST + 2) * TOGETHER
@@ -54,7 +54,10 @@ class Asked(MemoryLogIndex):
             self._base.questions.append(list(partition_ids))
         self._base.on_question()
         self._refuse("beginnings", partition_ids)
-        return super().beginnings(partition_ids, most=most, most_bytes=most_bytes)
+        found = super().beginnings(partition_ids, most=most, most_bytes=most_bytes)
+        with self._base.lock:
+            self._base.answers.append(found)
+        return found
 
     def extents(
         self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
@@ -77,6 +80,7 @@ class Base:
         self.index = MemoryIndex()
         self.lock = threading.Lock()
         self.questions: list[list[int]] = []
+        self.answers: list[list[LogBeginning]] = []
         self.ways: list[Asked] = []
         self.on_question: Callable[[], object] = lambda: None
         self.rest_questions: list[int] = []
@@ -203,6 +207,46 @@ def test_what_a_later_leader_makes_of_a_log_is_no_damage(base, leader, session, 
     base.index.beginnings = without_the_front
     with pytest.raises(LedSince, match=f"is led by session {other}"):
         read_stored(logs, 1, epoch)
+
+
+@pytest.mark.parametrize("then", ["nothing", "it is there", "it is led elsewhere", "it is gone"])
+def test_damage_of_a_long_log_is_believed_when_it_is_found_again(
+    base, leader, session, logs, then, monkeypatch
+):
+    """And when it has not changed in between: upkeep and later leaders go on meanwhile."""
+    epoch = assign(base.index, 1, session)
+    for _ in range(LONG):
+        leader.append(1, batch())
+    other = register(base.index, 3)
+    extents = Asked.extents
+
+    def without_one(*arguments: object, **limits: int) -> list[Extent]:
+        found = extents(*arguments, **limits)
+        if base.rest_questions == [1]:
+            if then == "it is led elsewhere":
+                assign(base.index, 1, other)
+            elif then == "it is gone":
+                del base.index.rows[1]
+        elif then == "it is there":
+            return found
+        return [*found[:5], *found[6:]]
+
+    monkeypatch.setattr(Asked, "extents", without_one)
+    if then == "it is there":
+        assert len(read_stored(logs, 1, epoch).batches) == LONG
+    else:
+        reasons = {
+            "nothing": "it should begin at offset 5",
+            "it is led elsewhere": f"is led by session {other}",
+            "it is gone": "was deleted",
+        }
+        expected = Corrupt if then == "nothing" else LedSince
+        with pytest.raises(expected, match=reasons[then]):
+            read_stored(logs, 1, epoch)
+    assert base.rest_questions == [1] * (2 if then in {"nothing", "it is there"} else 1)
+    assert len(logs._ways) == logs._ways_made, "all are given back"
+    for _ in range(FILLED_AT_ONCE):
+        assert logs._filling.acquire(blocking=False), "nobody's turn goes on"
 
 
 def test_each_is_told_of_its_own(base, session, logs):
@@ -337,44 +381,51 @@ def test_little_is_held_of_what_nobody_reads(base, leader, session, logs, monkey
 
 
 class SlowStore:
-    """What fills no log before it may."""
+    """What fills no long log before it may."""
 
     def __init__(self) -> None:
         self.may_fill = threading.Event()
         self.batches: dict[int, int] = {}
 
     def filled(self, spec: PartitionSpec, durable: DurableLog) -> tuple[None, None]:
-        if len(durable.batches) > 1:
-            assert self.may_fill.wait(60)
         self.batches[spec.partition_id] = len(durable.batches)
         return None, None
 
+    def filled_apart(self, spec: PartitionSpec, durable: DurableLog, _is_over: object) -> None:
+        assert self.may_fill.wait(60)
+        self.batches[spec.partition_id] = len([*durable.batches])
 
-def test_few_long_logs_are_read_before_one_of_them_is_filled(base, leader, session, logs):
-    long_ids, short_ids = range(8), range(8, 20)
+
+async def test_short_logs_wait_for_no_long_one(base, leader, session, logs, monkeypatch):
+    """However many of those there are, and however long they take: few are read at once."""
+    monkeypatch.setattr(leadership_module, "filled_apart", SlowStore.filled_apart)
+    long_ids = range(LOADS_AT_ONCE + 2)
+    short_ids = range(len(long_ids), len(long_ids) + 8)
     epochs = {each: assign(base.index, each, session) for each in (*long_ids, *short_ids)}
     for each in epochs:
         for _ in range(LONG if each in long_ids else 1):
             leader.append(each, batch())
     store = SlowStore()
-    leadership = Leadership(None, store, None, logs, print)
+    host = SimpleNamespace(loop=asyncio.get_running_loop())
+    leadership = Leadership(host, store, None, logs, print)
 
-    def load(partition_id: int) -> int:
+    async def load(partition_id: int) -> int:
         topic_id = bytes(16)
         epoch = epochs[partition_id]
         spec = PartitionSpec(partition_id, "t", partition_id, topic_id, LogConfig(), epoch)
-        with leadership._load(spec).memory:
-            return store.batches[partition_id]
+        loaded = await leadership._loaded(spec)
+        loaded.memory.close()
+        return store.batches[partition_id]
 
-    with ThreadPoolExecutor(len(long_ids)) as threads:
-        loading = [threads.submit(load, each) for each in long_ids]
-        try:
-            wait_until(lambda: len(base.rest_questions) >= LONG_AT_ONCE)
-            assert [load(each) for each in short_ids] == [1] * len(short_ids), "they do not wait"
-            assert len(base.rest_questions) == LONG_AT_ONCE
-        finally:
-            store.may_fill.set()
-        assert [each.result(60) for each in loading] == [LONG] * len(long_ids)
+    loading = [asyncio.create_task(load(each)) for each in long_ids]
+    try:
+        await until(lambda: len(base.rest_questions) >= LONG_LOADS_AT_ONCE)
+        async with asyncio.timeout(WAIT_S):
+            assert await asyncio.gather(*map(load, short_ids)) == [1] * len(short_ids)
+        assert len(base.rest_questions) == LONG_LOADS_AT_ONCE < WAYS_MOST
+    finally:
+        store.may_fill.set()
+    assert await asyncio.gather(*loading) == [LONG] * len(long_ids)
     leadership.close()
 
 
@@ -383,39 +434,75 @@ def little_memory(monkeypatch):
     """What a question may be answered with, and what all of them may hold."""
     monkeypatch.setattr(durable_logs, "BYTES_AT_ONCE", 4 * len(batch()))
     monkeypatch.setattr(durable_logs, "SHORT_BYTES_MOST", 12 * len(batch()))
-    monkeypatch.setattr(durable_logs, "LONG_BYTES_MOST", 8 * len(batch()))
 
 
-@pytest.mark.parametrize("flushes", [1, 20], ids=["short", "long"])
-def test_however_many_logs_come_at_once_few_bytes_are_held(
-    base, leader, session, little_memory, flushes
-):
+def test_however_many_logs_come_at_once_few_bytes_are_held(base, leader, session, little_memory):
     logs = StoredLogs(base)
     logs.begin(session)
     epochs = {each: assign(base.index, each, session) for each in range(MANY)}
     for each in epochs:
-        for _ in range(flushes):
-            leader.append(each, batch())
+        leader.append(each, batch())
     ready: queue.SimpleQueue[contextlib.ExitStack] = queue.SimpleQueue()
 
     def load(partition_id: int) -> None:
         with contextlib.ExitStack() as memory:
             with logs.reading(partition_id, epochs[partition_id], memory) as log:
-                assert len(log.batches) == flushes
+                assert len(log.batches) == 1
             ready.put(memory.pop_all())
 
-    most_bytes = len(batch()) * (12 + 8 + flushes)  # Of one that is larger than all there is.
     with ThreadPoolExecutor(MANY) as threads:
         loading = [threads.submit(load, each) for each in epochs]
-        shares = (logs.short_bytes, logs.long_bytes)
-        wait_until(lambda: any(each._changed._waiters for each in shares), "somebody waits")
+        wait_until(lambda: logs.short_bytes._changed._waiters, "somebody waits")
         for _ in epochs:
             memory = ready.get(timeout=60)
-            assert 0 < logs.short_bytes.held + logs.long_bytes.held <= most_bytes
+            assert 0 < logs.short_bytes.held <= 13 * len(batch())
             memory.close()
         assert [each.result(60) for each in loading] == [None] * MANY
-    assert (logs.short_bytes.held, logs.long_bytes.held) == (0, 0)
+    assert logs.short_bytes.held == 0
     logs.close()
+
+
+class Counted(bytes):
+    """Bytes of an extent, of which it is known how many are held by anybody."""
+
+    held = 0
+    most = 0
+
+    def __init__(self, _data: bytes) -> None:
+        Counted.held += len(self)
+        Counted.most = max(Counted.most, Counted.held)
+
+    def __del__(self) -> None:
+        Counted.held -= len(self)
+
+
+def test_of_a_long_log_an_answer_is_held(base, leader, session, logs, monkeypatch):
+    """However long it is: it is written while it is read."""
+    size = len(batch())
+    monkeypatch.setattr(log_reading, "BYTES_AT_ONCE", 10 * size)
+    monkeypatch.setattr(loading_apart, "PIECE_BYTES", 5 * size)
+    epoch = assign(base.index, 1, session)
+    for _ in range(20 * LONG):
+        leader.append(1, batch())
+    extents = Asked.extents
+
+    def counted(*arguments: object, **limits: int) -> list[Extent]:
+        return [each._replace(data=Counted(each.data)) for each in extents(*arguments, **limits)]
+
+    monkeypatch.setattr(Asked, "extents", counted)
+    disk = SimulatedFileSystem()
+    disk.make_directory(ROOT)
+    store = LogStore(disk, ROOT, engine=FlushEngine(base.index), now_ms=lambda: NOW_MS)
+    spec = PartitionSpec(1, "t", 0, bytes(16), LogConfig(segment_bytes=50 * size), epoch)
+    with contextlib.ExitStack() as memory:
+        with pytest.raises(LongLog) as long, logs.reading(1, epoch, memory):
+            pass
+        with logs.reading(1, epoch, memory, long.value) as durable:
+            log = loading_apart.filled_apart(store, spec, durable, lambda: False)
+    assert len(read_all(log)) == 20 * LONG
+    assert log.next_offset == log.high_watermark == 20 * LONG
+    assert size <= Counted.most <= 16 * size
+    assert Counted.held == logs.short_bytes.held == 0
 
 
 @pytest.mark.parametrize("meanwhile", ["nothing", "it went", "a newer one came"])
@@ -449,25 +536,37 @@ def test_what_a_look_has_brought_is_held_as_what_was_asked_for(
     logs.close()
 
 
-def test_logs_of_which_much_is_known_are_asked_for_by_few(base, session, little_memory):
-    """What producers have left behind can be larger than all records."""
-    logs, way = StoredLogs(base), base.log_index()
-    epochs = {each: assign(base.index, each, session) for each in range(8)}
+def test_what_does_not_fit_into_an_answer_is_asked_for_again(
+    base, session, little_memory, monkeypatch
+):
+    """What producers have left behind can be larger than all records, and than an answer."""
+    monkeypatch.setattr(durable_logs, "WAYS_MOST", 1)
+    logs = StoredLogs(base)
+    logs.begin(session)
+    epochs = {each: assign(base.index, each, session) for each in range(16)}
+    sizes = {each: len(batch()) * (9 if each == DAMAGED else 1) for each in epochs}
     for each, epoch in epochs.items():
-        snapshot = LogSnapshot(0, bytes(len(batch())), b"")
+        snapshot = LogSnapshot(0, bytes(sizes[each]), b"")
         assert base.index.put_snapshot(session, each, epoch, snapshot)
-
-    def ask(count: int) -> int:
-        together = [_Asked(each, session, epochs[each]) for each in range(count)]
-        logs._ask(way, together)
-        assert logs.short_bytes.held == count * len(batch())
-        for each in together:
-            each.share.close()
-        return logs._together
-
-    assert [ask(8), ask(4), ask(4)] == [4, 4, 4], "as many as fit into an answer"
-    logs._together = 1
-    assert [ask(1), ask(2), ask(2)] == [2, 4, 4], "as few as there were of late"
+    held = threading.Event()
+    base.on_question = lambda: held.wait(60)
+    with ThreadPoolExecutor(20) as threads:
+        gone = [threads.submit(read_stored, logs, each, 0) for each in range(16, 20)]
+        reading = {each: threads.submit(read_stored, logs, each, epochs[each]) for each in epochs}
+        wait_until(lambda: base.questions)
+        wait_until(lambda: len(logs._waiting) + len(base.questions[0]) == 20)
+        held.set()
+        assert {
+            each: len(read.result(60).snapshot.producers) for each, read in reading.items()
+        } == (sizes)
+        assert all(isinstance(each.exception(60), LedSince) for each in gone)
+    answered = [[each.head.partition_id for each in answer] for answer in base.answers]
+    assert sorted(each for answer in answered for each in answer) == list(epochs), "each once"
+    for answer in answered:
+        most = durable_logs.BYTES_AT_ONCE
+        assert len(answer) <= 1 or sum(sizes[each] for each in answer) <= most
+    assert logs.short_bytes.held == 0
+    logs.close()
 
 
 def test_ways_are_closed_when_nothing_was_read_for_long(base, leader, session, logs, monkeypatch):

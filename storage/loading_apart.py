@@ -1,0 +1,77 @@
+"""A long log that is opened while the process runs: written to segments while it is read.
+
+Rules of this file:
+
+* What is held of it in memory is a piece, however long it is.
+* The thread that loads it writes its files, in a directory that has a name of its own: the segment
+  thread may have the former log of the partition to write still, and to remove. So whoever takes
+  the log in has the segment thread give it its place first, behind all that (``take_place``).
+* What comes to nothing leaves nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from barnabas.storage.committer import apply_group, until_there_is_room
+from barnabas.storage.errors import LedSince
+from barnabas.storage.journal import CommitGroup
+from barnabas.storage.loading import Filling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from barnabas.storage.loading import DurableLog
+    from barnabas.storage.log_store import LogStore, PartitionSpec
+    from barnabas.storage.partition_log import PartitionLog
+
+PIECE_BYTES: Final = 4 * 1024 * 1024
+"""What is read before it is written, and a batch more."""
+
+
+def filled_apart(
+    store: LogStore, spec: PartitionSpec, durable: DurableLog, is_over: Callable[[], bool]
+) -> PartitionLog:
+    """Return a log with all that is durable of it, in its segments; for ``LogStore.take_in``.
+
+    On a thread; waits for room on the disk, unless it ``is_over``. Raises LedSince, Corrupt where
+    the snapshot is damaged, and whatever reading ``durable`` raises.
+    """
+    log = store.new_log(spec)
+    log.directory.stay_apart(uuid4().hex)
+    try:
+        _fill(log, durable, lambda piece: _write(store, piece, is_over))
+    except BaseException:
+        remove_apart(log)
+        raise
+    return log
+
+
+def remove_apart(log: PartitionLog) -> None:
+    """Remove what was written of a log that nobody takes in."""
+    for segment in (*log.segments, *log.dropped_segments):
+        segment.close()
+    log.directory.remove()
+
+
+def _fill(log: PartitionLog, durable: DurableLog, write: Callable[[CommitGroup], None]) -> None:
+    filling = Filling(log, durable.base_offset, durable.snapshot)
+    piece, size = CommitGroup(), 0
+    for batch in durable.batches:
+        filling.add(batch, piece)
+        size += len(batch)
+        if size >= PIECE_BYTES:
+            write(piece)
+            piece, size = CommitGroup(), 0
+    write(piece)
+    filling.end(durable.log_start_offset)
+
+
+def _write(store: LogStore, piece: CommitGroup, is_over: Callable[[], bool]) -> None:
+    def write() -> None:
+        if is_over():
+            raise LedSince("nothing is loaded any more: the broker ends")
+        apply_group(piece)
+
+    until_there_is_room(write, store)

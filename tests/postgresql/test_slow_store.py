@@ -1,0 +1,155 @@
+"""A store that is slow, or far away, answers in the end, whatever it is asked."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import pytest
+
+from barnabas.broker.cluster.durable_logs import StoredLogs
+from barnabas.protocol.records import placed, read_header
+from barnabas.storage.cluster_index import Assignment
+from barnabas.storage.log_index import Flush, Item, Lane, Outcome
+from barnabas.storage.postgresql.base import PostgreSqlBase
+from tests.broker.cluster.reading import read_stored
+from tests.counterparts.broker_process import HOST
+from tests.counterparts.postgresql_servers import ROLE, Server
+from tests.counterparts.probe import free_port
+from tests.postgresql.links import Between, Links
+from tests.storage.stores import batch
+from tests.waiting import WAIT_S
+
+PATIENCE_S = 0.5
+BATCHES = 12
+BATCH_BYTES = 50_000
+BYTES_PER_S = 250_000
+"""All of a log takes several times as long as an attempt may be silent."""
+LINK = Between(1, "store")
+ALL = {"most": 99, "most_bytes": 1 << 24}
+
+
+class Leader:
+    """A session that leads a partition."""
+
+    def __init__(self, base: PostgreSqlBase) -> None:
+        self.index = base.log_index()
+        self.cluster = base.cluster_index()
+        self.session = self.cluster.register(uuid4(), 1, "", 60_000)
+        self.index.add_partition(0)
+        assert self.cluster.assign([Assignment(0, self.session, -1)])
+
+    def append(self, offset: int) -> None:
+        """A flush of one batch."""
+        plain = bytes(batch(value=random.Random(offset).randbytes(BATCH_BYTES)))
+        data = placed(plain, read_header(plain), offset, 0)
+        flush = Flush(Lane.INLINE, offset, [Item(0, 0, offset, offset + 1, 0, len(data))], (), data)
+        assert self.index.commit_flush(self.session, flush).outcome is Outcome.COMMITTED
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """One of which a test may do what it likes."""
+    with Server() as running:
+        yield running
+
+
+@pytest.fixture
+def leader(server: Server) -> Iterator[Leader]:
+    """Who has written a log over a quick link."""
+    with contextlib.closing(PostgreSqlBase(server.url, new_cluster_id="c")) as base:
+        leader = Leader(base)
+        for offset in range(BATCHES):
+            leader.append(offset)
+        yield leader
+
+
+@pytest.fixture
+def links() -> Iterator[Links]:
+    with Links() as running:
+        yield running
+
+
+@pytest.fixture
+def far(server: Server, links: Links) -> Iterator[PostgreSqlBase]:
+    """The same store, behind a link."""
+    port = free_port()
+    links.listen(port, server.port, LINK)
+    url = f"postgresql://{ROLE}@{HOST}:{port}/postgres"
+    made = PostgreSqlBase(url, new_cluster_id="c", patience_s=PATIENCE_S)
+    with contextlib.closing(made):
+        yield made
+
+
+def answer_of(base: PostgreSqlBase, call: Callable[[], object]) -> object:
+    """Return the answer to a call, for which nobody waits for ever."""
+    with ThreadPoolExecutor(1) as thread:
+        asking = thread.submit(call)
+        try:
+            return asking.result(WAIT_S)
+        finally:
+            if not asking.done():
+                base.close()
+
+
+def test_over_a_slow_link_what_is_read_comes_at_once(leader, far, links):
+    """However long it takes, as long as something comes: asked again it would be begun anew."""
+    index = far.log_index()
+    links.slow(LINK, BYTES_PER_S)
+    extents = answer_of(far, lambda: index.extents(0, 0, **ALL))
+    assert [each.base_offset for each in extents] == [*range(BATCHES)]
+    ((_, beginning),) = answer_of(far, lambda: index.beginnings([0], **ALL))
+    assert beginning == extents
+    assert index.attempts_failed == 0
+
+
+def test_bytes_come_as_they_are(leader, far, links):
+    """And not as twice as many digits."""
+    index = far.log_index()
+    for ask in (
+        lambda: index.extents(0, 0, **ALL),
+        lambda: index.beginnings([0], **ALL),
+        lambda: far.cluster_index().look(1, leader.session, most_logs=9, **ALL),
+    ):
+        before = links.passed_bytes(LINK)
+        assert answer_of(far, ask)
+        assert (
+            BATCHES * BATCH_BYTES
+            < links.passed_bytes(LINK) - before
+            < 1.2 * (BATCHES * BATCH_BYTES)
+        )
+
+
+SLOW = """
+CREATE FUNCTION public.slowly(payload bytea) RETURNS bytea
+STABLE LANGUAGE plpgsql AS $$ -- Else it is called for more rows than are read.
+BEGIN
+    PERFORM pg_sleep(%(pause_s)s);
+    RETURN payload;
+END $$;
+ALTER TABLE barnabas.objects RENAME TO kept;
+CREATE VIEW barnabas.objects AS
+    SELECT object_id, session_id, key, live_extents, public.slowly(payload) AS payload
+    FROM barnabas.kept;
+"""
+
+
+def test_a_server_that_is_too_slow_is_asked_for_less(server, leader, far):
+    """It says nothing before it has read all of it: nobody knows whether it is there at all."""
+    server.execute(SLOW % {"pause_s": PATIENCE_S / 5})
+    logs = StoredLogs(far)
+    logs.begin(leader.session)
+    log = answer_of(far, lambda: read_stored(logs, 0, 0))
+    assert len(log.batches) == BATCHES
+    logs.close()
+
+
+def test_a_look_at_a_server_that_is_too_slow_shows_who_leads(server, leader, far):
+    server.execute(SLOW % {"pause_s": PATIENCE_S / 5})
+    cluster = far.cluster_index()
+    look = answer_of(far, lambda: cluster.look(1, leader.session, most_logs=9, **ALL))
+    assert [each.session for each in look.picture.led] == [leader.session]
+    assert look.gained == []

@@ -1,0 +1,153 @@
+"""A long log is written while it is read: whole, or not at all, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+
+import pytest
+
+from barnabas.storage import loading_apart
+from barnabas.storage.check import verify
+from barnabas.storage.config import LogConfig
+from barnabas.storage.errors import Corrupt, LedSince
+from barnabas.storage.loading import DurableLog
+from barnabas.storage.loading_apart import filled_apart, remove_apart
+from barnabas.storage.log_directory import LOADING_SUFFIX
+from barnabas.storage.log_reading import beginning_of, log_in_pieces
+from barnabas.storage.log_store import LogStore, PartitionSpec
+from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.simulated import SimulatedFileSystem
+from tests.storage.flushes import FlushEngine
+from tests.storage.leading import Broker, producers_of
+from tests.storage.stores import NOW_MS, ROOT, batch, from_producer, read_all
+
+CONFIG = LogConfig(segment_bytes=400)
+BATCHES = 12
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading_apart, "PIECE_BYTES", 2 * len(batch()))
+    monkeypatch.setattr("barnabas.storage.committer.FULL_DISK_PAUSE_SECONDS", 0.001)
+
+
+@pytest.fixture
+def leader() -> Broker:
+    """Who has written what is loaded, with a snapshot in the midst of it."""
+    leader = Broker(MemoryIndex(), CONFIG, 0)
+    for number in range(BATCHES):
+        leader.append(from_producer(7, number), batch())
+        if number == BATCHES // 2:
+            leader.keep_snapshot()
+    return leader
+
+
+def store_of(leader: Broker) -> LogStore:
+    disk = SimulatedFileSystem()
+    disk.make_directory(ROOT)
+    return LogStore(disk, ROOT, engine=FlushEngine(leader.index), now_ms=lambda: NOW_MS)
+
+
+def durable_of(leader: Broker) -> DurableLog:
+    found = beginning_of(MemoryLogIndex(leader.index), 1)
+    assert found is not None
+    return log_in_pieces(found.head, found.extents)
+
+
+def load(leader: Broker, store: LogStore, durable: DurableLog | None = None) -> PartitionLog:
+    spec = PartitionSpec(1, "t1", 0, bytes(16), CONFIG, leader.log.leader_epoch)
+    return filled_apart(store, spec, durable or durable_of(leader), lambda: False)
+
+
+def require_whole(leader: Broker, log: PartitionLog) -> None:
+    assert verify(log) == []
+    assert not log.unflushed
+    assert [bytes(each) for _, each in read_all(log)] == (
+        [bytes(each) for _, each in read_all(leader.log)]
+    )
+    bounds = ("log_start_offset", "high_watermark", "last_stable_offset", "next_offset")
+    assert [getattr(log, each) for each in bounds] == (
+        [getattr(leader.log, each) for each in bounds]
+    )
+    assert producers_of(log) == producers_of(leader.log)
+    assert log.leader_epochs == leader.log.leader_epochs
+
+
+def names(store: LogStore) -> list[str]:
+    found: list[str] = store.file_system.list_directory(ROOT)
+    return found
+
+
+def test_what_is_loaded_is_what_was_written(leader):
+    store = store_of(leader)
+    log = load(leader, store)
+    require_whole(leader, log)
+    (name,) = names(store)
+    assert name.endswith(LOADING_SUFFIX)
+    log.directory.take_place()
+    assert names(store) == ["t1-0"]
+    require_whole(leader, log)
+    log.directory.remove()
+    assert names(store) == []
+
+
+def test_readers_find_files_that_have_moved_under_them(leader):
+    store = store_of(leader)
+    log = load(leader, store)
+    directory = log.directory
+    (apart,) = names(store)
+    where = directory.file_path
+
+    def moved_meanwhile(file_name: str) -> str:
+        path: str = where(file_name)
+        if directory.is_apart:
+            directory.take_place()
+        return path
+
+    directory.file_path = moved_meanwhile
+    assert directory.read_file("00000000000000000000.log")
+    assert names(store) == ["t1-0"] != [apart]
+    with pytest.raises(FileNotFoundError):
+        directory.read_file("00000000000000000000.none")
+
+
+def test_a_full_disk_is_waited_for_at_every_operation(leader):
+    whole = store_of(leader)
+    load(leader, whole)
+    operations = range(1, whole.file_system.operations)
+    assert len(operations) > BATCHES
+    for number in operations:
+        store = store_of(leader)
+        store.file_system.fail(number, errno.ENOSPC)
+        require_whole(leader, load(leader, store))
+
+
+def test_a_full_disk_is_waited_for_no_more_once_the_broker_ends(leader):
+    store = store_of(leader)
+    spec = PartitionSpec(1, "t1", 0, bytes(16), CONFIG, leader.log.leader_epoch)
+    over = iter([False, False])
+    with pytest.raises(LedSince, match="the broker ends"):
+        filled_apart(store, spec, durable_of(leader), lambda: next(over, True))
+    assert names(store) == []
+
+
+def test_what_is_damaged_leaves_nothing(leader):
+    def broken() -> Iterator[memoryview]:
+        yield from list(durable_of(leader).batches)[:BATCHES]
+        raise Corrupt("partition 1 in the store", 0, "checksum mismatch")
+
+    store = store_of(leader)
+    with pytest.raises(Corrupt):
+        load(leader, store, durable_of(leader)._replace(batches=broken()))
+    assert names(store) == []
+
+
+def test_what_nobody_takes_in_leaves_nothing(leader):
+    store = store_of(leader)
+    log = load(leader, store)
+    remove_apart(log)
+    assert names(store) == []
+    log.directory.take_place()
+    assert names(store) == []
