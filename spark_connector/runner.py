@@ -28,7 +28,7 @@ from barnabas.spark_connector.sentences import is_overtaken, may_miss_a_topic
 from barnabas.spark_connector.sinks import STOCK, TWO_PHASE, start
 from barnabas.spark_connector.source import Source
 from barnabas.spark_connector.spark_log import SparkLog
-from barnabas.spark_connector.spark_process import made_ready, spark_session
+from barnabas.spark_connector.spark_process import TOLD_S, made_ready, spark_session
 from barnabas.spark_connector.starting import take_the_sink
 from barnabas.spark_connector.stopping import Stop, Stopped, within
 
@@ -129,14 +129,19 @@ def run(plan: Plan, screen: Screen, stop: Stop, log: SparkLog) -> None:
     settings = made_ready(plan.master, plan.settings)
     names = ", ".join(pipeline.name for pipeline in plan.pipelines)
     try:
-        with failures_of_spark(names), spark_session(plan.master, settings, log) as spark:
+        with (
+            failures_of_spark(names),
+            spark_session(plan.master, settings, log, stop) as spark,
+        ):
             stop.on_signals()
             if address := spark.sparkContext.uiWebUrl:
                 screen.announce(f"Spark's UI is at {address}")
             frames = [_frame_of(pipeline, spark) for pipeline in plan.pipelines]
             _run_queries(plan, frames, kinds, screen, stop)
     except QueryFailed as failed:
-        # Who ends a whole service asks its Java process to end as well.
+        # Who ends a whole service asks its Java process to end as well, and maybe that one first.
+        if failed.was_asked_to:
+            stop.wait(TOLD_S)
         if not (stop.is_asked and failed.was_asked_to):
             raise
 

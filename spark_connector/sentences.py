@@ -46,6 +46,7 @@ _BROKER_IS_SILENT: Final = (
 )
 
 _NOT_WRITTEN: Final = "nothing could be written to the partition"
+_WORKER_DIED: Final = "a Python worker process died in the middle of a batch"
 _OF_TOPICS: Final = (_TOPIC_IS_MISSING, _BROKER_IS_SILENT, _NOT_WRITTEN)
 
 # What Spark and the Java client say, and what it means for a pipeline; with what is found in it.
@@ -99,8 +100,8 @@ _KNOWN: Final = (
             r"(?:\s+at (?:java|jdk|sun|scala)[^\n]*\n)*\s+at org\.apache\.spark\.api\.python\."
         ),
         (
-            "a Python worker process died in the middle of a batch: it was killed, as the kernel"
-            " does when memory runs out, or crashed; start again, the batch is run again"
+            f"{_WORKER_DIED}: it was killed, as the kernel does when memory runs out, or crashed;"
+            " start again, the batch is run again"
         ),
     ),
     (
@@ -226,6 +227,11 @@ def is_of_a_user(file: str) -> bool:
 def may_miss_a_topic(sentence: str) -> bool:
     """Whether a sentence is of a failure that a topic may have caused which is not there."""
     return sentence.startswith(_OF_TOPICS)
+
+
+def misses_a_worker(sentence: str) -> bool:
+    """Whether a sentence is of a Python worker process that has ended."""
+    return _WORKER_DIED in sentence
 
 
 def is_overtaken(failure: BaseException) -> bool:

@@ -7,8 +7,9 @@ import re
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from subprocess import Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any, Final
@@ -18,9 +19,9 @@ from barnabas.spark_connector.java import java_home
 from barnabas.spark_connector.quiet import let_the_other_side_leave, quiet_pyspark
 from barnabas.spark_connector.refusals import Refusal, WrongUse
 from barnabas.spark_connector.security import SECRETS_OF_SPARK
-from barnabas.spark_connector.sentences import sentence_of
+from barnabas.spark_connector.sentences import misses_a_worker, sentence_of
 from barnabas.spark_connector.spark_log import SparkLog
-from barnabas.spark_connector.stopping import within
+from barnabas.spark_connector.stopping import Stop, within
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
@@ -36,6 +37,11 @@ _STOPPED_ITSELF: Final = re.compile(
 )
 _DIES_S: Final = 5
 """How long a process whose connections have broken may need to end."""
+_SHUTS_DOWN_S: Final = 60.0
+"""How long it may take over its end once it has begun with it; Hadoop's hooks get 30 seconds."""
+TOLD_S: Final = 5.0
+"""How long after the first of its processes the last one of a service may be told to end."""
+_LOOK_S: Final = 0.1
 _ENDS_S: Final = 30.0
 _ENDS_AT_ONCE_S: Final = 5.0
 """How long Spark may take to end, where it is waited for and where it is not; then it is killed."""
@@ -74,11 +80,12 @@ def is_submitted() -> bool:
 
 @contextmanager
 def spark_session(
-    master: str | None, settings: Mapping[str, str], log: SparkLog
+    master: str | None, settings: Mapping[str, str], log: SparkLog, stop: Stop
 ) -> Iterator[SparkSession]:
     """Start Spark, which is made ready, and stop it.
 
-    Without a master it is what spark-submit has started.
+    Without a master it is what spark-submit has started. ``stop`` says whether the end was asked
+    for: a failure that is of Spark's own end then leaves as SparkDied.
     """
     if not log.is_verbose:
         quiet_pyspark()
@@ -95,12 +102,14 @@ def spark_session(
             gateway = _launched(configuration, log)
             java = gateway.proc
             context_of = partial(_context, configuration, gateway, log)
-        with _ending(java, log, master):
+        with _ending(java, log, master, stop):
             yield SparkSession(context_of())
 
 
 @contextmanager
-def _ending(java: Popen[bytes] | None, log: SparkLog, master: str | None) -> Iterator[None]:
+def _ending(
+    java: Popen[bytes] | None, log: SparkLog, master: str | None, stop: Stop
+) -> Iterator[None]:
     """Stop Spark in the end, and say what has happened to it if it has stopped by itself."""
     ends_s = _ENDS_S
     try:
@@ -108,7 +117,7 @@ def _ending(java: Popen[bytes] | None, log: SparkLog, master: str | None) -> Ite
     except NotStarted:
         raise
     except Exception as error:
-        if (death := _death(error, java, log, master)) is not None:
+        if (death := _death(error, java, log, master, stop)) is not None:
             raise death from error
         raise
     except BaseException:  # Stopped, or Ctrl-C where Spark has taken that signal.
@@ -262,15 +271,58 @@ class SparkGaveUp(Refusal):
 
 
 def _death(
-    error: Exception, java: Popen[bytes] | None, log: SparkLog, master: str | None
+    error: Exception, java: Popen[bytes] | None, log: SparkLog, master: str | None, stop: Stop
 ) -> Refusal | None:
     """Return what has happened to Spark itself, if that is what the error comes from."""
-    has_stopped = _STOPPED_ITSELF.search(str(error)) is not None
-    if (has_stopped or has_lost_java(error)) and (end := _end_of(java)) is not None:
-        return SparkDied(end)
+    text = ""
+    try:
+        text = str(error)
+    except Exception as lost:  # noqa: BLE001 - errors of PySpark's ask Java for their text
+        error = lost
+    has_stopped = _STOPPED_ITSELF.search(text) is not None
+    is_cut_off = has_stopped or has_lost_java(error)
+    if (is_cut_off or _is_ended_with_others(text, java, stop)) and (
+        (end := _end_of(java)) is not None
+    ):
+        died = SparkDied(end)
+        if is_cut_off or died.was_asked_to:
+            return died
     if has_stopped and (reason := log.reason_of_its_end()):
         return SparkGaveUp(f"Spark has stopped, its master is {master}: {reason}")
     return None
+
+
+def _is_ended_with_others(text: str, java: Popen[bytes] | None, stop: Stop) -> bool:
+    """Whether Java ends as well, which may be what any error comes from; ``text`` is the error's.
+
+    Who ends a service tells each of its processes in any order: Java, its Python workers, this one.
+    A query fails with whichever it misses first.
+    """
+    if java is None:
+        return False
+    may_follow = stop.is_asked or misses_a_worker(text)
+    until_s = time.monotonic() + (TOLD_S if may_follow else 0.0)
+    while java.poll() is None and not _is_shutting_down():
+        if time.monotonic() >= until_s:
+            return False
+        time.sleep(_LOOK_S)
+    return True
+
+
+def _is_shutting_down() -> bool:
+    """Whether Java runs what it has to before its end, or does not take questions any more."""
+    from pyspark import SparkContext
+
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001
+    if context is None:
+        return False
+    answers: list[bool] = []
+
+    def ask() -> None:
+        hooks = context._jvm.org.apache.spark.util.ShutdownHookManager  # noqa: SLF001
+        answers.append(bool(hooks.inShutdown()))
+
+    return within(TOLD_S, [ask]) and answers != [False]
 
 
 def has_lost_java(error: BaseException) -> bool:
@@ -288,10 +340,13 @@ def _end_of(java: Popen[bytes] | None) -> int | None:
     """Return the exit code of a process that may be ending; None if it goes on, or is not ours."""
     if java is None:
         return None
-    try:
+    with suppress(TimeoutExpired):
         return java.wait(_DIES_S)
-    except TimeoutExpired:
-        return None
+    # What it does before its end takes its time on a machine that has much to do.
+    if _is_shutting_down():
+        with suppress(TimeoutExpired):
+            return java.wait(_SHUTS_DOWN_S)
+    return None
 
 
 def _end(java: Popen[bytes] | None, seconds: float) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ from tests.spark.sessions import command_of, kill_session, session_members
 from tests.waiting import wait_until
 
 PAYMENTS, PER_BATCH = 2000, 500
+HALF = PAYMENTS // 2
 PATIENCE_S = 400
 KINDS = ("single_transaction", "two_phase")
 PIPELINES = """
@@ -40,7 +42,7 @@ def saved(rows, batch):
 
 def ledger(kind, table=None):
     return Pipeline(
-        source=Source(topic="payments", options={{"maxOffsetsPerTrigger": {per_batch}}}),
+        source=Source(topic="{name}-in", options={{"maxOffsetsPerTrigger": {per_batch}}}),
         transform=movements,
         sink=Sink(sink_id=f"{name}-{{kind}}", topic=f"{name}-{{kind}}", kind=kind, table=table),
     )
@@ -83,16 +85,23 @@ class Lines:
     def wait(self, name: str, **wanted: object) -> None:
         """Wait until there was a batch of each kind of pipeline that is so."""
 
-        def is_so() -> bool:
-            assert self.process.poll() is None, self.errors[-20:]
+        def missing() -> set[str]:
             found = {
                 each["pipeline"]
                 for each in self.batches
                 if all(each[key] == value for key, value in wanted.items())
             }
-            return found == {f"{name}-{kind}" for kind in KINDS}
+            return {f"{name}-{kind}" for kind in KINDS} - found
 
-        wait_until(is_so, lambda: (self.batches, self.errors[-20:]), seconds=PATIENCE_S)
+        def is_so() -> bool:
+            assert self.process.poll() is None, self.errors[-20:]
+            return not missing()
+
+        wait_until(
+            is_so,
+            lambda: f"{wanted} of {missing()}; {self.batches}; {self.errors[-20:]}",
+            seconds=PATIENCE_S,
+        )
 
     def end(self) -> int:
         """Wait for the end of the program and of all that it has started; return its exit code."""
@@ -119,13 +128,20 @@ def running(process: subprocess.Popen[str]) -> Iterator[Lines]:
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with BarnabasProcess(tmp_path_factory.mktemp("broker"), **SETTINGS) as broker:
-        spark_data.create_topics(broker.bootstrap_servers, ["payments"], 2)
-        spark_data.send(broker.bootstrap_servers, spark_data.payments(PAYMENTS))
         yield broker.bootstrap_servers
 
 
-def write_pipelines(directory: Path, servers: str, name: str) -> str:
-    spark_data.create_topics(servers, [f"{name}-{kind}" for kind in KINDS], 2)
+def send_payments(servers: str, name: str, first: int, end: int) -> None:
+    """Send those with these numbers to the pipelines of a name."""
+    payments = islice(spark_data.payments(end), first, None)
+    spark_data.send(servers, (each._replace(topic=f"{name}-in") for each in payments))
+
+
+def write_pipelines(directory: Path, servers: str, name: str, payments: int = PAYMENTS) -> str:
+    """Write the file of two pipelines over so many payments; return its name."""
+    topics = [f"{name}-in", *(f"{name}-{kind}" for kind in KINDS)]
+    spark_data.create_topics(servers, topics, 2)
+    send_payments(servers, name, 0, payments)
     text = PIPELINES.format(name=name, per_batch=PER_BATCH, table=directory / "table")
     (directory / "ledger.py").write_text(text)
     return "ledger.py"
@@ -155,7 +171,7 @@ def test_the_command_on_executors_of_which_one_dies(servers, tmp_path):
 
 
 def test_spark_submit_to_a_cluster_stopped_in_the_middle_and_an_executor_dies(servers, tmp_path):
-    file = write_pipelines(tmp_path, servers, "submitted")
+    file = write_pipelines(tmp_path, servers, "submitted", HALF)
     with spark_cluster(tmp_path / "cluster") as cluster:
         settings = {
             **quick_start(),
@@ -174,8 +190,10 @@ def test_spark_submit_to_a_cluster_stopped_in_the_middle_and_an_executor_dies(se
             lines.wait("submitted", batch=0)
             lines.process.send_signal(signal.SIGTERM)
             assert lines.end() == 128 + signal.SIGTERM
+        # The quicker one may have written all that there was, and would have nothing to report.
+        send_payments(servers, "submitted", HALF, PAYMENTS)
         with running(submit(tmp_path, options, file, *arguments)) as lines:
-            # A batch that was cut off is written first; others may be written by now.
+            # A batch that was cut off is written first.
             wait_until(lambda: len(lines.batches) > 0, lambda: lines.errors, seconds=PATIENCE_S)
             kill_one(cluster.executors())
             lines.wait("submitted", lag=0)
@@ -233,7 +251,7 @@ def program_of(submitted: int, file: str) -> int:
 def test_what_spark_submit_is_not_given_and_cannot_do(
     servers, tmp_path, options, arguments, code, says
 ):
-    file = write_pipelines(tmp_path, servers, "refused")
+    file = write_pipelines(tmp_path, servers, "refused", 0)
     given = [each.format(servers=servers) for each in arguments]
     with running(submit(tmp_path, options, file, *given)) as lines:
         assert lines.end() == code

@@ -424,12 +424,27 @@ def test_a_second_signal_does_not_wait_for_a_broker_that_is_away(run, mortal):
     goes_on(replace(run, timeout_ms=30_000))
 
 
-def test_a_service_that_is_ended_with_all_its_processes_has_not_failed(run):
+PROGRAM, JAVA, WORKERS = "program", "java", "workers"
+NOTICED_S = 0.5
+"""How long the others are left with one that is gone."""
+
+
+@pytest.mark.parametrize(
+    "order", [(PROGRAM, JAVA), (JAVA, PROGRAM), (WORKERS, JAVA, PROGRAM)], ids="-".join
+)
+def test_a_service_that_is_ended_with_all_its_processes_has_not_failed(run, order):
     batches = run.start()
     next(batches)
     (java,) = java_of(run.process.pid)
-    run.process.send_signal(signal.SIGTERM)
-    os.kill(java, signal.SIGTERM)
+    workers = [each for each in children_of(java) if DAEMON in command_of(each)]
+    processes = {PROGRAM: [run.process.pid], JAVA: [java], WORKERS: workers}
+    for each in order:
+        for pid in processes[each]:
+            os.kill(pid, signal.SIGTERM)
+        if each == JAVA != order[-1]:
+            wait_until(lambda: not Path(f"/proc/{java}").exists(), "the end of Java")
+        if each != PROGRAM:  # Which would soon end the others itself.
+            time.sleep(NOTICED_S)
     assert run.end() == (0, "")
 
 

@@ -1,0 +1,210 @@
+"""Who ends a service tells all its processes, in any order: what fails meanwhile is no failure."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+from pyspark import SparkContext
+
+from barnabas.spark_connector import Pipeline, Sink, Source, runner, spark_process
+from barnabas.spark_connector.failures import QueryFailed
+from barnabas.spark_connector.runner import Plan, run
+from barnabas.spark_connector.screen import TEXT, Screen
+from barnabas.spark_connector.spark_log import SparkLog
+from barnabas.spark_connector.spark_process import SparkDied, _ending, _is_shutting_down
+from barnabas.spark_connector.stopping import Stop
+from tests.waiting import WAIT_S
+
+TERMINATED = 128 + signal.SIGTERM
+OUT_OF_MEMORY = 52
+ENDS_S = 0.3
+NO_WORKER = "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
+NO_CONTEXT = "Job 3 cancelled because SparkContext was shut down"
+NO_FILES = "java.io.IOException: Filesystem closed"
+
+
+class Java:
+    """A Java process that begins to end when it is told to, and takes its time over it."""
+
+    def __init__(self, exit_code: int) -> None:
+        self._exit_code = exit_code
+        self._is_over = threading.Event()
+        self.is_ending = False
+
+    def end(self) -> None:
+        """Tell it to."""
+        self.is_ending = True
+        threading.Timer(ENDS_S, self._is_over.set).start()
+
+    def poll(self) -> int | None:
+        return self._exit_code if self._is_over.is_set() else None
+
+    def wait(self, seconds: float) -> int:
+        if not self._is_over.wait(seconds):
+            raise subprocess.TimeoutExpired("java", seconds)
+        return self._exit_code
+
+
+@pytest.fixture
+def java(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Java:
+    """Return one whose end takes longer than its connections need to break."""
+    made = Java(getattr(request, "param", TERMINATED))
+    monkeypatch.setattr(spark_process, "_DIES_S", ENDS_S / 10)
+    monkeypatch.setattr(spark_process, "TOLD_S", WAIT_S)
+    monkeypatch.setattr(spark_process, "_is_shutting_down", lambda: made.is_ending)
+    return made
+
+
+class OfJava(Exception):
+    """What PySpark raises of an error of Java's: only Java knows what it says."""
+
+    def __str__(self) -> str:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+def what_leaves(java: Java, failure: str | Exception, stop: Stop) -> Exception:
+    """Return what a query that fails like this leaves behind as the failure of Spark."""
+    error = QueryFailed("a", RuntimeError(failure)) if isinstance(failure, str) else failure
+    with (
+        SparkLog(verbose=True) as log,
+        pytest.raises((QueryFailed, SparkDied)) as raised,
+        _ending(java, log, "local[1]", stop),  # type: ignore[arg-type]
+    ):
+        raise error
+    return raised.value
+
+
+@contextmanager
+def soon(seconds: float, action: Callable[[], object]) -> Iterator[None]:
+    timer = threading.Timer(seconds, action)
+    timer.start()
+    yield
+    timer.join()
+
+
+def asked() -> Stop:
+    stop = Stop()
+    stop.ask()
+    return stop
+
+
+@pytest.mark.parametrize("stop", [Stop(), asked()], ids=["runs", "asked"])
+@pytest.mark.parametrize(
+    "failure",
+    [NO_WORKER, NO_CONTEXT, NO_FILES, OfJava()],
+    ids=["worker", "context", "files", "no-words"],
+)
+def test_whatever_a_query_fails_with_while_java_is_being_ended(java, failure, stop):
+    java.end()
+    left = what_leaves(java, failure, stop)
+    assert isinstance(left, SparkDied), left
+    assert left.was_asked_to
+
+
+@pytest.mark.parametrize("failure", [NO_WORKER, NO_FILES], ids=["worker", "files"])
+def test_java_is_told_after_the_program(java, failure):
+    with soon(0.2, java.end):
+        left = what_leaves(java, failure, asked())
+    assert isinstance(left, SparkDied), left
+
+
+def test_the_workers_are_told_first_then_the_program_then_java(java):
+    stop = Stop()
+    with soon(0.1, stop.ask), soon(0.3, java.end):
+        left = what_leaves(java, NO_WORKER, stop)
+    assert isinstance(left, SparkDied), left
+
+
+@pytest.mark.parametrize("stop", [Stop(), asked()], ids=["runs", "asked"])
+@pytest.mark.parametrize("failure", ["no amount", NO_WORKER], ids=["rows", "worker"])
+def test_a_failure_while_java_goes_on_stays_one(monkeypatch, java, failure, stop):
+    monkeypatch.setattr(spark_process, "TOLD_S", 0.1)
+    assert isinstance(what_leaves(java, failure, stop), QueryFailed)
+
+
+@pytest.mark.parametrize("java", [OUT_OF_MEMORY], indirect=True)
+def test_what_java_has_ended_of_by_itself_stays_the_failure(java):
+    java.end()
+    left = what_leaves(java, "java.lang.OutOfMemoryError: Java heap space", asked())
+    assert "Java ran out of memory" in str(left)
+
+
+# -------------------------------------------------------------------------- is Java about to end
+
+
+def lost() -> bool:
+    raise ConnectionRefusedError(111, "Connection refused")
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_ending"), [(lambda: True, True), (lambda: False, False), (lost, True)]
+)
+def test_java_is_asked_whether_it_ends(monkeypatch, answer, is_ending):
+    monkeypatch.setattr(SparkContext, "_active_spark_context", spark_that_answers(answer))
+    assert _is_shutting_down() is is_ending
+
+
+def test_a_java_that_does_not_answer_goes_on(monkeypatch):
+    go_on = threading.Event()
+    monkeypatch.setattr(SparkContext, "_active_spark_context", spark_that_answers(go_on.wait))
+    monkeypatch.setattr(spark_process, "TOLD_S", 0.1)
+    try:
+        assert not _is_shutting_down()
+    finally:
+        go_on.set()
+
+
+def test_without_spark_no_java_ends(monkeypatch):
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    assert not _is_shutting_down()
+
+
+def spark_that_answers(answer: Callable[[], bool]) -> SimpleNamespace:
+    """Return a Spark whose Java is asked whether it ends."""
+    util = SimpleNamespace(ShutdownHookManager=SimpleNamespace(inShutdown=answer))
+    apache = SimpleNamespace(spark=SimpleNamespace(util=util))
+    return SimpleNamespace(_jvm=SimpleNamespace(org=SimpleNamespace(apache=apache)))
+
+
+# -------------------------------------------------------------------------------- the exit code
+
+
+@pytest.fixture
+def run_with_java_terminated(monkeypatch: pytest.MonkeyPatch) -> Callable[[Stop], None]:
+    """Return what runs a pipeline whose Java process is ended by SIGTERM."""
+
+    @contextmanager
+    def spark_session(*_given: object) -> Iterator[None]:
+        raise SparkDied(TERMINATED)
+        yield
+
+    monkeypatch.setattr(runner, "spark_session", spark_session)
+    monkeypatch.setattr(runner, "made_ready", lambda _master, settings: settings)
+    monkeypatch.setattr(runner, "_kind_of", lambda _pipeline: "two_phase")
+    pipeline = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
+
+    def start(stop: Stop) -> None:
+        with Screen(TEXT) as screen, SparkLog(verbose=True) as log:
+            run(Plan(pipelines=[pipeline]), screen, stop, log)
+
+    return start
+
+
+def test_java_is_ended_before_the_program_is_asked(monkeypatch, run_with_java_terminated):
+    stop = Stop()
+    monkeypatch.setattr(runner, "TOLD_S", WAIT_S)
+    with soon(0.2, stop.ask):
+        run_with_java_terminated(stop)
+    assert stop.is_asked
+
+
+def test_java_alone_is_ended(monkeypatch, run_with_java_terminated):
+    monkeypatch.setattr(runner, "TOLD_S", 0.1)
+    with pytest.raises(QueryFailed, match="a: Spark's Java process ended with exit code 143"):
+        run_with_java_terminated(Stop())
