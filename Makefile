@@ -53,10 +53,10 @@ run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 test: check-and-prepare unit-and-property crash compiled attack-small postgresql interop browser package ## Everything that must be green
 	@printf '\nmake test: all passed\n'
 
-# Compiling keeps one processor busy, the rest another.
+# Collecting and compiling keep one processor busy, the rest another.
 .PHONY: check-and-prepare
 check-and-prepare: $(VENV)/.dev $(VENV)/.compiler ## What `make test` begins with: the checks, beside them the compiling
-	@$(MAKE) --no-print-directory $(COMPILED)/.built & compiling=$$!; \
+	@$(MAKE) --no-print-directory collected $(COMPILED)/.built & compiling=$$!; \
 	{ $(MAKE) --no-print-directory check && $(MAKE) --no-print-directory $(VENV)/.counterparts; } \
 		|| { kill $$compiling; exit 1; }; \
 	wait $$compiling
@@ -182,6 +182,18 @@ unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest
 unit-and-property: $(VENV)/.dev ## Both at once: the tests are collected only once
 	$(call heading,unit and property tests)
 	@$(STRICT_PYTEST) --quiet $(CROWDED) $(or $(ARGS),$(UNIT))
+
+# In a new checkout pytest rewrites the asserts of every file that it imports and keeps the result,
+# ours of src/ included, which have a plugin: two thirds of what collecting costs. Four workers that
+# begin together would each do it. Files that import Spark are left to those that have it.
+COLLECTED := $(UNIT) $(addprefix tests/,crash attack postgresql soak torture) \
+	$(filter-out tests/interop/test_spark.py,$(wildcard tests/interop/test_*.py))
+
+.PHONY: collected
+collected: $(VENV)/.dev ## Have the asserts of the tests rewritten and kept, before many workers need them
+	@mkdir -p build
+	@$(PYTEST) --quiet --quiet --collect-only $(COLLECTED) >build/collected.log \
+		|| { cat build/collected.log; exit 1; }
 
 .PHONY: property
 property: $(VENV)/.dev ## Property tests (HYPOTHESIS_PROFILE=exhaustive for a long run)

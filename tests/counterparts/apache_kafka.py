@@ -10,6 +10,7 @@ from tests.counterparts.broker_process import HOST, BrokerProcess
 from tests.counterparts.class_archive import SERVER, archive_options
 from tests.counterparts.jars import KAFKA_VERSION, kafka_class_path
 from tests.counterparts.java import java
+from tests.counterparts.kafka_tools import STORAGE, tool_command
 from tests.counterparts.probe import free_port
 
 CLUSTER_ID = "QmFybmFiYXNDb3VudGVycA"
@@ -102,7 +103,7 @@ def _formatted() -> dict[str, bytes]:
             f"listeners=PLAINTEXT://{HOST}:9092,CONTROLLER://{HOST}:9093\n"
             f"controller.listener.names=CONTROLLER\nlog.dirs={data}\n"
         )
-        tool = [str(java()), "-cp", kafka_class_path(), "kafka.tools.StorageTool", "format"]
-        arguments = ["-t", CLUSTER_ID, "-c", str(properties)]
-        subprocess.run([*tool, *arguments], capture_output=True, timeout=300, check=True)
+        arguments = ["format", "-t", CLUSTER_ID, "-c", str(properties)]
+        tool = tool_command(STORAGE, *arguments)
+        subprocess.run(tool, capture_output=True, timeout=300, check=True)
         return {path.name: path.read_bytes() for path in data.iterdir() if path.is_file()}

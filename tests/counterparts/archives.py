@@ -11,8 +11,11 @@ from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.class_archive import SERVER, SPARK, TOOLS, make_archive
 from tests.counterparts.kafka_tools import CONSOLE_PRODUCER, TOPICS, run_tool
 from tests.counterparts.spark import quick_start, spark_session
+from tests.spark.job import EXACT_SINKS, STOCK, Job
+from tests.spark.judge import feed
 
 SPARK_TIMEOUT_S = 120
+NUMBERS = 100
 
 
 def make_archives() -> dict[str, bool]:
@@ -44,8 +47,14 @@ def _run_tool(options: list[str]) -> None:
 
 
 def _run_spark(options: list[str]) -> None:
-    with tempfile.TemporaryDirectory() as directory:
+    """Send numbers through each of the sinks, and count."""
+    settings = {"transaction.two.phase.commit.enable": "true"}
+    with tempfile.TemporaryDirectory() as directory, BarnabasProcess(**settings) as broker:
         spark = spark_session(Path(directory), more=quick_start(options))
+        for sink in (STOCK, *EXACT_SINKS):
+            job = Job(broker.bootstrap_servers, sink, f"recorded-{sink}", f"{directory}/{sink}")
+            feed(job, range(NUMBERS))
+            job.start(spark).awaitTermination(SPARK_TIMEOUT_S)
         numbers = spark.readStream.format("rate").load().groupBy("value").count()
         writer = numbers.writeStream.foreachBatch(lambda frame, _: frame.collect())
         writer = writer.option("checkpointLocation", f"{directory}/checkpoint")

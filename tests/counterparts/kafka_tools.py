@@ -25,6 +25,7 @@ VERIFIABLE_PRODUCER = "org.apache.kafka.tools.VerifiableProducer"
 VERIFIABLE_CONSUMER = "org.apache.kafka.tools.VerifiableConsumer"
 DUMP_LOG_SEGMENTS = "org.apache.kafka.tools.DumpLogSegments"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
+STORAGE = "kafka.tools.StorageTool"
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 TRANSACTIONAL_MESSAGE_COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
 

@@ -33,6 +33,11 @@ def quick_start(java_options: Sequence[str] | None = None) -> dict[str, str]:
     }
 
 
+def quick_launcher() -> dict[str, str]:
+    """Return variables for Spark's own scripts, which have a JVM say how to start the JVM."""
+    return {"SPARK_LAUNCHER_OPTS": " ".join(QUICK_START)}
+
+
 def quick_java(java_options: Sequence[str] | None = None) -> list[str]:
     """Return the JVM options of a process of Spark that lives for seconds."""
     return [*QUICK_START, *(archive_options(SPARK) if java_options is None else java_options)]
@@ -40,7 +45,7 @@ def quick_java(java_options: Sequence[str] | None = None) -> list[str]:
 
 def class_path() -> str:
     """Return the class path that Spark gives its processes: the archive fits no other."""
-    jars = spark_jars()
+    jars = spark_jars().resolve()
     (first,) = jars.glob("slf4j-api-*.jar")
     return f"{jars.parent / 'conf'}:{first}:{jars}/*"
 
@@ -60,6 +65,7 @@ def spark_session(
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # Otherwise Spark binds to whatever address the machine's name stands for.
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ |= quick_launcher()
     builder: SparkSession.Builder = SparkSession.builder
     settings = {
         "spark.jars": ",".join(str(jar) for jar in spark_kafka_jars()),

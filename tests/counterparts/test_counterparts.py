@@ -8,6 +8,7 @@ import pytest
 
 from tests.counterparts import jars
 from tests.counterparts.broker_process import BrokerDied, BrokerProcess
+from tests.counterparts.class_archive import KEPT_S, remove_unused
 from tests.counterparts.debian import to_install
 from tests.counterparts.postgresql import to_unpack
 from tests.counterparts.probe import answers_metadata, free_port
@@ -84,3 +85,13 @@ def test_of_postgresql_its_programs_and_the_libraries_that_are_missing_are_unpac
     others = ["postgresql-common=248", "postgresql=15+248"]
     there = {"libc6", "postgresql-15", "perl"}
     assert to_unpack([*needed, *programs, *others], there) == ["libxml2=2.9", *programs]
+
+
+def test_archives_of_classes_stay_while_a_checkout_uses_them(tmp_path):
+    used, unused = (tmp_path / f"spark-{name}.jsa" for name in ("used", "unused"))
+    now = time.time()
+    for path, age_s in ((used, KEPT_S / 2), (unused, 2 * KEPT_S)):
+        path.touch()
+        os.utime(path, (now - age_s, now - age_s))
+    remove_unused(tmp_path)
+    assert list(tmp_path.iterdir()) == [used]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.checkout import PYTHONPATH
-from tests.counterparts.spark import quick_start
+from tests.counterparts.spark import quick_launcher, quick_start
 
 
 def start_command(
@@ -46,7 +46,7 @@ def words_of(settings: Mapping[str, str]) -> list[str]:
 def _start(
     directory: Path, command: Sequence[str], environment: Mapping[str, str]
 ) -> subprocess.Popen[str]:
-    own = {"PYTHONPATH": PYTHONPATH, "TMPDIR": str(directory)}
+    own = {"PYTHONPATH": PYTHONPATH, "TMPDIR": str(directory), **quick_launcher()}
     return subprocess.Popen(
         command,
         cwd=directory,

@@ -173,59 +173,73 @@ def test_whole_results_are_written_with_each_batch(batches, barnabas):
 
 # ------------------------------------------------------------------------------- repeated batches
 
+PLACES = {
+    ("two_phase", "append"): "C5-after",
+    ("two_phase", "update"): "C5-after",
+    ("single_transaction", "append"): "P1-after-end",
+}
+"""Where each fails, its batch decided, by kind and output mode."""
 COPIES = """
 from barnabas.spark_connector import Pipeline, Sink, Source
 
 def copied(payments):
     return payments.selectExpr("explode(array_repeat(value, {copies})) as value")
 
-pipeline = Pipeline(
-    source=Source(topic="{source}", options={{"maxOffsetsPerTrigger": {per_batch}}}),
-    transform=copied,
-    sink=Sink(sink_id="{name}", topic="out-{name}", kind="{kind}", output_mode="{mode}"),
-)
+for kind, mode in {places}:
+    name = f"repeated-{{kind}}-{{mode}}"
+    globals()[f"{{kind}}_{{mode}}"] = Pipeline(
+        source=Source(topic="{source}", options={{"maxOffsetsPerTrigger": {per_batch}}}),
+        transform=copied,
+        sink=Sink(sink_id=name, topic=f"out-{{name}}", kind=kind, output_mode=mode),
+    )
 """
 
 
-@pytest.mark.usefixtures("batches")
-@pytest.mark.parametrize(
-    ("kind", "mode", "place"),
-    [
-        ("two_phase", "append", "C5-after"),
-        ("two_phase", "update", "C5-after"),
-        ("single_transaction", "append", "P1-after-end"),
-    ],
-)
-def test_a_batch_that_was_decided_and_is_repeated_says_what_was_decided(
-    barnabas, tmp_path, kind, mode, place
-):
-    """Even if the transform gives something else by now; and its lag is known."""
-    servers, name = barnabas.bootstrap_servers, f"repeated-{kind}-{mode}"
-    spark_data.create_topics(servers, [f"out-{name}"], 2)
-    failpoints = tmp_path / "failpoints"
-    failpoints.mkdir()
-    (failpoints / place).write_text("raise")
-    known = {"name": name, "kind": kind, "mode": mode, "source": INPUT, "per_batch": PER_BATCH}
+@pytest.fixture(scope="module")
+def repeated(batches, barnabas, tmp_path_factory):
+    """What is said by each that has failed in its first batch, once all go on in one Spark."""
+    assert batches, "there is something to read"
+    servers, directory = barnabas.bootstrap_servers, tmp_path_factory.mktemp("repeated")
 
-    def run(copies):
-        (tmp_path / "copies.py").write_text(COPIES.format(copies=copies, **known))
-        armed = {"BARNABAS_SPARK_FAILPOINTS": str(failpoints)}
-        with start_command(tmp_path, "copies.py", servers, "--once", **armed) as process:
+    def run(copies, *arguments, **armed):
+        known = {"places": list(PLACES), "source": INPUT, "per_batch": PER_BATCH}
+        (directory / "copies.py").write_text(COPIES.format(copies=copies, **known))
+        arguments = ("copies.py", servers, "--once", *arguments)
+        with start_command(directory, *arguments, **armed) as process:
             try:
                 output, errors = process.communicate(timeout=PATIENCE_S)
             finally:
                 process.kill()
         return process.returncode, list(map(json.loads, output.splitlines())), errors
 
-    code, reported, errors = run(2)
-    assert (code, reported) == (1, [])
-    assert f"the failpoint {place} was armed" in errors
+    for (kind, mode), place in PLACES.items():
+        name = f"repeated-{kind}-{mode}"
+        spark_data.create_topics(servers, [f"out-{name}"], 2)
+        failpoints = tmp_path_factory.mktemp("failpoints")
+        (failpoints / place).write_text("raise")
+        armed = {"BARNABAS_SPARK_FAILPOINTS": str(failpoints)}
+        code, reported, errors = run(2, "--pipeline", name, **armed)
+        assert (code, reported) == (1, [])
+        assert f"the failpoint {place} was armed" in errors
     code, reported, errors = run(5)
     assert (code, errors) == (0, "")
-    first, second = reported
+    found = defaultdict(list)
+    for batch in reported:
+        found[batch["pipeline"]].append(batch)
+    return found
+
+
+@pytest.mark.parametrize(("kind", "mode"), PLACES)
+def test_a_batch_that_was_decided_and_is_repeated_says_what_was_decided(
+    repeated, barnabas, kind, mode
+):
+    """Even if the transform gives something else by now; and its lag is known."""
+    name = f"repeated-{kind}-{mode}"
+    first, second = reported = repeated[name]
     assert (first["batch"], second["batch"]) == (0, 1)
     read = total(reported, "lag") + second["lag"]
-    assert first["rows"] + second["rows"] == len(committed(servers, f"out-{name}"))
+    written = committed(barnabas.bootstrap_servers, f"out-{name}")
+    assert first["rows"] + second["rows"] == len(written)
     assert first["rows"] == 2 * (RECORDS - first["lag"])
     assert second["rows"] == 5 * first["lag"]
     assert read == first["lag"] > 0
