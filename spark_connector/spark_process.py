@@ -19,7 +19,7 @@ from barnabas.spark_connector.java import java_home
 from barnabas.spark_connector.quiet import let_the_other_side_leave, quiet_pyspark
 from barnabas.spark_connector.refusals import Refusal, WrongUse
 from barnabas.spark_connector.security import SECRETS_OF_SPARK
-from barnabas.spark_connector.sentences import misses_a_worker, sentence_of
+from barnabas.spark_connector.sentences import OF_A_USER, misses_a_worker, sentence_of
 from barnabas.spark_connector.spark_log import SparkLog
 from barnabas.spark_connector.stopping import Stop, within
 
@@ -281,6 +281,8 @@ def _death(
         error = lost
     has_stopped = _STOPPED_ITSELF.search(text) is not None
     is_cut_off = has_stopped or has_lost_java(error)
+    if OF_A_USER in text and not is_cut_off:
+        return None
     if (is_cut_off or _is_ended_with_others(text, java, stop)) and (
         (end := _end_of(java)) is not None
     ):

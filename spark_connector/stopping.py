@@ -8,8 +8,11 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import FrameType
+from typing import Final
 
 Action = Callable[[], object]
+_LOOK_S: Final = 0.02
+"""How often it is looked whether the end was asked for."""
 
 
 class Stopped(BaseException):
@@ -24,18 +27,15 @@ class Stop:
     """
 
     def __init__(self) -> None:
-        self._asked = threading.Event()
+        self.is_asked = False
+        """Whether to end after the running batch. No Event: a signal that comes while its own
+        thread waits for an Event would wait for that Event's lock, for ever."""
         self.waits = False
         """Whether there may be a batch that is let end."""
 
-    @property
-    def is_asked(self) -> bool:
-        """Whether to end after the running batch."""
-        return self._asked.is_set()
-
     def ask(self) -> None:
         """Ask for the end, after the running batch."""
-        self._asked.set()
+        self.is_asked = True
 
     def on_signals(self) -> None:
         """Take SIGTERM and SIGINT. Again after Spark's start, which takes SIGINT for itself."""
@@ -50,7 +50,9 @@ class Stop:
 
     def wait(self, seconds: float) -> None:
         """Sleep, but not past being asked."""
-        self._asked.wait(seconds)
+        until_s = time.monotonic() + seconds
+        while not self.is_asked and (left_s := until_s - time.monotonic()) > 0:
+            time.sleep(min(left_s, _LOOK_S))
 
 
 def within(seconds: float, actions: Iterable[Action]) -> bool:

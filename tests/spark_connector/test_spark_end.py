@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
-from pyspark import SparkContext
 
 from barnabas.spark_connector import Pipeline, Sink, Source, runner, spark_process
 from barnabas.spark_connector.failures import QueryFailed
@@ -128,6 +128,14 @@ def test_a_failure_while_java_goes_on_stays_one(monkeypatch, java, failure, stop
     assert isinstance(what_leaves(java, failure, stop), QueryFailed)
 
 
+@pytest.mark.parametrize("stop", [Stop(), asked()], ids=["runs", "asked"])
+def test_what_a_transform_has_raised_stays_the_failure_while_java_is_being_ended(java, stop):
+    failed = QueryFailed("a", RuntimeError("of Spark's"))
+    failed.say("transform raised ValueError: no amount (payments.py, line 3)")
+    java.end()
+    assert what_leaves(java, failed, stop) is failed
+
+
 @pytest.mark.parametrize("java", [OUT_OF_MEMORY], indirect=True)
 def test_what_java_has_ended_of_by_itself_stays_the_failure(java):
     java.end()
@@ -146,13 +154,13 @@ def lost() -> bool:
     ("answer", "is_ending"), [(lambda: True, True), (lambda: False, False), (lost, True)]
 )
 def test_java_is_asked_whether_it_ends(monkeypatch, answer, is_ending):
-    monkeypatch.setattr(SparkContext, "_active_spark_context", spark_that_answers(answer))
+    let_spark_be(monkeypatch, spark_that_answers(answer))
     assert _is_shutting_down() is is_ending
 
 
 def test_a_java_that_does_not_answer_goes_on(monkeypatch):
     go_on = threading.Event()
-    monkeypatch.setattr(SparkContext, "_active_spark_context", spark_that_answers(go_on.wait))
+    let_spark_be(monkeypatch, spark_that_answers(go_on.wait))
     monkeypatch.setattr(spark_process, "TOLD_S", 0.1)
     try:
         assert not _is_shutting_down()
@@ -161,8 +169,14 @@ def test_a_java_that_does_not_answer_goes_on(monkeypatch):
 
 
 def test_without_spark_no_java_ends(monkeypatch):
-    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    let_spark_be(monkeypatch, None)
     assert not _is_shutting_down()
+
+
+def let_spark_be(monkeypatch: pytest.MonkeyPatch, active: SimpleNamespace | None) -> None:
+    """Have this be PySpark's active context; PySpark itself may not be installed."""
+    context_class = SimpleNamespace(_active_spark_context=active)
+    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(SparkContext=context_class))
 
 
 def spark_that_answers(answer: Callable[[], bool]) -> SimpleNamespace:
