@@ -78,10 +78,12 @@ class LogDirectory:
         if self.removed:
             return
         with self._moving:
-            apart = self.path
-            self._lie_at(self.name)
             if self.is_there:
-                self.file_system.rename(apart, self.path)
+                place = self.file_system.join(self.root, self.name)
+                self.file_system.rename(self.path, place)
+            # Only now: before, nobody would find it there, and again after a full disk it is moved
+            # from where it still is.
+            self._lie_at(self.name)
             self.is_apart = False
 
     def _lie_at(self, name: str) -> None:

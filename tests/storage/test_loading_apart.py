@@ -9,6 +9,7 @@ import pytest
 
 from barnabas.storage import loading_apart
 from barnabas.storage.check import verify
+from barnabas.storage.committer import until_there_is_room
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt, LedSince
 from barnabas.storage.file_system import FileSystem
@@ -21,7 +22,7 @@ from barnabas.storage.log_reading import beginning_of, log_in_pieces
 from barnabas.storage.log_store import LogStore, PartitionSpec
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.simulated import Operation, SimulatedFileSystem
 from tests.storage.flushes import FlushEngine
 from tests.storage.leading import Broker, producers_of
 from tests.storage.stores import NOW_MS, ROOT, batch, from_producer, read_all
@@ -116,6 +117,31 @@ def test_readers_find_files_that_have_moved_under_them(leader):
     assert names(store) == ["t1-0"] != [apart]
     with pytest.raises(FileNotFoundError):
         directory.read_file("00000000000000000000.none")
+
+
+def test_readers_are_sent_nowhere_before_the_files_are_there(leader):
+    store = store_of(leader)
+    log = load(leader, store)
+    file_name = "00000000000000000000.log"
+    found = []
+
+    def look(operation: Operation) -> None:
+        if operation.name == "rename":
+            found.append(store.file_system.exists(log.directory.file_path(file_name)))
+
+    store.file_system.before = look
+    log.directory.take_place()
+    assert found == [True]
+    assert store.file_system.exists(log.directory.file_path(file_name))
+
+
+def test_a_full_disk_is_waited_for_when_it_takes_its_place(leader):
+    store = store_of(leader)
+    log = load(leader, store)
+    store.file_system.fail(store.file_system.operations + 1, errno.ENOSPC)
+    until_there_is_room(log.directory.take_place, store)
+    assert names(store) == ["t1-0"]
+    require_whole(leader, log)
 
 
 LONGEST = "t" * 249
