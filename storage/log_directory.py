@@ -27,6 +27,8 @@ LOADING_SUFFIX: Final = "-loading"
 
 Result = TypeVar("Result")
 
+_NAME_BYTES_MAX: Final = 255
+"""Of the names in a directory; those of topics are ASCII, and have up to 249."""
 _OPEN_FILES_MAX: Final = 16
 _STEM_DIGITS: Final = 20
 
@@ -69,22 +71,30 @@ class LogDirectory:
         """
         assert not self.is_there
         self.is_apart = True
-        self._lie_at(f"{self.name}.{unique}{LOADING_SUFFIX}")
+        self._lie_at(self._name_aside(unique, LOADING_SUFFIX))
 
     def take_place(self) -> None:
         """Be under the partition's name from now on, where nothing is left; readers go on."""
         if self.removed:
             return
         with self._moving:
-            apart = self.path
-            self._lie_at(self.name)
             if self.is_there:
-                self.file_system.rename(apart, self.path)
+                place = self.file_system.join(self.root, self.name)
+                self.file_system.rename(self.path, place)
+            # Only now: before, nobody would find it there, and again after a full disk it is moved
+            # from where it still is.
+            self._lie_at(self.name)
             self.is_apart = False
 
     def _lie_at(self, name: str) -> None:
         self.path = self.file_system.join(self.root, name)
         self._prefix = self.file_system.join(self.path, "")
+
+    def _name_aside(self, unique: str, suffix: str) -> str:
+        """Return a name beside the partition's; of a long topic's the head alone, as in Kafka."""
+        topic, dash, index = self.name.rpartition("-")
+        tail = f"{dash}{index}.{unique}{suffix}"
+        return topic[: _NAME_BYTES_MAX - len(tail)] + tail
 
     def file_path(self, file_name: str) -> str:
         """Path of a file in this directory."""
@@ -183,8 +193,8 @@ class LogDirectory:
         if self.is_apart:  # Nobody else looks for the name.
             remove_tree(self.file_system, self.path)
             return
-        unique = f"{self.name}.{self.topic_id.hex()}{DELETED_SUFFIX}"
-        doomed = self.file_system.join(self.root, unique)
+        aside = self._name_aside(self.topic_id.hex(), DELETED_SUFFIX)
+        doomed = self.file_system.join(self.root, aside)
         if self.file_system.exists(doomed):
             remove_tree(self.file_system, doomed)
         self.file_system.rename(self.path, doomed)

@@ -32,6 +32,8 @@ from barnabas.storage.unsynced import (
 )
 
 UNLIMITED_BYTES = 1 << 50
+NAME_BYTES_MAX = 255
+"""Of one name in a directory, as of every file system that Linux has."""
 
 
 class SimulatedCrash(BaseException):
@@ -324,7 +326,7 @@ class SimulatedFileSystem:
         with self.lock_of_state:
             self.reading("open", path)
             directory, name = self._parent(path)
-            node = directory.entries.get(name)
+            node = _entry(directory, name, path)
             if isinstance(node, Directory):
                 raise _refusal(errno.EISDIR, path)
             if node is None:
@@ -362,7 +364,7 @@ class SimulatedFileSystem:
             walked = ""
             for name in _parts(path):
                 walked += "/" + name
-                node = directory.entries.get(name)
+                node = _entry(directory, name, path)
                 if node is None:
                     operation = self._changing("make_directory", walked)
                     node, made = Directory(), True
@@ -390,10 +392,10 @@ class SimulatedFileSystem:
         with self.lock_of_state:
             source, old_name = self._parent(old)
             target, new_name = self._parent(new)
-            node = source.entries.get(old_name)
+            node = _entry(source, old_name, old)
             if node is None:
                 raise _refusal(errno.ENOENT, old)
-            replaced = target.entries.get(new_name)
+            replaced = _entry(target, new_name, new)
             self._check_replaceable(node, replaced, old, new)
             operation = self._changing("rename", new)
             if isinstance(replaced, Inode) and replaced is not node:
@@ -429,7 +431,7 @@ class SimulatedFileSystem:
         """Remove a file; its space is free at once."""
         with self.lock_of_state:
             directory, name = self._parent(path)
-            node = directory.entries.get(name)
+            node = _entry(directory, name, path)
             if node is None:
                 raise _refusal(errno.ENOENT, path)
             if isinstance(node, Directory):
@@ -506,13 +508,13 @@ class SimulatedFileSystem:
                 raise _refusal(errno.ENOTDIR, path)
             if node is None:
                 return None
-            node = node.entries.get(name)
+            node = _entry(node, name, path)
         return node
 
     def _is_there(self, path: str, kind: type | UnionType) -> bool:
         try:
             return isinstance(self._find(path), kind)
-        except NotADirectoryError:
+        except OSError:
             return False
 
     def _directory(self, path: str) -> Directory:
@@ -531,6 +533,12 @@ class SimulatedFileSystem:
 def _refusal(code: int, path: str) -> OSError:
     """The error of this number; Python picks the subclass (FileNotFoundError ...)."""
     return OSError(code, errno.errorcode[code], path)
+
+
+def _entry(directory: Directory, name: str, path: str) -> Inode | Directory | None:
+    if len(name.encode()) > NAME_BYTES_MAX:
+        raise _refusal(errno.ENAMETOOLONG, path)
+    return directory.entries.get(name)
 
 
 def _parts(path: str) -> list[str]:

@@ -152,7 +152,7 @@ def _looking_aside(
         for topic, index in named(request):
             if not is_shown(topic, index) and _may_wait_for(context, topic):
                 # What follows on the connection, the end of a transaction maybe, does not overtake.
-                late: Parked[Any] = Parked()
+                late = _LateAnswer()
                 spawn(_look_then_ask(misses, route, handler, context, request, late), route.name)
                 return late
         return handler(context, request)
@@ -164,6 +164,22 @@ def _may_wait_for(context: RequestContext, topic: str | bytes) -> bool:
     """Nobody is to learn by the time it takes what he may not see."""
     may_see = context.access.may_see
     return isinstance(topic, bytes) or may_see(operations.ResourceType.TOPIC, topic)
+
+
+class _LateAnswer(Parked[Any]):
+    """The answer after a look; what the handler returned to wait for is ``inner``."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner: Deferred[Any] | None = None
+
+    def abandoned(self) -> None:
+        """Pass on that the client has gone."""
+        if self.inner is not None:
+            self.inner.connection = None
+            self.inner.abandoned()
 
 
 class _Passing:
@@ -192,7 +208,7 @@ async def _look_then_ask(
     handler: Callable[..., Any],
     context: RequestContext,
     request: Any,  # noqa: ANN401
-    late: Parked[Any],
+    late: _LateAnswer,
 ) -> None:
     await misses.look()
     if late.connection is None:
@@ -215,3 +231,4 @@ async def _look_then_ask(
         else:
             answer.route = route
             answer.connection = passing
+            late.inner = answer

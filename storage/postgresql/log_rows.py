@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from barnabas.storage.log_index import Extent, LogBeginning, LogHead, LogSnapshot, PartitionState
 from barnabas.storage.log_reading import BYTES_AT_ONCE
 
 if TYPE_CHECKING:
     from barnabas.storage.postgresql.primary import Row
+
+HALVINGS_MOST: Final = BYTES_AT_ONCE.bit_length() - 1
+"""As many come down to one byte, which is one extent: more would only have to be taken back."""
 
 
 def beginnings_of(rows: Iterable[Row]) -> list[LogBeginning]:

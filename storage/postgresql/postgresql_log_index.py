@@ -18,7 +18,7 @@ from barnabas.storage.log_index import (
     Outcome,
     PartitionState,
 )
-from barnabas.storage.postgresql.log_rows import beginnings_of, fewer
+from barnabas.storage.postgresql.log_rows import HALVINGS_MOST, beginnings_of, fewer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
 
@@ -119,7 +119,7 @@ class PostgreSqlLogIndex:
         primary, halvings_before = self._primary, self._halvings
 
         def smaller(silences: int) -> Sequence[object]:
-            self._halvings = halvings_before + silences
+            self._halvings = min(halvings_before + silences, HALVINGS_MOST)
             return *named, *fewer(most, most_bytes, self._halvings)
 
         rows = primary.execute(

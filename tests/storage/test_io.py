@@ -193,6 +193,29 @@ def test_renames_that_are_refused(files, root, old, new, code):
     assert tree(files, root) == before
 
 
+def test_names_are_no_longer_than_a_disk_takes_them(files, root, file):
+    """255 bytes: Kafka's longest topic with its partition leaves five of them."""
+    longest, longer = ("n" * bytes_ for bytes_ in (255, 256))
+    files.make_directory(files.join(root, longest))
+    files.write_file_atomically(files.join(root, longest, "file"), b"abc")
+    path = files.join(root, longer)
+    before = tree(files, root)
+    assert not files.exists(path)
+    assert not files.is_directory(path)
+    for refused in (
+        lambda: files.open(path, create=True),
+        lambda: files.open(files.join(path, "file")),
+        lambda: files.make_directory(path),
+        lambda: files.rename(files.join(root, longest), path),
+        lambda: files.unlink(path),
+        lambda: files.list_directory(path),
+    ):
+        with pytest.raises(OSError) as caught:
+            refused()
+        assert caught.value.errno == errno.ENAMETOOLONG
+    assert tree(files, root) == before
+
+
 def test_a_file_is_not_a_directory(files, root, file):
     path = files.join(root, "log")
     assert files.exists(path)
@@ -506,7 +529,7 @@ def test_no_such_library_call_is_none():
 
 # ---------------------------------------------------------------------- both file systems, in step
 
-NAMES = st.sampled_from(["a", "b", "d/a", "d/b", "d", "e/a", "e"])
+NAMES = st.sampled_from(["a", "b", "d/a", "d/b", "d", "e/a", "e", "n" * 256])
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("create"), NAMES),

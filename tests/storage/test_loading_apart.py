@@ -9,16 +9,20 @@ import pytest
 
 from barnabas.storage import loading_apart
 from barnabas.storage.check import verify
+from barnabas.storage.committer import until_there_is_room
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt, LedSince
+from barnabas.storage.file_system import FileSystem
+from barnabas.storage.flush_start import wipe
+from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.loading import DurableLog
 from barnabas.storage.loading_apart import filled_apart, remove_apart
-from barnabas.storage.log_directory import LOADING_SUFFIX
+from barnabas.storage.log_directory import DELETED_SUFFIX, LOADING_SUFFIX, LogDirectory
 from barnabas.storage.log_reading import beginning_of, log_in_pieces
 from barnabas.storage.log_store import LogStore, PartitionSpec
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.simulated import Operation, SimulatedFileSystem
 from tests.storage.flushes import FlushEngine
 from tests.storage.leading import Broker, producers_of
 from tests.storage.stores import NOW_MS, ROOT, batch, from_producer, read_all
@@ -56,8 +60,10 @@ def durable_of(leader: Broker) -> DurableLog:
     return log_in_pieces(found.head, found.extents)
 
 
-def load(leader: Broker, store: LogStore, durable: DurableLog | None = None) -> PartitionLog:
-    spec = PartitionSpec(1, "t1", 0, bytes(16), CONFIG, leader.log.leader_epoch)
+def load(
+    leader: Broker, store: LogStore, durable: DurableLog | None = None, topic: str = "t1"
+) -> PartitionLog:
+    spec = PartitionSpec(1, topic, 0, bytes(16), CONFIG, leader.log.leader_epoch)
     return filled_apart(store, spec, durable or durable_of(leader), lambda: False)
 
 
@@ -111,6 +117,76 @@ def test_readers_find_files_that_have_moved_under_them(leader):
     assert names(store) == ["t1-0"] != [apart]
     with pytest.raises(FileNotFoundError):
         directory.read_file("00000000000000000000.none")
+
+
+def test_readers_are_sent_nowhere_before_the_files_are_there(leader):
+    store = store_of(leader)
+    log = load(leader, store)
+    file_name = "00000000000000000000.log"
+    found = []
+
+    def look(operation: Operation) -> None:
+        if operation.name == "rename":
+            found.append(store.file_system.exists(log.directory.file_path(file_name)))
+
+    store.file_system.before = look
+    log.directory.take_place()
+    assert found == [True]
+    assert store.file_system.exists(log.directory.file_path(file_name))
+
+
+def test_a_full_disk_is_waited_for_when_it_takes_its_place(leader):
+    store = store_of(leader)
+    log = load(leader, store)
+    store.file_system.fail(store.file_system.operations + 1, errno.ENOSPC)
+    until_there_is_room(log.directory.take_place, store)
+    assert names(store) == ["t1-0"]
+    require_whole(leader, log)
+
+
+LONGEST = "t" * 249
+"""As long as the name of a topic may be."""
+
+
+@pytest.mark.parametrize("length", [len(LONGEST), 214, 213, 212])
+def test_a_topic_of_any_length_is_loaded_moved_and_removed_on_a_real_disk(
+    leader, tmp_path, monkeypatch, length
+):
+    topic = LONGEST[:length]
+    disk = LocalFileSystem()
+    root = str(tmp_path)
+    wipe(disk, root)
+    store = LogStore(disk, root, engine=FlushEngine(leader.index), now_ms=lambda: NOW_MS)
+    marks = disk.list_directory(root)
+
+    def places() -> list[str]:
+        return [each for each in disk.list_directory(root) if each not in marks]
+
+    log = load(leader, store, topic=topic)
+    (apart,) = places()
+    assert apart.endswith(LOADING_SUFFIX)
+    require_whole(leader, log)
+    log.directory.take_place()
+    assert places() == [f"{topic}-0"]
+    require_whole(leader, log)
+    monkeypatch.setattr("barnabas.storage.log_directory.remove_tree", lambda *_: None)
+    log.directory.remove()
+    (doomed,) = places()
+    assert doomed.endswith(f"-0.{bytes(16).hex()}{DELETED_SUFFIX}")
+    load(leader, store, topic=topic)
+    assert len(places()) == 2
+    wipe(disk, root)
+    assert places() == [], "the next start finds what the former life left"
+
+
+def test_partitions_of_one_long_topic_have_names_of_their_own_while_they_go(tmp_path, monkeypatch):
+    monkeypatch.setattr("barnabas.storage.log_directory.remove_tree", lambda *_: None)
+    disk: FileSystem = LocalFileSystem()
+    for index in (0, 10, 99_999):
+        directory = LogDirectory(disk, str(tmp_path), f"{LONGEST}-{index}", bytes(16))
+        directory.write_file("leader-epoch-checkpoint", b"")
+        directory.remove()
+    assert len(disk.list_directory(str(tmp_path))) == 3
 
 
 def test_a_full_disk_is_waited_for_at_every_operation(leader):

@@ -289,3 +289,25 @@ async def test_nobody_is_asked_for_a_client_that_has_gone():
     gone.late.connection = None
     await task
     assert (gone.looks, asked) == (1, [])
+
+
+class Leaving(Deferred):
+    """What a handler waits for; notes that the client has gone."""
+
+    def __init__(self):
+        super().__init__()
+        self.left = 0
+
+    def abandoned(self):
+        self.left += 1
+
+
+async def test_what_is_waited_for_after_a_look_hears_that_the_client_has_gone():
+    inner = Leaving()
+    asked = Asked(lambda _context, _request: inner)
+    await asked.ask()
+    asked.late.connection = None  # As by ``Pipeline.abandon``.
+    asked.late.abandoned()
+    assert inner.left == 1
+    inner.complete(OffsetCommitResponse())
+    assert asked.answers == asked.told == []

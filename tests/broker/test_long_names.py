@@ -1,0 +1,104 @@
+"""A topic with the longest name there may be lives and ends as any other, on disk, too."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from kafka import KafkaProducer
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.delete_topics import (
+    DELETE_TOPICS,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from barnabas.storage import loading_apart
+from barnabas.storage.log_directory import LogDirectory
+from barnabas.storage.log_reading import FIRST_AT_ONCE
+from barnabas.testing import Broker
+from tests.broker.cluster.members import MemberBroker, all_served, members, send, values_in
+from tests.broker.data_plane import Named, Wire, batch
+from tests.waiting import wait_until
+
+LONGEST = "t" * 249
+PARTITIONS = 2
+
+
+def create(wire: Wire) -> None:
+    request = CreateTopicsRequest([CreatableTopic(LONGEST, PARTITIONS, 1)])
+    (result,) = wire.ask(CREATE_TOPICS, request, 7).topics
+    assert result.error_code == ErrorCode.NONE
+
+
+def delete(wire: Wire) -> None:
+    request = DeleteTopicsRequest([DeleteTopicState(LONGEST)], timeout_ms=60_000)
+    (result,) = wire.ask(DELETE_TOPICS, request, 6).responses
+    assert result.error_code == ErrorCode.NONE
+
+
+def directories(root: Path) -> set[str]:
+    return {each.name for each in root.iterdir() if each.name.startswith("ttt")}
+
+
+def test_it_is_written_deleted_and_made_again(tmp_path):
+    both = {f"{LONGEST}-{index}" for index in range(PARTITIONS)}
+    with Broker(storage=tmp_path) as broker:
+        with Wire(broker.address) as wire:
+            for value in (b"before", b"after"):
+                create(wire)
+                for partition in range(PARTITIONS):
+                    written = wire.produce(Named(LONGEST), batch(value), partition)
+                    assert written.error_code == ErrorCode.NONE
+                wait_until(lambda: directories(tmp_path) == both)
+                assert wire.read(Named(LONGEST)) == [value]
+                if value == b"before":
+                    delete(wire)
+                    wait_until(lambda: broker.server.failure or not directories(tmp_path))
+                    assert broker.server.failure is None
+        broker.restart()
+        with Wire(broker.address) as wire:
+            assert wire.read(Named(LONGEST)) == [b"after"]
+            delete(wire)
+            wait_until(lambda: broker.server.failure or not directories(tmp_path))
+            assert broker.server.failure is None
+
+
+def write_one_by_one(broker: MemberBroker, count: int) -> None:
+    """Have each value in a flush of its own: so many are a long log."""
+    servers = broker.bootstrap_servers
+    with contextlib.closing(KafkaProducer(bootstrap_servers=servers, linger_ms=0)) as producer:
+        for number in range(count):
+            producer.send(LONGEST, b"%d" % number, partition=0).get(60)
+
+
+def test_its_long_log_goes_from_leader_to_leader(monkeypatch):
+    loaded: list[str] = []
+    take_place = LogDirectory.take_place
+
+    def noted(directory: LogDirectory) -> None:
+        loaded.append(directory.name)
+        take_place(directory)
+
+    monkeypatch.setattr(LogDirectory, "take_place", noted)
+    monkeypatch.setattr(loading_apart, "PIECE_BYTES", 1000)
+    count = FIRST_AT_ONCE + 10
+    with members(3) as (_, brokers):
+        brokers[0].create_topic(LONGEST, 1)
+        all_served(brokers, LONGEST, 1)
+        write_one_by_one(brokers[0], count)
+        (leader,) = (each for each in brokers if each.leads(LONGEST))
+        others = [each for each in brokers if each is not leader]
+        leader.stop()
+        all_served(others, LONGEST, 1)
+        wait_until(lambda: loaded == [f"{LONGEST}-0"])
+        assert values_in(others[0], LONGEST, 1) == [*range(count)]
+        send(others[0], LONGEST, range(count, count + 1), 1)
+        with Wire(others[0].address) as wire:
+            delete(wire)
+        wait_until(lambda: all(each.server.catalogue.topic(LONGEST) is None for each in others))

@@ -1,0 +1,51 @@
+"""What is read at once is halved while the server is silent, and grows again with its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from barnabas.storage.log_reading import BYTES_AT_ONCE
+from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+
+MOST = 1000
+
+
+class Silent:
+    """Where a Primary is expected: one whose server was ``silences`` times silent, then answers."""
+
+    patience_s = 10.0
+    took_s = 0.01
+
+    def __init__(self) -> None:
+        self.silences = 0
+        self.answered: list[tuple[int, int]] = []
+        """Extents and bytes of each question, as it was answered in the end."""
+
+    def execute(
+        self,
+        _statement: str,
+        arguments: Sequence[object],
+        *,
+        smaller: Callable[[int], Sequence[object]],
+        **_settings: bool,
+    ) -> list[object]:
+        for silences in range(1, self.silences + 1):
+            arguments = smaller(silences)
+        self.silences = 0
+        *_named, most, most_bytes = arguments
+        self.answered.append((most, most_bytes))
+        return []
+
+
+def test_after_hours_of_silence_a_few_answers_bring_all_that_is_asked_for():
+    primary = Silent()
+    index = PostgreSqlLogIndex(primary, None)
+    primary.silences = 5000
+
+    def read() -> tuple[int, int]:
+        index.extents(1, 0, most=MOST, most_bytes=BYTES_AT_ONCE)
+        return primary.answered[-1]
+
+    assert read() == (1, 1), "one extent, which comes by itself"
+    while read() != (MOST, BYTES_AT_ONCE):
+        assert len(primary.answered) < 10, primary.answered
