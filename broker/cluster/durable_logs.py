@@ -445,7 +445,11 @@ class _Asked:
 def _find(way: LogIndex, together: Sequence[_Asked]) -> Sequence[_Asked]:
     """Find the beginnings of logs; return those who are told nothing, for the sake of others."""
     found = beginnings(way, [each.partition_id for each in together], BYTES_AT_ONCE)
-    told = {each.head.partition_id: each for each in found if each.extents or is_whole(each)}
+    # The first extent comes, however large it is: if there is none, none is there of any log.
+    is_all = not any(each.extents for each in found)
+    told = {
+        each.head.partition_id: each for each in found if is_all or each.extents or is_whole(each)
+    }
     for each in together:
         each.found = told.get(each.partition_id)
     if not found:

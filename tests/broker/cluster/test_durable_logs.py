@@ -249,6 +249,41 @@ def test_damage_of_a_long_log_is_believed_when_it_is_found_again(
         assert logs._filling.acquire(blocking=False), "nobody's turn goes on"
 
 
+@pytest.mark.parametrize("refused", ["", "beginnings"])
+def test_a_log_of_which_nothing_is_there_is_damaged(
+    base, leader, session, logs, refused, monkeypatch
+):
+    """It is no short one that did not fit into an answer, nor one that was deleted."""
+    monkeypatch.setattr(durable_logs, "WAYS_MOST", 1)
+    epochs = {each: assign(base.index, each, session) for each in range(5)}
+    for each in epochs:
+        for _ in range(3):
+            leader.append(each, batch())
+    gone = [1, 2]
+    for each in gone:
+        del base.index.rows[each].extents[:]
+    base.refused = refused
+    held = threading.Event()
+
+    def on_question() -> None:
+        assert held.wait(60)
+        assert len(base.questions) < 50, "it is asked for without end"
+
+    base.on_question = on_question
+    with ThreadPoolExecutor(5) as threads:
+        reading = {0: threads.submit(read_stored, logs, 0, epochs[0])}
+        wait_until(lambda: base.questions == [[0]])
+        for each in range(1, 5):
+            reading[each] = threads.submit(read_stored, logs, each, epochs[each])
+        wait_until(lambda: len(logs._waiting) == 4)
+        held.set()
+        told = {each: read.exception(60) for each, read in reading.items()}
+    damaged = [*gone, DAMAGED] if refused else gone
+    assert [each for each, error in told.items() if isinstance(error, Corrupt)] == damaged
+    assert [each for each, error in told.items() if error is None] == [*epochs.keys() - {*damaged}]
+    assert all("it ends too early" in str(told[each]) for each in gone)
+
+
 def test_each_is_told_of_its_own(base, session, logs):
     other = register(base.index, 3)
     epochs = [assign(base.index, each, session) for each in range(3)]
