@@ -35,7 +35,7 @@ from barnabas.storage.counts import Histogram
 from barnabas.storage.errors import Corrupt, LedSince
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.loading import LongLog
-from barnabas.storage.loading_apart import filled_apart, remove_apart
+from barnabas.storage.loading_apart import filled_apart, remove_apart, require_wanted
 from barnabas.storage.log_store import PartitionSpec
 
 if TYPE_CHECKING:
@@ -365,7 +365,8 @@ class Leadership:
         if place.former is not None:
             await place.former.wait()
             place.former = None
-        if self._is_closed or not place.is_still_at(steps):
+        is_over = partial(self._is_over, place, steps)
+        if is_over():
             return
         partition = place.partition
         spec = PartitionSpec(
@@ -377,7 +378,7 @@ class Leadership:
             place.epoch,
         )
         try:
-            loaded = await self._loaded(spec)
+            loaded = await self._loaded(spec, is_over)
         except LedSince as newer:
             logger.info("not loaded: %s", newer)
             self._happens_later(place, steps, Event.TAKEN)
@@ -405,20 +406,29 @@ class Leadership:
         if place.is_still_at(steps):
             self._host.spawn(self._bring(place, steps), f"load {topic} again")
 
-    async def _loaded(self, spec: PartitionSpec) -> _Loaded:
-        """Have a log loaded on one of the threads for it; raises what ``reading`` does."""
-        threads, long = self._threads, None
+    def _is_over(self, place: _Place, steps: int) -> bool:
+        """Whether nobody wants any more what is loaded since a step; on any thread."""
+        return self._is_closed or not place.is_still_at(steps)
+
+    async def _loaded(self, spec: PartitionSpec, is_over: Callable[[], bool]) -> _Loaded:
+        """Have a log loaded on one of the threads for it; raises what ``reading`` does.
+
+        And LedSince soon after it ``is_over``: others wait for the threads.
+        """
+        threads, long, load = self._threads, None, partial(self._load, spec, is_over)
         while True:
             try:
-                return await self._host.loop.run_in_executor(threads, self._load, spec, long)
+                return await self._host.loop.run_in_executor(threads, load, long)
             except LongLog as found:
                 long = found
-            if self._is_closed:
-                raise LedSince(f"partition {spec.partition_id} is not loaded: the broker ends")
+            require_wanted(spec, is_over)
             threads = self._long_threads
 
-    def _load(self, spec: PartitionSpec, long: LongLog | None) -> _Loaded:
+    def _load(
+        self, spec: PartitionSpec, is_over: Callable[[], bool], long: LongLog | None
+    ) -> _Loaded:
         """On a thread: read a log and make ready all that is known of it."""
+        require_wanted(spec, is_over)
         epoch = spec.leader_epoch
         assert epoch is not None
         with contextlib.ExitStack() as memory:
@@ -426,7 +436,7 @@ class Leadership:
                 if long is None:
                     log, writes = self._logs.filled(spec, durable)
                 else:
-                    log = filled_apart(self._logs, spec, durable, lambda: self._is_closed)
+                    log = filled_apart(self._logs, spec, durable, is_over)
                     writes = CommitGroup()
             return _Loaded(log, writes, memory.pop_all())
 

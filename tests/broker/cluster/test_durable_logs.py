@@ -448,7 +448,7 @@ async def test_short_logs_wait_for_no_long_one(base, leader, session, logs, monk
         topic_id = bytes(16)
         epoch = epochs[partition_id]
         spec = PartitionSpec(partition_id, "t", partition_id, topic_id, LogConfig(), epoch)
-        loaded = await leadership._loaded(spec)
+        loaded = await leadership._loaded(spec, lambda: False)
         loaded.memory.close()
         return store.batches[partition_id]
 
