@@ -34,7 +34,7 @@ from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.counts import Histogram
 from barnabas.storage.errors import Corrupt, LedSince
 from barnabas.storage.journal import CommitGroup
-from barnabas.storage.loading import LongLog
+from barnabas.storage.loading import LongLog, LongReading
 from barnabas.storage.loading_apart import filled_apart, remove_apart, require_wanted
 from barnabas.storage.log_store import PartitionSpec
 
@@ -132,7 +132,7 @@ class DurableLogs(Protocol):
         partition_id: int,
         leader_epoch: int,
         memory: contextlib.ExitStack,
-        long: LongLog | None = None,
+        long: LongReading | None = None,
     ) -> contextlib.AbstractContextManager[DurableLog]:
         """Have all that is durable of a partition that is led here in an epoch.
 
@@ -141,8 +141,8 @@ class DurableLogs(Protocol):
         time. ``memory`` is closed once nothing of the log is held any more, be it never read: many
         logs share it, and others wait until then; any thread may do so. Raises LedSince where it is
         led in that epoch no more, and Corrupt for what is damaged; LongLog where it is to be
-        entered with that, on a thread for which no short one waits. What else this raises ends the
-        broker.
+        entered with its ``reading``, on a thread for which no short one waits. What else this
+        raises ends the broker.
         """
 
 
@@ -383,15 +383,18 @@ class Leadership:
             logger.info("not loaded: %s", newer)
             self._happens_later(place, steps, Event.TAKEN)
             return
-        except Corrupt as damage:
-            # Who ends because of it hands it to the next broker, until there is none left.
-            await self._bring_again(place, steps, str(damage))
-            return
-        if place.is_still_at(steps):
-            place.loaded = loaded
-            self._happens(place, Event.READ)
+        except Corrupt as error:
+            damage = str(error)
         else:
-            self._drop(loaded)
+            if place.is_still_at(steps):
+                place.loaded = loaded
+                self._happens(place, Event.READ)
+            else:
+                self._drop(loaded)
+            return
+        # Who ends because of it hands it to the next broker, until there is none left. The error
+        # is held no more meanwhile, nor what was read before it.
+        await self._bring_again(place, steps, damage)
 
     async def _bring_again(self, place: _Place, steps: int, damage: str) -> None:
         """Say what keeps a log from being read, once, and read it again later."""
@@ -420,12 +423,12 @@ class Leadership:
             try:
                 return await self._host.loop.run_in_executor(threads, load, long)
             except LongLog as found:
-                long = found
+                long = found.reading
             require_wanted(spec, is_over)
             threads = self._long_threads
 
     def _load(
-        self, spec: PartitionSpec, is_over: Callable[[], bool], long: LongLog | None
+        self, spec: PartitionSpec, is_over: Callable[[], bool], long: LongReading | None
     ) -> _Loaded:
         """On a thread: read a log and make ready all that is known of it."""
         require_wanted(spec, is_over)

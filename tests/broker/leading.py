@@ -19,9 +19,9 @@ from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.protocol.records import read_header
 from barnabas.storage.config import LogConfig
-from barnabas.storage.errors import LedSince, LogClosed
-from barnabas.storage.loading import DurableLog, LongLog
-from barnabas.storage.log_reading import head_of, read_log
+from barnabas.storage.errors import Corrupt, LedSince, LogClosed
+from barnabas.storage.loading import DurableLog, LongLog, LongReading
+from barnabas.storage.log_reading import read_log
 from barnabas.storage.log_store import LogStore, StoreCallbacks
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.partition_log import PartitionLog
@@ -64,6 +64,8 @@ class Cluster:
         self.held: list[int] = []
         """Partitions that were read, and whose memory was not given back yet."""
         self.readings = 0
+        self.beginning: Callable[[], object] | None = None
+        """Makes all that there is of a log, which is damaged."""
 
     def assign(self, partition_id: int, session: int) -> None:
         """Have a partition led by a session from now on, unless that is over."""
@@ -87,14 +89,15 @@ class Cluster:
         partition_id: int,
         _leader_epoch: int,
         memory: contextlib.ExitStack,
-        long: LongLog | None = None,
+        long: LongReading | None = None,
     ) -> Iterator[DurableLog]:
         """See ``DurableLogs``."""
         self.readings += 1
+        if self.beginning is not None:
+            held = self.beginning()
+            raise Corrupt("partition in the store", 0, f"{held} ends too early")
         if long is None and self.are_long():
-            head = head_of(MemoryLogIndex(self.index), partition_id)
-            assert head is not None
-            raise LongLog(head)
+            raise LongLog(partition_id, LongReading())
         self.held.append(partition_id)
         memory.callback(self.held.remove, partition_id)
         yield self.read(partition_id)
@@ -245,7 +248,7 @@ class Member:
             future, load, long = self.reads.popleft()
             try:
                 result = load(long)
-            except (LedSince, LongLog) as error:
+            except (Corrupt, LedSince, LongLog) as error:
                 future.set_exception(error)
             else:
                 if meanwhile is not None:

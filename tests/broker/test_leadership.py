@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from random import Random
+from weakref import WeakSet
 
 import pytest
 
@@ -275,6 +277,22 @@ async def test_who_goes_waits_for_no_room_on_the_disk(member, ends, monkeypatch)
     assert member.cluster.held == []
     assert member.place(DATA)
     await member.settle()
+
+
+async def test_nothing_is_held_of_a_damaged_log_until_it_is_read_again(member):
+    held: WeakSet[Cluster] = WeakSet()
+
+    def beginning() -> Cluster:
+        made = Cluster()
+        held.add(made)
+        return made
+
+    await reach(member, READING)
+    member.cluster.beginning = beginning
+    await member.read()
+    assert member.leadership.damaged() == ["__consumer_offsets-0"]
+    gc.collect()
+    assert [*held] == []
 
 
 # ----------------------------------------------------------------------------------- what is late
