@@ -152,7 +152,8 @@ def test_what_many_wait_for_is_asked_for_together(base, session, logs, monkeypat
     assert sorted(asked) == list(range(MANY)), "each once"
     assert max(map(len, base.questions)) <= TOGETHER
     assert min(map(len, base.questions[:before])) > 0
-    assert len(base.questions) - before <= MANY // TOGETHER
+    # Who takes a way asks on it, even if others have asked for all but his own log by then.
+    assert len(base.questions) - before <= MANY // TOGETHER + WAYS_MOST
 
 
 @pytest.mark.parametrize("flushes", [0, 1, FIRST_AT_ONCE - 1, FIRST_AT_ONCE, LONG, 3 * LONG])
