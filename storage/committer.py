@@ -326,23 +326,24 @@ class JournalCommitter(Committer):
 def until_there_is_room(operation: Callable[[], Result], listener: Listener) -> Result:
     """Call ``operation`` again and again while the disk is full; the listener is called then.
 
-    Only for what may be called twice. Waits, so never on the loop.
+    And once it is over, however it ends. Only for what may be called twice. Waits, so never on the
+    loop.
     """
     told = False
-    while True:
-        try:
-            result = operation()
-        except OSError as error:
-            if error.errno not in FULL_DISK:
-                raise
+    try:
+        while True:
+            try:
+                return operation()
+            except OSError as error:
+                if error.errno not in FULL_DISK:
+                    raise
             if not told:
                 told = True
                 listener.disk_full(full=True)
             time.sleep(FULL_DISK_PAUSE_SECONDS)
-        else:
-            if told:
-                listener.disk_full(full=False)
-            return result
+    finally:
+        if told:
+            listener.disk_full(full=False)
 
 
 def apply_operations(operations: Sequence[StoredBatches | Operation]) -> None:

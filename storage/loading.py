@@ -32,18 +32,24 @@ class DurableLog(NamedTuple):
     ``base_offset``. None: nothing is missing of them."""
 
 
+class LongReading(NamedTuple):
+    """What is kept of a log that is long until it is read as one: many may wait for that."""
+
+    damage: tuple[LogHead, str] | None = None
+    """What was found when it was read so last, if it was: as what it was known then, and what was
+    damaged."""
+
+
 class LongLog(Exception):
-    """A log is so long that it is to be read where no short one waits for it."""
+    """A log is so long that it is to be read where no short one waits for it.
 
-    def __init__(self, head: LogHead, damage: tuple[LogHead, str] | None = None) -> None:
-        """``head`` is what is known of it so far.
+    It holds what was read of the log so far, as every exception does: keep ``reading`` of it.
+    """
 
-        ``damage`` is what was found when it was read so last, if it was: as what it was known then,
-        and what was damaged.
-        """
-        super().__init__(f"partition {head.partition_id} is long")
-        self.head = head
-        self.damage = damage
+    def __init__(self, partition_id: int, reading: LongReading) -> None:
+        """``reading`` is handed to whoever reads it."""
+        super().__init__(f"partition {partition_id} is long")
+        self.reading = reading
 
 
 def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:

@@ -35,17 +35,23 @@ def filled_apart(
 ) -> PartitionLog:
     """Return a log with all that is durable of it, in its segments; for ``LogStore.take_in``.
 
-    On a thread; waits for room on the disk, unless it ``is_over``. Raises LedSince, Corrupt where
-    the snapshot is damaged, and whatever reading ``durable`` raises.
+    On a thread; waits for room on the disk. Raises LedSince, also before a piece and while it waits
+    once it ``is_over``; Corrupt where the snapshot is damaged, and what reading ``durable`` raises.
     """
     log = store.new_log(spec)
     log.directory.stay_apart(uuid4().hex)
     try:
-        _fill(log, durable, lambda piece: _write(store, piece, is_over))
+        _fill(log, durable, lambda piece: _write(store, spec, piece, is_over))
     except BaseException:
         remove_apart(log)
         raise
     return log
+
+
+def require_wanted(spec: PartitionSpec, is_over: Callable[[], bool]) -> None:
+    """Raise LedSince if loading a log ``is_over``, which is asked on the thread that loads it."""
+    if is_over():
+        raise LedSince(f"partition {spec.partition_id} is not wanted any more")
 
 
 def remove_apart(log: PartitionLog) -> None:
@@ -68,10 +74,11 @@ def _fill(log: PartitionLog, durable: DurableLog, write: Callable[[CommitGroup],
     filling.end(durable.log_start_offset)
 
 
-def _write(store: LogStore, piece: CommitGroup, is_over: Callable[[], bool]) -> None:
+def _write(
+    store: LogStore, spec: PartitionSpec, piece: CommitGroup, is_over: Callable[[], bool]
+) -> None:
     def write() -> None:
-        if is_over():
-            raise LedSince("nothing is loaded any more: the broker ends")
+        require_wanted(spec, is_over)
         apply_group(piece)
 
     until_there_is_room(write, store)

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.cluster.held_bytes import HeldBytes
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
-from barnabas.storage.loading import LongLog
+from barnabas.storage.loading import LongLog, LongReading
 from barnabas.storage.log_index import IndexClosed, LogBeginning
 from barnabas.storage.log_reading import (
     BYTES_AT_ONCE,
@@ -148,11 +148,11 @@ class StoredLogs:
         partition_id: int,
         leader_epoch: int,
         memory: contextlib.ExitStack,
-        long: LongLog | None = None,
+        long: LongReading | None = None,
     ) -> Iterator[DurableLog]:
         """See ``DurableLogs``; raises IndexClosed, too."""
         if long is not None:
-            yield from self._reading_long(leader_epoch, long)
+            yield from self._reading_long(partition_id, leader_epoch, long)
             return
         found: tuple[LogHead | None, str] | None = None
         with contextlib.ExitStack() as turn:
@@ -162,7 +162,7 @@ class StoredLogs:
                     beginning = self._beginning(asked, memory)
                     if not is_whole(beginning):
                         memory.close()
-                        raise LongLog(beginning.head)
+                        raise LongLog(partition_id, LongReading())
                     turn.enter_context(self._filling)
                     log = whole_log(beginning.head, beginning.extents)
                 except Corrupt as damage:
@@ -177,32 +177,31 @@ class StoredLogs:
                     break
             yield log
 
-    def _reading_long(self, leader_epoch: int, long: LongLog) -> Iterator[DurableLog]:
+    def _reading_long(
+        self, partition_id: int, leader_epoch: int, long: LongReading
+    ) -> Iterator[DurableLog]:
         """Have a log that is read while its batches are asked for; raises as ``reading``.
 
         Of the memory of all others it holds nothing: few are read, and an answer is held of each.
         """
-        head = long.head
-        asked = _Asked(head.partition_id, self._current_session(), leader_epoch)
-        asked.found = LogBeginning(head, ())
+        asked = _Asked(partition_id, self._current_session(), leader_epoch)
         with contextlib.ExitStack() as held:
-            beginning = asked.beginning()
             way = self._way()
             held.callback(self._give_back, way)
+            head = head_of(way, partition_id)
+            asked.found = None if head is None else LogBeginning(head, ())
+            beginning = asked.beginning()
             extents = self._few_at_work(all_from(way, beginning))
             held.callback(extents.close)
             try:
-                yield log_in_pieces(head, extents)
+                yield log_in_pieces(beginning.head, extents)
             except Corrupt as damage:
                 if isinstance(damage.__cause__, StoreDamaged):
                     raise
-                head_now = head_of(way, head.partition_id)
-                if head_now is None:
-                    raise LedSince(f"partition {head.partition_id} was deleted") from damage
-                found = (head, str(damage))
-                if head_now == head and found == long.damage:
+                found = (beginning.head, str(damage))
+                if found == long.damage and head_of(way, partition_id) == beginning.head:
                     raise
-                raise LongLog(head_now, found) from damage
+                raise LongLog(partition_id, LongReading(found)) from damage
 
     def _few_at_work(self, extents: Iterable[Extent]) -> Generator[Extent]:
         """Have an extent be checked and made ready in its turn, until the next is asked for."""
@@ -445,7 +444,11 @@ class _Asked:
 def _find(way: LogIndex, together: Sequence[_Asked]) -> Sequence[_Asked]:
     """Find the beginnings of logs; return those who are told nothing, for the sake of others."""
     found = beginnings(way, [each.partition_id for each in together], BYTES_AT_ONCE)
-    told = {each.head.partition_id: each for each in found if each.extents or is_whole(each)}
+    # The first extent comes, however large it is: if there is none, none is there of any log.
+    is_all = not any(each.extents for each in found)
+    told = {
+        each.head.partition_id: each for each in found if is_all or each.extents or is_whole(each)
+    }
     for each in together:
         each.found = told.get(each.partition_id)
     if not found:

@@ -34,8 +34,8 @@ from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.counts import Histogram
 from barnabas.storage.errors import Corrupt, LedSince
 from barnabas.storage.journal import CommitGroup
-from barnabas.storage.loading import LongLog
-from barnabas.storage.loading_apart import filled_apart, remove_apart
+from barnabas.storage.loading import LongLog, LongReading
+from barnabas.storage.loading_apart import filled_apart, remove_apart, require_wanted
 from barnabas.storage.log_store import PartitionSpec
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class DurableLogs(Protocol):
         partition_id: int,
         leader_epoch: int,
         memory: contextlib.ExitStack,
-        long: LongLog | None = None,
+        long: LongReading | None = None,
     ) -> contextlib.AbstractContextManager[DurableLog]:
         """Have all that is durable of a partition that is led here in an epoch.
 
@@ -141,8 +141,8 @@ class DurableLogs(Protocol):
         time. ``memory`` is closed once nothing of the log is held any more, be it never read: many
         logs share it, and others wait until then; any thread may do so. Raises LedSince where it is
         led in that epoch no more, and Corrupt for what is damaged; LongLog where it is to be
-        entered with that, on a thread for which no short one waits. What else this raises ends the
-        broker.
+        entered with its ``reading``, on a thread for which no short one waits. What else this
+        raises ends the broker.
         """
 
 
@@ -365,7 +365,8 @@ class Leadership:
         if place.former is not None:
             await place.former.wait()
             place.former = None
-        if self._is_closed or not place.is_still_at(steps):
+        is_over = partial(self._is_over, place, steps)
+        if is_over():
             return
         partition = place.partition
         spec = PartitionSpec(
@@ -377,20 +378,23 @@ class Leadership:
             place.epoch,
         )
         try:
-            loaded = await self._loaded(spec)
+            loaded = await self._loaded(spec, is_over)
         except LedSince as newer:
             logger.info("not loaded: %s", newer)
             self._happens_later(place, steps, Event.TAKEN)
             return
-        except Corrupt as damage:
-            # Who ends because of it hands it to the next broker, until there is none left.
-            await self._bring_again(place, steps, str(damage))
-            return
-        if place.is_still_at(steps):
-            place.loaded = loaded
-            self._happens(place, Event.READ)
+        except Corrupt as error:
+            damage = str(error)
         else:
-            self._drop(loaded)
+            if place.is_still_at(steps):
+                place.loaded = loaded
+                self._happens(place, Event.READ)
+            else:
+                self._drop(loaded)
+            return
+        # Who ends because of it hands it to the next broker, until there is none left. The error
+        # is held no more meanwhile, nor what was read before it.
+        await self._bring_again(place, steps, damage)
 
     async def _bring_again(self, place: _Place, steps: int, damage: str) -> None:
         """Say what keeps a log from being read, once, and read it again later."""
@@ -405,20 +409,29 @@ class Leadership:
         if place.is_still_at(steps):
             self._host.spawn(self._bring(place, steps), f"load {topic} again")
 
-    async def _loaded(self, spec: PartitionSpec) -> _Loaded:
-        """Have a log loaded on one of the threads for it; raises what ``reading`` does."""
-        threads, long = self._threads, None
+    def _is_over(self, place: _Place, steps: int) -> bool:
+        """Whether nobody wants any more what is loaded since a step; on any thread."""
+        return self._is_closed or not place.is_still_at(steps)
+
+    async def _loaded(self, spec: PartitionSpec, is_over: Callable[[], bool]) -> _Loaded:
+        """Have a log loaded on one of the threads for it; raises what ``reading`` does.
+
+        And LedSince soon after it ``is_over``: others wait for the threads.
+        """
+        threads, long, load = self._threads, None, partial(self._load, spec, is_over)
         while True:
             try:
-                return await self._host.loop.run_in_executor(threads, self._load, spec, long)
+                return await self._host.loop.run_in_executor(threads, load, long)
             except LongLog as found:
-                long = found
-            if self._is_closed:
-                raise LedSince(f"partition {spec.partition_id} is not loaded: the broker ends")
+                long = found.reading
+            require_wanted(spec, is_over)
             threads = self._long_threads
 
-    def _load(self, spec: PartitionSpec, long: LongLog | None) -> _Loaded:
+    def _load(
+        self, spec: PartitionSpec, is_over: Callable[[], bool], long: LongReading | None
+    ) -> _Loaded:
         """On a thread: read a log and make ready all that is known of it."""
+        require_wanted(spec, is_over)
         epoch = spec.leader_epoch
         assert epoch is not None
         with contextlib.ExitStack() as memory:
@@ -426,7 +439,7 @@ class Leadership:
                 if long is None:
                     log, writes = self._logs.filled(spec, durable)
                 else:
-                    log = filled_apart(self._logs, spec, durable, lambda: self._is_closed)
+                    log = filled_apart(self._logs, spec, durable, is_over)
                     writes = CommitGroup()
             return _Loaded(log, writes, memory.pop_all())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,9 +19,9 @@ from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.protocol.records import read_header
 from barnabas.storage.config import LogConfig
-from barnabas.storage.errors import LedSince, LogClosed
-from barnabas.storage.loading import DurableLog, LongLog
-from barnabas.storage.log_reading import head_of, read_log
+from barnabas.storage.errors import Corrupt, LedSince, LogClosed
+from barnabas.storage.loading import DurableLog, LongLog, LongReading
+from barnabas.storage.log_reading import read_log
 from barnabas.storage.log_store import LogStore, StoreCallbacks
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.partition_log import PartitionLog
@@ -63,6 +63,9 @@ class Cluster:
         """Whether a log that is read is a long one."""
         self.held: list[int] = []
         """Partitions that were read, and whose memory was not given back yet."""
+        self.readings = 0
+        self.beginning: Callable[[], object] | None = None
+        """Makes all that there is of a log, which is damaged."""
 
     def assign(self, partition_id: int, session: int) -> None:
         """Have a partition led by a session from now on, unless that is over."""
@@ -86,13 +89,15 @@ class Cluster:
         partition_id: int,
         _leader_epoch: int,
         memory: contextlib.ExitStack,
-        long: LongLog | None = None,
+        long: LongReading | None = None,
     ) -> Iterator[DurableLog]:
         """See ``DurableLogs``."""
+        self.readings += 1
+        if self.beginning is not None:
+            held = self.beginning()
+            raise Corrupt("partition in the store", 0, f"{held} ends too early")
         if long is None and self.are_long():
-            head = head_of(MemoryLogIndex(self.index), partition_id)
-            assert head is not None
-            raise LongLog(head)
+            raise LongLog(partition_id, LongReading())
         self.held.append(partition_id)
         memory.callback(self.held.remove, partition_id)
         yield self.read(partition_id)
@@ -158,7 +163,7 @@ class Member:
         self.disk.make_directory(ROOT)
         self.store = LogStore(self.disk, ROOT, engine=self.engine, now_ms=lambda: NOW_MS)
         self.engine.start(self.store)
-        self.reads: deque[tuple[asyncio.Future[Any], Any, Any, Any]] = deque()
+        self.reads: deque[tuple[asyncio.Future[Any], Any, Any]] = deque()
         self.tasks: list[asyncio.Task[None]] = []
         self.removed: list[PartitionLog] = []
         self.opened: list[PartitionLog] = []
@@ -208,10 +213,10 @@ class Member:
         assert index == 0
         self.shards.pop(topic, None)
 
-    def _read_aside(self, threads: Any, load: Any, spec: Any, long: Any) -> asyncio.Future[Any]:
+    def _read_aside(self, threads: Any, load: Any, long: Any) -> asyncio.Future[Any]:
         assert (threads is self.leadership._long_threads) == (long is not None)
         future = asyncio.get_running_loop().create_future()
-        self.reads.append((future, load, spec, long))
+        self.reads.append((future, load, long))
         return future
 
     def _spawn(self, coroutine: Any, name: str) -> None:
@@ -234,15 +239,20 @@ class Member:
         self.leadership.look()
         await self.turns()
 
-    async def read(self) -> None:
-        """Let everything arrive that is being read, whatever is read because of that, too."""
+    async def read(self, meanwhile: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Let everything arrive that is being read, whatever is read because of that, too.
+
+        ``meanwhile`` happens between when a log is ready and when that is known.
+        """
         while self.reads:
-            future, load, spec, long = self.reads.popleft()
+            future, load, long = self.reads.popleft()
             try:
-                result = load(spec, long)
-            except (LedSince, LongLog) as error:
+                result = load(long)
+            except (Corrupt, LedSince, LongLog) as error:
                 future.set_exception(error)
             else:
+                if meanwhile is not None:
+                    await meanwhile()
                 future.set_result(result)
             if not self.reads:
                 await self.turns()

@@ -16,7 +16,7 @@ from typing import Any
 from barnabas.broker.cluster.view import NO_NODE, Leader, Node
 from barnabas.broker.topics.leadership import State
 from barnabas.storage.flush_committer import FlushCommitter
-from barnabas.storage.loading import DurableLog, LongLog
+from barnabas.storage.loading import DurableLog, LongReading
 from barnabas.storage.log_index import Flush
 from barnabas.storage.log_reading import read_log
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
@@ -116,7 +116,7 @@ class Store:
         partition_id: int,
         _leader_epoch: int,
         _memory: contextlib.ExitStack,
-        long: LongLog | None = None,
+        long: LongReading | None = None,
     ) -> Iterator[DurableLog]:
         """See ``DurableLogs``."""
         assert long is None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import time
 from random import Random
+from weakref import WeakSet
 
 import pytest
 
@@ -220,13 +223,18 @@ async def test_a_long_log_is_in_its_segments_when_it_is_opened(member, partition
     assert stored(log) == [*map(bytes, member.cluster.read(partition_id).batches)]
 
 
-@pytest.mark.parametrize("when", ["while it is read", "before it has its place"])
-async def test_a_long_log_that_goes_again_leaves_nothing(member, when):
-    member.cluster.are_long = lambda: True
+@pytest.mark.parametrize("are_long", [False, True])
+@pytest.mark.parametrize(
+    "when", ["before it is read", "once it is read", "before it has its place"]
+)
+async def test_a_log_that_goes_again_leaves_nothing(member, when, are_long):
+    member.cluster.are_long = lambda: are_long
     await reach(member, READING)
     if when == "before it has its place":
         await member.read()
         await led_elsewhere(member)
+    elif when == "once it is read":
+        await member.read(lambda: led_elsewhere(member))
     else:
         await led_elsewhere(member)
         await member.read()
@@ -236,6 +244,55 @@ async def test_a_long_log_that_goes_again_leaves_nothing(member, when):
     assert [each for each in names if each.startswith("__consumer_offsets")] == []
     await member.serve(INTERNAL)
     assert len(stored(member.partitions[INTERNAL].log)) == 1
+
+
+@pytest.mark.parametrize("ends", ["it is moved", "it is deleted", "the broker ends"])
+async def test_who_goes_waits_for_no_room_on_the_disk(member, ends, monkeypatch):
+    """Meanwhile every partition refuses appends."""
+    member.cluster.are_long = lambda: True
+    await reach(member, READING)
+    (partition,) = member.topics[0].partitions
+    free_bytes = member.disk.capacity_bytes
+    member.disk.capacity_bytes = 0
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        assert len(pauses) < 3, "it waits on"
+        if ends == "it is moved":
+            member.release(INTERNAL)
+        elif ends == "it is deleted":
+            member.leadership.deleted(partition)
+        else:
+            member.leadership.close()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "sleep", pause)
+        await member.read()
+    assert len(pauses) == 1
+    member.disk.capacity_bytes = free_bytes
+    member.engine.hear(1000)
+    assert not member.store.exhausted
+    assert not any(name.endswith(LOADING_SUFFIX) for name in member.disk.list_directory(ROOT))
+    assert member.cluster.held == []
+    assert member.place(DATA)
+    await member.settle()
+
+
+async def test_nothing_is_held_of_a_damaged_log_until_it_is_read_again(member):
+    held: WeakSet[Cluster] = WeakSet()
+
+    def beginning() -> Cluster:
+        made = Cluster()
+        held.add(made)
+        return made
+
+    await reach(member, READING)
+    member.cluster.beginning = beginning
+    await member.read()
+    assert member.leadership.damaged() == ["__consumer_offsets-0"]
+    gc.collect()
+    assert [*held] == []
 
 
 # ----------------------------------------------------------------------------------- what is late
@@ -256,9 +313,11 @@ async def test_only_what_has_changed_is_compared_with_the_view(member):
 
 async def test_a_gain_that_is_overtaken_by_a_loss_leaves_nothing(member):
     await reach(member, READING)
+    readings = member.cluster.readings
     await led_elsewhere(member)
     await member.read()
     assert member.state(INTERNAL) is AWAY
+    assert member.cluster.readings == readings, "nobody waits for it"
     assert member.removed == []
     await member.settle()
     member.check()

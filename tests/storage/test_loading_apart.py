@@ -200,13 +200,18 @@ def test_a_full_disk_is_waited_for_at_every_operation(leader):
         require_whole(leader, load(leader, store))
 
 
-def test_a_full_disk_is_waited_for_no_more_once_the_broker_ends(leader):
+def test_a_full_disk_is_waited_for_no_more_once_nobody_wants_the_log(leader):
+    """Others have refused appends for its sake, and take them again."""
     store = store_of(leader)
+    said: list[bool] = []
+    store.disk_full = lambda *, full: said.append(full)
+    store.file_system.capacity_bytes = 0
     spec = PartitionSpec(1, "t1", 0, bytes(16), CONFIG, leader.log.leader_epoch)
-    over = iter([False, False])
-    with pytest.raises(LedSince, match="the broker ends"):
+    over = iter([False, False, False])
+    with pytest.raises(LedSince, match="is not wanted any more"):
         filled_apart(store, spec, durable_of(leader), lambda: next(over, True))
     assert names(store) == []
+    assert said == [True, False]
 
 
 def test_what_is_damaged_leaves_nothing(leader):

@@ -3,12 +3,12 @@
 import contextlib
 
 from barnabas.broker.cluster.durable_logs import StoredLogs
-from barnabas.storage.loading import DurableLog, LongLog
+from barnabas.storage.loading import DurableLog, LongLog, LongReading
 
 
 def read_stored(logs: StoredLogs, partition_id: int, leader_epoch: int) -> DurableLog:
     """Return all of a log; it stays as it is. Raises as ``DurableLogs.reading``."""
-    long: LongLog | None = None
+    long: LongReading | None = None
     while True:
         try:
             with (
@@ -17,4 +17,4 @@ def read_stored(logs: StoredLogs, partition_id: int, leader_epoch: int) -> Durab
             ):
                 return log._replace(batches=[*log.batches])
         except LongLog as found:
-            long = found
+            long = found.reading

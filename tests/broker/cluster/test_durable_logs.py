@@ -117,6 +117,24 @@ def logs(base, session):
     made.close()
 
 
+@pytest.fixture
+def counted():
+    """Bytes of which it is known how many are held by anybody."""
+
+    class Counted(bytes):
+        held = 0
+        most = 0
+
+        def __init__(self, _data: bytes) -> None:
+            Counted.held += len(self)
+            Counted.most = max(Counted.most, Counted.held)
+
+        def __del__(self) -> None:
+            Counted.held -= len(self)
+
+    return Counted
+
+
 def test_what_many_wait_for_is_asked_for_together(base, session, logs, monkeypatch):
     monkeypatch.setattr(durable_logs, "TOGETHER", TOGETHER)
     epochs = {each: assign(base.index, each, session) for each in range(MANY)}
@@ -134,7 +152,8 @@ def test_what_many_wait_for_is_asked_for_together(base, session, logs, monkeypat
     assert sorted(asked) == list(range(MANY)), "each once"
     assert max(map(len, base.questions)) <= TOGETHER
     assert min(map(len, base.questions[:before])) > 0
-    assert len(base.questions) - before <= MANY // TOGETHER
+    # Who takes a way asks on it, even if others have asked for all but his own log by then.
+    assert len(base.questions) - before <= MANY // TOGETHER + WAYS_MOST
 
 
 @pytest.mark.parametrize("flushes", [0, 1, FIRST_AT_ONCE - 1, FIRST_AT_ONCE, LONG, 3 * LONG])
@@ -249,6 +268,41 @@ def test_damage_of_a_long_log_is_believed_when_it_is_found_again(
         assert logs._filling.acquire(blocking=False), "nobody's turn goes on"
 
 
+@pytest.mark.parametrize("refused", ["", "beginnings"])
+def test_a_log_of_which_nothing_is_there_is_damaged(
+    base, leader, session, logs, refused, monkeypatch
+):
+    """It is no short one that did not fit into an answer, nor one that was deleted."""
+    monkeypatch.setattr(durable_logs, "WAYS_MOST", 1)
+    epochs = {each: assign(base.index, each, session) for each in range(5)}
+    for each in epochs:
+        for _ in range(3):
+            leader.append(each, batch())
+    gone = [1, 2]
+    for each in gone:
+        del base.index.rows[each].extents[:]
+    base.refused = refused
+    held = threading.Event()
+
+    def on_question() -> None:
+        assert held.wait(60)
+        assert len(base.questions) < 50, "it is asked for without end"
+
+    base.on_question = on_question
+    with ThreadPoolExecutor(5) as threads:
+        reading = {0: threads.submit(read_stored, logs, 0, epochs[0])}
+        wait_until(lambda: base.questions == [[0]])
+        for each in range(1, 5):
+            reading[each] = threads.submit(read_stored, logs, each, epochs[each])
+        wait_until(lambda: len(logs._waiting) == 4)
+        held.set()
+        told = {each: read.exception(60) for each, read in reading.items()}
+    damaged = [*gone, DAMAGED] if refused else gone
+    assert [each for each, error in told.items() if isinstance(error, Corrupt)] == damaged
+    assert [each for each, error in told.items() if error is None] == [*epochs.keys() - {*damaged}]
+    assert all("it ends too early" in str(told[each]) for each in gone)
+
+
 def test_each_is_told_of_its_own(base, session, logs):
     other = register(base.index, 3)
     epochs = [assign(base.index, each, session) for each in range(3)]
@@ -332,13 +386,13 @@ def test_what_a_look_has_brought_is_used_once(base, leader, session, logs):
     assert base.questions == [[1]]
 
 
-def test_of_a_long_log_a_look_brings_the_beginning(base, leader, session, logs):
+def test_a_look_says_which_logs_are_long(base, leader, session, logs):
     epoch = assign(base.index, 1, session)
     for _ in range(LONG):
         leader.append(1, batch())
     logs.bring(gained(base, 1))
     assert len(read_stored(logs, 1, epoch).batches) == LONG
-    assert (base.questions, base.rest_questions) == ([], [1])
+    assert (base.questions, base.rest_questions) == ([[1]], [1]), "what is known of it, anew"
 
 
 def test_what_a_look_has_brought_of_another_leadership_is_not_used(base, leader, session, logs):
@@ -396,37 +450,86 @@ class SlowStore:
         self.batches[spec.partition_id] = len([*durable.batches])
 
 
-async def test_short_logs_wait_for_no_long_one(base, leader, session, logs, monkeypatch):
-    """However many of those there are, and however long they take: few are read at once."""
+class SlowLoads:
+    """Loads logs, of which no long one is filled before it may."""
+
+    def __init__(self, logs: StoredLogs, epochs: dict[int, int]) -> None:
+        self.store = SlowStore()
+        self._epochs = epochs
+        host = SimpleNamespace(loop=asyncio.get_running_loop())
+        self.leadership = Leadership(host, self.store, None, logs, print)
+
+    async def load(self, partition_id: int) -> int:
+        """Return how many batches there are."""
+        topic_id, epoch = bytes(16), self._epochs[partition_id]
+        spec = PartitionSpec(partition_id, "t", partition_id, topic_id, LogConfig(), epoch)
+        loaded = await self.leadership._loaded(spec, lambda: False)
+        loaded.memory.close()
+        return self.store.batches[partition_id]
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Long logs are slow to be filled."""
     monkeypatch.setattr(leadership_module, "filled_apart", SlowStore.filled_apart)
+
+
+async def test_short_logs_wait_for_no_long_one(base, leader, session, logs, slow):
+    """However many of those there are, and however long they take: few are read at once."""
     long_ids = range(LOADS_AT_ONCE + 2)
     short_ids = range(len(long_ids), len(long_ids) + 8)
     epochs = {each: assign(base.index, each, session) for each in (*long_ids, *short_ids)}
     for each in epochs:
         for _ in range(LONG if each in long_ids else 1):
             leader.append(each, batch())
-    store = SlowStore()
-    host = SimpleNamespace(loop=asyncio.get_running_loop())
-    leadership = Leadership(host, store, None, logs, print)
-
-    async def load(partition_id: int) -> int:
-        topic_id = bytes(16)
-        epoch = epochs[partition_id]
-        spec = PartitionSpec(partition_id, "t", partition_id, topic_id, LogConfig(), epoch)
-        loaded = await leadership._loaded(spec)
-        loaded.memory.close()
-        return store.batches[partition_id]
-
-    loading = [asyncio.create_task(load(each)) for each in long_ids]
+    loads = SlowLoads(logs, epochs)
+    loading = [asyncio.create_task(loads.load(each)) for each in long_ids]
     try:
         await until(lambda: len(base.rest_questions) >= LONG_LOADS_AT_ONCE)
         async with asyncio.timeout(WAIT_S):
-            assert await asyncio.gather(*map(load, short_ids)) == [1] * len(short_ids)
+            assert await asyncio.gather(*map(loads.load, short_ids)) == [1] * len(short_ids)
         assert len(base.rest_questions) == LONG_LOADS_AT_ONCE < WAYS_MOST
     finally:
-        store.may_fill.set()
+        loads.store.may_fill.set()
     assert await asyncio.gather(*loading) == [LONG] * len(long_ids)
-    leadership.close()
+    loads.leadership.close()
+
+
+async def test_nothing_is_held_of_long_logs_that_wait(
+    base, leader, session, logs, slow, counted, monkeypatch
+):
+    """However many of them wait for the few threads, and whatever they begin with."""
+    epochs = {each: assign(base.index, each, session) for each in range(20)}
+    snapshot = LogSnapshot(0, bytes(1000), b"")
+    for each, epoch in epochs.items():
+        for _ in range(LONG):
+            leader.append(each, batch())
+        assert base.index.put_snapshot(session, each, epoch, snapshot)
+    beginnings = Asked.beginnings
+
+    def counted_of(found: LogBeginning) -> LogBeginning:
+        extents = [each._replace(data=counted(each.data)) for each in found.extents]
+        known = snapshot._replace(producers=counted(snapshot.producers))
+        return LogBeginning(found.head._replace(snapshot=known), extents)
+
+    def noted(*arguments: object, **limits: int) -> list[LogBeginning]:
+        return [*map(counted_of, beginnings(*arguments, **limits))]
+
+    monkeypatch.setattr(Asked, "beginnings", noted)
+    loads = SlowLoads(logs, epochs)
+    loading = [asyncio.create_task(loads.load(each)) for each in epochs]
+    waiting = loads.leadership._long_threads._work_queue
+    try:
+        await until(lambda: len(base.rest_questions) == LONG_LOADS_AT_ONCE)
+        await until(lambda: waiting.qsize() == len(epochs) - LONG_LOADS_AT_ONCE)
+        most = LONG_LOADS_AT_ONCE * len(snapshot.producers)
+        await until(lambda: counted.held <= most, lambda: f"{counted.held} bytes")
+        assert counted.most > most
+    finally:
+        loads.store.may_fill.set()
+    assert await asyncio.gather(*loading) == [LONG] * len(epochs)
+    await until(lambda: counted.held == 0, lambda: f"{counted.held} bytes")
+    loads.leadership.close()
 
 
 @pytest.fixture
@@ -462,21 +565,7 @@ def test_however_many_logs_come_at_once_few_bytes_are_held(base, leader, session
     logs.close()
 
 
-class Counted(bytes):
-    """Bytes of an extent, of which it is known how many are held by anybody."""
-
-    held = 0
-    most = 0
-
-    def __init__(self, _data: bytes) -> None:
-        Counted.held += len(self)
-        Counted.most = max(Counted.most, Counted.held)
-
-    def __del__(self) -> None:
-        Counted.held -= len(self)
-
-
-def test_of_a_long_log_an_answer_is_held(base, leader, session, logs, monkeypatch):
+def test_of_a_long_log_an_answer_is_held(base, leader, session, logs, counted, monkeypatch):
     """However long it is: it is written while it is read."""
     size = len(batch())
     monkeypatch.setattr(log_reading, "BYTES_AT_ONCE", 10 * size)
@@ -486,10 +575,10 @@ def test_of_a_long_log_an_answer_is_held(base, leader, session, logs, monkeypatc
         leader.append(1, batch())
     extents = Asked.extents
 
-    def counted(*arguments: object, **limits: int) -> list[Extent]:
-        return [each._replace(data=Counted(each.data)) for each in extents(*arguments, **limits)]
+    def noted(*arguments: object, **limits: int) -> list[Extent]:
+        return [each._replace(data=counted(each.data)) for each in extents(*arguments, **limits)]
 
-    monkeypatch.setattr(Asked, "extents", counted)
+    monkeypatch.setattr(Asked, "extents", noted)
     disk = SimulatedFileSystem()
     disk.make_directory(ROOT)
     store = LogStore(disk, ROOT, engine=FlushEngine(base.index), now_ms=lambda: NOW_MS)
@@ -497,12 +586,12 @@ def test_of_a_long_log_an_answer_is_held(base, leader, session, logs, monkeypatc
     with contextlib.ExitStack() as memory:
         with pytest.raises(LongLog) as long, logs.reading(1, epoch, memory):
             pass
-        with logs.reading(1, epoch, memory, long.value) as durable:
+        with logs.reading(1, epoch, memory, long.value.reading) as durable:
             log = loading_apart.filled_apart(store, spec, durable, lambda: False)
     assert len(read_all(log)) == 20 * LONG
     assert log.next_offset == log.high_watermark == 20 * LONG
-    assert size <= Counted.most <= 16 * size
-    assert Counted.held == logs.short_bytes.held == 0
+    assert size <= counted.most <= 16 * size
+    assert counted.held == logs.short_bytes.held == 0
 
 
 @pytest.mark.parametrize("meanwhile", ["nothing", "it went", "a newer one came"])
