@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -48,10 +48,18 @@ def leader() -> Broker:
     return leader
 
 
-def store_of(leader: Broker) -> LogStore:
+class EngineAtOnce(FlushEngine):
+    """Has what threads tell the loop happen there and then."""
+
+    def call(self, callback: Callable[[], None]) -> None:
+        callback()
+
+
+def store_of(leader: Broker, engine: FlushEngine | None = None) -> LogStore:
     disk = SimulatedFileSystem()
     disk.make_directory(ROOT)
-    return LogStore(disk, ROOT, engine=FlushEngine(leader.index), now_ms=lambda: NOW_MS)
+    engine = engine or FlushEngine(leader.index)
+    return LogStore(disk, ROOT, engine=engine, now_ms=lambda: NOW_MS)
 
 
 def durable_of(leader: Broker) -> DurableLog:
@@ -202,16 +210,20 @@ def test_a_full_disk_is_waited_for_at_every_operation(leader):
 
 def test_a_full_disk_is_waited_for_no_more_once_nobody_wants_the_log(leader):
     """Others have refused appends for its sake, and take them again."""
-    store = store_of(leader)
-    said: list[bool] = []
-    store.disk_full = lambda *, full: said.append(full)
+    store = store_of(leader, EngineAtOnce(leader.index))
     store.file_system.capacity_bytes = 0
     spec = PartitionSpec(1, "t1", 0, bytes(16), CONFIG, leader.log.leader_epoch)
-    over = iter([False, False, False])
+    refuses: list[bool] = []
+
+    def is_over() -> bool:
+        refuses.append(store.exhausted)
+        return len(refuses) > 3
+
     with pytest.raises(LedSince, match="is not wanted any more"):
-        filled_apart(store, spec, durable_of(leader), lambda: next(over, True))
+        filled_apart(store, spec, durable_of(leader), is_over)
     assert names(store) == []
-    assert said == [True, False]
+    assert refuses[-1]
+    assert not store.exhausted
 
 
 def test_what_is_damaged_leaves_nothing(leader):
