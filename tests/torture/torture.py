@@ -205,14 +205,21 @@ class Torture:
             member.ask_to_stop()
         for member in writers:
             member.wait_until_gone()
-        outcome.wrong += self._waited(self._is_stable, "every transaction ended", STABLE_S)
 
-        def group_is_done() -> bool:
-            for member in others:
-                member.restart_if_ended()
-            return self._group_is_done()
+        def supervised(condition: Callable[[], bool]) -> Callable[[], bool]:
+            """Who is cut off and not started again leaves a transaction until it runs out."""
 
-        outcome.wrong += self._waited(group_is_done, "the group read its input to the end")
+            def is_so() -> bool:
+                for member in others:
+                    member.restart_if_ended()
+                return condition()
+
+            return is_so
+
+        what = "every transaction ended"
+        outcome.wrong += self._waited(supervised(self._is_stable), what, STABLE_S)
+        what = "the group read its input to the end"
+        outcome.wrong += self._waited(supervised(self._group_is_done), what)
         for member in others:
             member.ask_to_stop()
         for member in others:
