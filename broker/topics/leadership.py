@@ -52,8 +52,8 @@ LOADS_AT_ONCE: Final = 64
 """Logs that are read at the same time, each on a thread that waits for them most of the time."""
 LONG_LOADS_AT_ONCE: Final = 3
 """Of which more is read than comes at first, on threads of their own: however many there are, and
-however long they wait for memory, short ones never wait for them. Fewer than there are ways to the
-store, one of which is for all others."""
+however long they wait for room on the disk, short ones never wait for them. Fewer than there are
+ways to the store, one of which is for all others."""
 DAMAGED_AGAIN_S: Final = 30.0
 """Until a log is read again that the store has damaged, or cannot read; it may be repaired."""
 COMPARED_PER_TURN: Final = 256
