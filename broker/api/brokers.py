@@ -7,12 +7,12 @@ has no listener of that name does not exist for it, as in Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from barnabas.broker.api.dispatch import RequestContext
 from barnabas.broker.cluster.misses import Misses
-from barnabas.broker.cluster.view import ClusterView
+from barnabas.broker.cluster.view import NO_NODE, ClusterView
 
 
 class Broker(NamedTuple):
@@ -53,6 +53,18 @@ class Brokers:
             if address is not None:
                 found[node.node_id] = Broker(node.node_id, *address, node.rack)
         return found
+
+    def controller_id(self, reachable: Collection[int]) -> int:
+        """Return which of the brokers that a client can reach it is to send changes to.
+
+        The controller, or where that is not known or out of reach another one: all of them take
+        changes. NO_NODE only where there is none at all: told of no controller twice, librdkafka
+        (2.16) waits with what it has for one until a connection comes or goes, so for a minute.
+        """
+        for node_id in (self._view.controller_id, self._view.node_id, *reachable):
+            if node_id in reachable:
+                return node_id
+        return NO_NODE
 
     def reachable_of(self, context: RequestContext, node_ids: Iterable[int]) -> list[Broker]:
         """Return those of some brokers that a client can reach, by id."""

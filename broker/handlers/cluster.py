@@ -50,13 +50,14 @@ def describe_cluster(
             f"Unsupported endpoint type {request.endpoint_type}",
         )
     asked = request.include_cluster_authorized_operations
+    reachable = brokers.reachable(context)
     return DescribeClusterResponse(
         endpoint_type=BROKERS,
         cluster_id=identity.cluster_id,
-        controller_id=brokers.view.controller_id,
+        controller_id=brokers.controller_id(reachable),
         brokers=[
             DescribeClusterBroker(each.node_id, each.host, each.port, each.rack)
-            for each in brokers.reachable(context).values()
+            for each in reachable.values()
         ],
         cluster_authorized_operations=operations_on_cluster(context, asked=asked),
     )

@@ -28,6 +28,7 @@ class Leaders:
     def __init__(self, brokers: Brokers, context: RequestContext) -> None:
         self._view = brokers.view
         self._reachable = brokers.reachable(context)
+        self._controller_id = brokers.controller_id(self._reachable)
         self._reaches_all = len(self._reachable) == len(self._view.nodes)
         is_old = context.api_key == METADATA.key and context.api_version < LISTENER_NOT_FOUND_SINCE
         self._unreachable = (
@@ -42,8 +43,7 @@ class Leaders:
     @property
     def controller_id(self) -> int:
         """Return the broker that the client is to send changes to; NO_NODE if it reaches none."""
-        controller_id = self._view.controller_id
-        return controller_id if controller_id in self._reachable else NO_NODE
+        return self._controller_id
 
     def described(
         self, topic: Topic, first: int = 0, limit: int | None = None

@@ -1,14 +1,18 @@
-"""Client libraries commit transactions at a cluster, three brokers; their coordinator dies."""
+"""Client libraries at a cluster of three: transactions while a broker dies, and no controller."""
 
 from __future__ import annotations
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import NewTopic
 from kafka import KafkaProducer
 
+from barnabas.broker.cluster.pictured_view import PicturedView
+from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.testing import Cluster
 from tests.counterparts.mended_kafka_python import PatientClient
+from tests.interop.administration import TIMEOUT_S, admin
 from tests.waiting import wait_until
 
 pytestmark = [
@@ -104,6 +108,17 @@ def test_transactions_are_whole_though_a_broker_dies(library):
         producer.close()
         found = committed_values(cluster.bootstrap_servers, PARTITIONS * len(expected))
         assert found == dict.fromkeys(range(PARTITIONS), expected)
+
+
+def test_an_admin_client_asks_before_there_is_a_controller(monkeypatch):
+    """A cluster that has just started has none, nor one whose controller has just died."""
+    nobody = property(lambda _: NO_NODE, lambda _, _node_id: None)
+    monkeypatch.setattr(PicturedView, "controller_id", nobody, raising=False)
+    with Cluster(brokers=3) as cluster:
+        client = admin(cluster.bootstrap_servers)
+        created = client.create_topics([NewTopic("orders", PARTITIONS, 1)])
+        created["orders"].result(TIMEOUT_S)
+        assert client.describe_cluster().result(TIMEOUT_S).controller.id in range(3)
 
 
 def coordinator_of(cluster: Cluster, transactional_id: str) -> int:

@@ -127,13 +127,22 @@ class TestMetadata:
         assert elsewhere.error_code == ErrorCode.LEADER_NOT_AVAILABLE
         assert (elsewhere.leader_id, elsewhere.replica_nodes) == (NO_NODE, [])
 
-    def test_a_controller_out_of_reach(self, broker, wire, scripted):
-        scripted.controller_id = 9
-        try:
-            response = wire.ask(METADATA, MetadataRequest([]), 12)
-        finally:
-            del scripted.controller_id
-        assert response.controller_id == NO_NODE
+    def test_whom_changes_are_sent_to(self, broker, wire, scripted):
+        """All brokers take them, and whoever is told of no controller waits for one."""
+
+        def told():
+            return [
+                wire.ask(METADATA, MetadataRequest([]), 12).controller_id,
+                wire.ask(DESCRIBE_CLUSTER, DescribeClusterRequest(), 2).controller_id,
+            ]
+
+        for controller_id in (OTHER.node_id, 9, NO_NODE):
+            scripted.controller_id = controller_id
+            try:
+                expected = controller_id if controller_id == OTHER.node_id else 1
+                assert told() == [expected, expected]
+            finally:
+                del scripted.controller_id
 
     def test_describe_topic_partitions(self, broker, wire, scripted):
         request = DescribeTopicPartitionsRequest([DescribedTopic("t")], 10)
