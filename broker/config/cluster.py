@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 from barnabas.broker.config.fields import setting
 from barnabas.broker.config.storage import StorageConfig
-from barnabas.broker.config.types import Between, ConfigType, Matches, UpdateMode
+from barnabas.broker.config.types import (
+    Between,
+    ConfigType,
+    ConflictingValues,
+    Matches,
+    UpdateMode,
+)
 
 METADATA: Final = "barnabas.metadata"
+CORDONED: Final = "cordoned.log.dirs"
+"""The setting of a broker that is to lead nothing."""
 TRANSACTION_WAIT: Final = "barnabas.transaction.wait.ms"
 TRANSACTION_WAIT_MS: Final = 500
 """In a cluster the end of a transaction takes some commits of its store, not one of a disk."""
@@ -50,12 +59,13 @@ class ClusterConfig(StorageConfig):
         "were moved to; those of a broker that ends, or is drained, go to others all the same.",
     )
     cordoned_log_dirs: tuple[str, ...] = setting(
-        "cordoned.log.dirs",
+        CORDONED,
         ConfigType.LIST,
         (),
-        "Set to * for one broker of a cluster: others lead what it leads, and it is given nothing "
-        "more, until it is taken back. `barnabas cluster drain` sets it while the broker runs; in "
-        "its file it counts from its start on, unless it is set while it runs, be it to nothing.",
+        "Set to *, or to its data directory, for one broker of a cluster: others lead what it "
+        "leads, and it is given nothing more, until it is taken back. `barnabas cluster drain` "
+        "sets it while the broker runs; in its file it counts from its start on, unless it is set "
+        "while it runs, be it to nothing.",
         update=UpdateMode.PER_BROKER,
     )
     inter_broker_listener_name: str | None = setting(
@@ -91,6 +101,21 @@ class ClusterConfig(StorageConfig):
     def is_of_cluster(self) -> bool:
         """Whether this broker is one of several."""
         return self.metadata is not None
+
+
+def check_cordoned(cordoned: Sequence[str], data_directory: str) -> None:
+    """Raise ConfigError for directories that are cordoned and not there; in Kafka's words."""
+    given = ",".join(cordoned)
+    if "*" in cordoned and len(cordoned) > 1:
+        reason = f"When {CORDONED} is set to *, it must not contain other values"
+        raise ConflictingValues(CORDONED, given, reason)
+    missing = [each for each in cordoned if each not in ("*", data_directory)]
+    if missing:
+        reason = (
+            f"All entries in {CORDONED} must be present in log.dirs or log.dir."
+            f" Missing entries : {', '.join(missing)}"
+        )
+        raise ConflictingValues(CORDONED, given, reason)
 
 
 def has_password(address: str) -> bool:

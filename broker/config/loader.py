@@ -13,7 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
-from barnabas.broker.config.cluster import METADATA, TRANSACTION_WAIT, TRANSACTION_WAIT_MS
+from barnabas.broker.config.cluster import (
+    METADATA,
+    TRANSACTION_WAIT,
+    TRANSACTION_WAIT_MS,
+    check_cordoned,
+)
 from barnabas.broker.config.environment import from_environment, ignored_variables
 from barnabas.broker.config.groups import check_consumer_groups
 from barnabas.broker.config.ignored import IGNORED_CONFIGS, is_ignored
@@ -110,7 +115,7 @@ def check_together(config: BrokerConfig) -> None:
     """Check what only shows when all values are known; raises ConfigError."""
     _ = config.endpoints
     _ = config.http_address
-    _ = config.data_directory
+    check_cordoned(config.cordoned_log_dirs, config.data_directory)
     check_mechanisms(config)
     check_topic_configs({}, config)
     check_consumer_groups(config)

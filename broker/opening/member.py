@@ -29,6 +29,7 @@ from barnabas.broker.cluster.membership import Membership
 from barnabas.broker.cluster.misses import Misses
 from barnabas.broker.cluster.stored_moves import StoredMoves
 from barnabas.broker.cluster.upkeep import Upkeep
+from barnabas.broker.config.cluster import CORDONED
 from barnabas.broker.config.features import FEATURES
 from barnabas.broker.coordination.leadership_check import LeadershipCheck
 from barnabas.broker.metrics.cluster import Standing
@@ -59,8 +60,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.broker.cluster")
 
-CORDONED: Final = "cordoned.log.dirs"
-"""The setting of a broker that is to lead nothing."""
 NAMED_MOST: Final = 10
 """So many damaged partitions are named."""
 LEAVE_TIMEOUT_S: Final = 3.0

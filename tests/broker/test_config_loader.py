@@ -158,6 +158,9 @@ def test_a_controller_alone_is_refused():
         ("message.max.bytes=100000000", r"must be smaller than barnabas.journal.file.bytes"),
         ("barnabas.journal.max.bytes=67108864", "must be at least twice"),
         ("log.dirs=/a,/b", "Several data directories are not supported"),
+        ("cordoned.log.dirs=/b", "Missing entries : /b$"),
+        ("cordoned.log.dirs=./data,/b,/c", "Missing entries : /b, /c$"),
+        ("cordoned.log.dirs=*,./data", "set to \\*, it must not contain other values"),
         ("log.cleaner.max.compaction.lag.ms=5", None),
         ("listeners=X://:9093", "Listener name X is missing in listener.security.protocol.map"),
         ("authorizer.class.name=org.Acl", "no other class can be loaded"),
@@ -170,3 +173,8 @@ def test_values_are_checked_together(override, expected):
     else:
         with pytest.raises(ConfigError, match=expected):
             load("", {}, override)
+
+
+def test_what_is_cordoned_may_be_the_data_directory_or_all():
+    for given in ("*", "./data", "./data,./data", ""):
+        load("", {}, f"cordoned.log.dirs={given}")

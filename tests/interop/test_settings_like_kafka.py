@@ -298,6 +298,10 @@ def alterations(client: WireClient) -> Iterator[Answer]:
     yield "the level that is left", level
     assert alter(client, LOGGER, "1", ("root", SET, "ERROR")) == 0
     yield attempt("cordon all brokers", BROKER, "", ("cordoned.log.dirs", SET, "*"))
+    for text in ("/elsewhere", "*,/elsewhere"):
+        for operation in (SET, APPEND):
+            config = ("cordoned.log.dirs", operation, text)
+            yield attempt(f"cordon {text} by {operation}", BROKER, "1", config)
     yield attempt("set client metrics", CLIENT_METRICS, "m", ("interval.ms", SET, "1000"))
     assert alter(client, CLIENT_METRICS, "m", ("interval.ms", DELETE, None)) in {0, 44}
     for key, texts in (

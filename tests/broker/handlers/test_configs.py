@@ -436,6 +436,15 @@ class TestBrokerSettings:
             ),
             (
                 "1",
+                ("cordoned.log.dirs", SET, "./data, /elsewhere"),
+                42,
+                (
+                    "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. "
+                    "Missing entries : /elsewhere"
+                ),
+            ),
+            (
+                "1",
                 ("message.max.bytes", SET, "xx"),
                 42,
                 "Invalid value xx for configuration message.max.bytes: Not a number of type INT",
