@@ -186,19 +186,22 @@ class LogDirectory:
             return False
 
     def remove(self) -> None:
-        """Take the name away first (Kafka's ``-delete`` suffix), then the files. Final."""
+        """Take the name away first (Kafka's ``-delete`` suffix), then the files. Final.
+
+        Again after a full disk it goes on where it was: some file systems need room to remove.
+        """
         self.removed = True
         if not self.file_system.is_directory(self.path):
-            return  # Nothing was ever written.
-        if self.is_apart:  # Nobody else looks for the name.
-            remove_tree(self.file_system, self.path)
-            return
+            return  # Nothing was ever written, or all of it is removed.
         aside = self._name_aside(self.topic_id.hex(), DELETED_SUFFIX)
         doomed = self.file_system.join(self.root, aside)
-        if self.file_system.exists(doomed):
-            remove_tree(self.file_system, doomed)
-        self.file_system.rename(self.path, doomed)
-        remove_tree(self.file_system, doomed)
+        if not self.is_apart and self.path != doomed:  # Else nobody else looks for the name.
+            if self.file_system.exists(doomed):
+                remove_tree(self.file_system, doomed)
+            with self._moving:
+                self.file_system.rename(self.path, doomed)
+                self._lie_at(aside)
+        remove_tree(self.file_system, self.path)
 
     def list_files(self) -> list[str]:
         """Names of the files; empty when the directory does not exist."""

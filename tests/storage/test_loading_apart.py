@@ -208,6 +208,30 @@ def test_a_full_disk_is_waited_for_at_every_operation(leader):
         require_whole(leader, load(leader, store))
 
 
+@pytest.mark.parametrize("is_apart", [False, True])
+def test_a_full_disk_is_waited_for_wherever_a_partition_is_removed(leader, is_apart):
+    """It leaves nothing, be it after its name is taken away; nor does it take another's place."""
+    after = 0
+    while True:
+        store = store_of(leader)
+        log = load(leader, store)
+        if not is_apart:
+            log.directory.take_place()
+        before = store.file_system.operations
+        after += 1
+        store.file_system.fail(before + after, errno.ENOSPC)
+        until_there_is_room(log.directory.remove, store)
+        assert names(store) == [], f"after {after} operations"
+        if store.file_system.operations < before + after:
+            break
+        successor = load(leader, store)
+        successor.directory.take_place()
+        log.directory.remove()
+        assert names(store) == ["t1-0"]
+        require_whole(leader, successor)
+    assert after > BATCHES
+
+
 def test_a_full_disk_is_waited_for_no_more_once_nobody_wants_the_log(leader):
     """Others have refused appends for its sake, and take them again."""
     store = store_of(leader, EngineAtOnce(leader.index))
