@@ -66,6 +66,18 @@ class LedSince(StorageError):
     """A log that was to be loaded is led by another broker now, or in a later epoch."""
 
 
+class NoRoom(StorageError):
+    """A log that was to be loaded does not fit on the disk as it is; nothing is left of it there.
+
+    It is for who loads it to try again later: it may have been read from afar.
+    """
+
+    def __init__(self, partition_id: int, needed_bytes: int) -> None:
+        """``needed_bytes``: what was read of it when there was no more room; all may be more."""
+        super().__init__(f"partition {partition_id} needs more than {needed_bytes} bytes of disk")
+        self.needed_bytes = needed_bytes
+
+
 class StoreDamaged(StorageError):
     """The store cannot read what it has of the logs that it was asked for; of others it may."""
 

@@ -6,16 +6,18 @@ Rules of this file:
 * The thread that loads it writes its files, in a directory that has a name of its own: the segment
   thread may have the former log of the partition to write still, and to remove. So whoever takes
   the log in has the segment thread give it its place first, behind all that (``take_place``).
-* What comes to nothing leaves nothing.
+* What comes to nothing leaves nothing, and a full disk is not waited for: whoever waited would keep
+  what others need, the room that was taken, the thread, and the way on which the log is read (D10).
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from barnabas.storage.committer import apply_group, until_there_is_room
-from barnabas.storage.errors import LedSince
+from barnabas.storage.committer import FULL_DISK, apply_group, until_there_is_room
+from barnabas.storage.errors import LedSince, NoRoom
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.loading import Filling
 
@@ -35,15 +37,17 @@ def filled_apart(
 ) -> PartitionLog:
     """Return a log with all that is durable of it, in its segments; for ``LogStore.take_in``.
 
-    On a thread; waits for room on the disk. Raises LedSince, also before a piece and while it waits
-    once it ``is_over``; Corrupt where the snapshot is damaged, and what reading ``durable`` raises.
+    On a thread. Raises LedSince, also before a piece once it ``is_over``; NoRoom; Corrupt where the
+    snapshot is damaged, and what reading ``durable`` raises.
     """
     log = store.new_log(spec)
     log.directory.stay_apart(uuid4().hex)
     try:
-        _fill(log, durable, lambda piece: _write(store, spec, piece, is_over))
-    except BaseException:
-        remove_apart(log)
+        _fill(log, durable, lambda piece: _write(spec, piece, is_over))
+    except BaseException as error:
+        until_there_is_room(partial(remove_apart, log), store)
+        if isinstance(error, OSError) and error.errno in FULL_DISK:
+            raise NoRoom(spec.partition_id, log.size_bytes) from None
         raise
     return log
 
@@ -74,11 +78,6 @@ def _fill(log: PartitionLog, durable: DurableLog, write: Callable[[CommitGroup],
     filling.end(durable.log_start_offset)
 
 
-def _write(
-    store: LogStore, spec: PartitionSpec, piece: CommitGroup, is_over: Callable[[], bool]
-) -> None:
-    def write() -> None:
-        require_wanted(spec, is_over)
-        apply_group(piece)
-
-    until_there_is_room(write, store)
+def _write(spec: PartitionSpec, piece: CommitGroup, is_over: Callable[[], bool]) -> None:
+    require_wanted(spec, is_over)
+    apply_group(piece)

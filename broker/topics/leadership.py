@@ -13,6 +13,8 @@ Rules of this file:
   partition is opened again (R12): a refusal is never that of a log in which it was not placed.
 * A log that the store has damaged, or cannot read, ends no broker: it is read again, now and then,
   and its clients are told KAFKA_STORAGE_ERROR.
+* A long log for which the disk has no room is given up, and loaded anew once there may be: until
+  then nothing is held of it, and others that fit are loaded.
 * A coordinator's partition is served by its coordinator once all of the log is in its segments.
 """
 
@@ -32,7 +34,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.counts import Histogram
-from barnabas.storage.errors import Corrupt, LedSince
+from barnabas.storage.errors import Corrupt, LedSince, NoRoom
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.loading import LongLog, LongReading
 from barnabas.storage.loading_apart import filled_apart, remove_apart, require_wanted
@@ -52,10 +54,14 @@ LOADS_AT_ONCE: Final = 64
 """Logs that are read at the same time, each on a thread that waits for them most of the time."""
 LONG_LOADS_AT_ONCE: Final = 3
 """Of which more is read than comes at first, on threads of their own: however many there are, and
-however long they wait for room on the disk, short ones never wait for them. Fewer than there are
-ways to the store, one of which is for all others."""
+however long they take, short ones never wait for them. Fewer than there are ways to the store, one
+of which is for all others."""
 DAMAGED_AGAIN_S: Final = 30.0
 """Until a log is read again that the store has damaged, or cannot read; it may be repaired."""
+ROOM_PAUSE_S_MIN: Final = 1.0
+ROOM_PAUSE_S_MAX: Final = 60.0
+"""Until a log is loaded again for which there was no room; twice as long after each attempt, as all
+of it is read again."""
 COMPARED_PER_TURN: Final = 256
 """Partitions compared with the view before the loop may get a turn."""
 
@@ -183,6 +189,8 @@ class Leadership:
         """Those that were let go of because a flush was refused, or the session was over."""
         self._threads = ThreadPoolExecutor(LOADS_AT_ONCE, "barnabas-loader")
         self._long_threads = ThreadPoolExecutor(LONG_LOADS_AT_ONCE, "barnabas-long-loader")
+        self._loading_again = asyncio.Lock()
+        """Held by one of the logs for which there was no room."""
         self._compared_version: int | None = None
         self._is_looking = False
         self._is_closed = False
@@ -378,7 +386,7 @@ class Leadership:
             place.epoch,
         )
         try:
-            loaded = await self._loaded(spec, is_over)
+            loaded = await self._loaded_where_it_fits(spec, is_over)
         except LedSince as newer:
             logger.info("not loaded: %s", newer)
             self._happens_later(place, steps, Event.TAKEN)
@@ -412,6 +420,32 @@ class Leadership:
     def _is_over(self, place: _Place, steps: int) -> bool:
         """Whether nobody wants any more what is loaded since a step; on any thread."""
         return self._is_closed or not place.is_still_at(steps)
+
+    async def _loaded_where_it_fits(
+        self, spec: PartitionSpec, is_over: Callable[[], bool]
+    ) -> _Loaded:
+        """Have a log loaded as ``_loaded`` does, anew where there was no room for it on the disk.
+
+        That is tried for one log at a time: of two that do not fit together one may.
+        """
+        pause_s, lock, disk = ROOM_PAUSE_S_MIN, self._loading_again, self._logs.file_system
+        try:
+            return await self._loaded(spec, is_over)
+        except NoRoom as full:
+            needed_bytes = full.needed_bytes
+        words = "no room on the disk, loaded once there is partition=%s-%d needed_bytes=%d or more"
+        logger.warning(words, spec.topic, spec.partition, needed_bytes)
+        while True:
+            await asyncio.sleep(pause_s)
+            async with lock:
+                require_wanted(spec, is_over)
+                if disk.free_bytes(self._logs.root) < needed_bytes:
+                    continue
+                try:
+                    return await self._loaded(spec, is_over)
+                except NoRoom as full:
+                    needed_bytes = full.needed_bytes
+                pause_s = min(2 * pause_s, ROOM_PAUSE_S_MAX)
 
     async def _loaded(self, spec: PartitionSpec, is_over: Callable[[], bool]) -> _Loaded:
         """Have a log loaded on one of the threads for it; raises what ``reading`` does.

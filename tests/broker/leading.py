@@ -19,7 +19,7 @@ from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.protocol.records import read_header
 from barnabas.storage.config import LogConfig
-from barnabas.storage.errors import Corrupt, LedSince, LogClosed
+from barnabas.storage.errors import Corrupt, LedSince, LogClosed, NoRoom
 from barnabas.storage.loading import DurableLog, LongLog, LongReading
 from barnabas.storage.log_reading import read_log
 from barnabas.storage.log_store import LogStore, StoreCallbacks
@@ -248,7 +248,7 @@ class Member:
             future, load, long = self.reads.popleft()
             try:
                 result = load(long)
-            except (Corrupt, LedSince, LongLog) as error:
+            except (Corrupt, LedSince, LongLog, NoRoom) as error:
                 future.set_exception(error)
             else:
                 if meanwhile is not None:

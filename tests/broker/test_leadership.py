@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import time
 from random import Random
 from weakref import WeakSet
 
 import pytest
 
 from barnabas.broker.cluster.view import NO_NODE, Leader
+from barnabas.broker.topics import leadership
 from barnabas.broker.topics.leadership import AFTER, State
 from barnabas.storage.config import LogConfig
 from barnabas.storage.log_directory import DELETED_SUFFIX, LOADING_SUFFIX
@@ -246,37 +246,74 @@ async def test_a_log_that_goes_again_leaves_nothing(member, when, are_long):
     assert len(stored(member.partitions[INTERNAL].log)) == 1
 
 
-@pytest.mark.parametrize("ends", ["it is moved", "it is deleted", "the broker ends"])
-async def test_who_goes_waits_for_no_room_on_the_disk(member, ends, monkeypatch):
-    """Meanwhile every partition refuses appends."""
-    member.cluster.are_long = lambda: True
-    await reach(member, READING)
-    (partition,) = member.topics[0].partitions
-    free_bytes = member.disk.capacity_bytes
-    member.disk.capacity_bytes = 0
-    pauses: list[float] = []
-
-    def pause(seconds: float) -> None:
-        pauses.append(seconds)
-        assert len(pauses) < 3, "it waits on"
-        if ends == "it is moved":
-            member.release(INTERNAL)
-        elif ends == "it is deleted":
-            member.leadership.deleted(partition)
-        else:
-            member.leadership.close()
-
-    with monkeypatch.context() as patched:
-        patched.setattr(time, "sleep", pause)
-        await member.read()
-    assert len(pauses) == 1
-    member.disk.capacity_bytes = free_bytes
-    member.engine.hear(1000)
-    assert not member.store.exhausted
-    assert not any(name.endswith(LOADING_SUFFIX) for name in member.disk.list_directory(ROOT))
-    assert member.cluster.held == []
-    assert member.place(DATA)
+@pytest.fixture
+async def crowded(member, monkeypatch):
+    """A broker to which two long logs come, for one of which its disk is too small."""
+    for name in ("ROOM_PAUSE_S_MIN", "ROOM_PAUSE_S_MAX"):
+        monkeypatch.setattr(leadership, name, 0)
+    await member.serve(INTERNAL)
+    assert member.place(INTERNAL, bytes(20_000))
     await member.settle()
+    member.cluster.assign(INTERNAL, member.cluster.stranger)
+    await member.learn()
+    await member.settle()
+    member.cluster.are_long = lambda: True
+    member.disk.capacity_bytes = member.disk.used_bytes + 10_000
+    for partition_id in (INTERNAL, DATA):
+        member.cluster.assign(partition_id, member.session)
+    await member.learn()
+    return member
+
+
+async def test_a_log_without_room_keeps_none_that_fits(crowded, caplog):
+    """What it would wait for may never come."""
+    await crowded.settle()
+    assert (crowded.state(INTERNAL), crowded.state(DATA)) == (READING, SERVED)
+    assert crowded.cluster.held == []
+    assert not crowded.store.exhausted
+    (name,) = (each for each in crowded.disk.list_directory(ROOT) if "-" in each)
+    assert name == "data-0"
+    readings = crowded.cluster.readings
+    for _ in range(9):
+        await crowded.settle()
+    assert crowded.cluster.readings == readings, "there is no more room than before"
+    crowded.disk.capacity_bytes += 20_000
+    await crowded.turns()
+    await crowded.settle()
+    assert crowded.state(INTERNAL) is SERVED
+    assert len(stored(crowded.partitions[INTERNAL].log)) == 2
+    (said,) = (each for each in caplog.messages if "no room on the disk" in each)
+    assert "__consumer_offsets-0 needed_bytes=20" in said
+
+
+async def test_of_logs_without_room_one_at_a_time_is_tried_again(crowded):
+    """Two that do not fit together would find none again and again."""
+    crowded.disk.capacity_bytes = 0
+    await crowded.settle()
+    assert (crowded.state(INTERNAL), crowded.state(DATA)) == (READING, READING)
+    crowded.disk.capacity_bytes = 1_000_000
+    await crowded.turns()
+    assert len(crowded.reads) == 1
+    await crowded.settle()
+    assert (crowded.state(INTERNAL), crowded.state(DATA)) == (SERVED, SERVED)
+
+
+@pytest.mark.parametrize("ends", ["it is moved", "it is deleted", "the broker ends"])
+async def test_who_goes_waits_for_no_room_on_the_disk(crowded, ends):
+    await crowded.settle()
+    (partition,) = crowded.topics[0].partitions
+    assert len(crowded.tasks) == 1
+    if ends == "it is moved":
+        crowded.release(INTERNAL)
+    elif ends == "it is deleted":
+        crowded.leadership.deleted(partition)
+    else:
+        crowded.leadership.close()
+    await crowded.turns()
+    assert crowded.tasks == []
+    assert crowded.cluster.held == []
+    assert crowded.place(DATA)
+    await crowded.settle()
 
 
 async def test_nothing_is_held_of_a_damaged_log_until_it_is_read_again(member):

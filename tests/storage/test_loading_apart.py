@@ -11,7 +11,7 @@ from barnabas.storage import loading_apart
 from barnabas.storage.check import verify
 from barnabas.storage.committer import until_there_is_room
 from barnabas.storage.config import LogConfig
-from barnabas.storage.errors import Corrupt, LedSince
+from barnabas.storage.errors import Corrupt, LedSince, NoRoom
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.flush_start import wipe
 from barnabas.storage.io import LocalFileSystem
@@ -197,15 +197,32 @@ def test_partitions_of_one_long_topic_have_names_of_their_own_while_they_go(tmp_
     assert len(disk.list_directory(str(tmp_path))) == 3
 
 
-def test_a_full_disk_is_waited_for_at_every_operation(leader):
+def test_what_finds_no_room_leaves_nothing_and_fits_later(leader):
     whole = store_of(leader)
-    load(leader, whole)
-    operations = range(1, whole.file_system.operations)
+    size = load(leader, whole).size_bytes
+    operations = range(store_of(leader).file_system.operations, whole.file_system.operations)
     assert len(operations) > BATCHES
     for number in operations:
-        store = store_of(leader)
-        store.file_system.fail(number, errno.ENOSPC)
+        store = store_of(leader, EngineAtOnce(leader.index))
+        store.file_system.fail(number + 1, errno.ENOSPC)
+        with pytest.raises(NoRoom) as full:
+            load(leader, store)
+        assert names(store) == []
+        assert not store.full, "appends go on"
+        assert 0 < full.value.needed_bytes <= size
         require_whole(leader, load(leader, store))
+
+
+def test_where_removing_needs_room_that_is_waited_for(leader):
+    """On some file systems; the broker would end, or leave what it has written."""
+    store = store_of(leader)
+    first_write, first_removal = 4, 5
+    store.file_system.fail(first_write, errno.ENOSPC)
+    store.file_system.fail(first_removal, errno.EDQUOT)
+    with pytest.raises(NoRoom):
+        load(leader, store)
+    assert store.file_system.operations > first_removal
+    assert names(store) == []
 
 
 @pytest.mark.parametrize("is_apart", [False, True])
@@ -232,22 +249,19 @@ def test_a_full_disk_is_waited_for_wherever_a_partition_is_removed(leader, is_ap
     assert after > BATCHES
 
 
-def test_a_full_disk_is_waited_for_no_more_once_nobody_wants_the_log(leader):
-    """Others have refused appends for its sake, and take them again."""
-    store = store_of(leader, EngineAtOnce(leader.index))
-    store.file_system.capacity_bytes = 0
+def test_a_log_is_given_up_once_nobody_wants_it(leader):
+    store = store_of(leader)
     spec = PartitionSpec(1, "t1", 0, bytes(16), CONFIG, leader.log.leader_epoch)
-    refuses: list[bool] = []
+    asked: list[list[str]] = []
 
     def is_over() -> bool:
-        refuses.append(store.exhausted)
-        return len(refuses) > 3
+        asked.append(names(store))
+        return len(asked) > 3
 
     with pytest.raises(LedSince, match="is not wanted any more"):
         filled_apart(store, spec, durable_of(leader), is_over)
+    assert asked[-1], "something was written"
     assert names(store) == []
-    assert refuses[-1]
-    assert not store.exhausted
 
 
 def test_what_is_damaged_leaves_nothing(leader):

@@ -20,8 +20,8 @@ from barnabas.broker.topics import leadership as leadership_module
 from barnabas.broker.topics.leadership import LOADS_AT_ONCE, LONG_LOADS_AT_ONCE, Leadership
 from barnabas.storage import loading_apart, log_reading
 from barnabas.storage.config import LogConfig
-from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
-from barnabas.storage.loading import DurableLog, LongLog
+from barnabas.storage.errors import Corrupt, LedSince, NoRoom, StoreDamaged
+from barnabas.storage.loading import DurableLog, LongLog, LongReading
 from barnabas.storage.log_index import ANY_BYTES, Extent, IndexClosed, LogBeginning, LogSnapshot
 from barnabas.storage.log_reading import FIRST_AT_ONCE, read_log
 from barnabas.storage.log_store import LogStore, PartitionSpec
@@ -592,6 +592,26 @@ def test_of_a_long_log_an_answer_is_held(base, leader, session, logs, counted, m
     assert log.next_offset == log.high_watermark == 20 * LONG
     assert size <= counted.most <= 16 * size
     assert counted.held == logs.short_bytes.held == 0
+
+
+def test_nothing_is_held_for_a_log_that_finds_no_room(base, leader, session, logs):
+    """Neither its way nor its turn: others come to both, be the disk full for days."""
+    epoch = assign(base.index, 1, session)
+    for _ in range(LONG):
+        leader.append(1, batch())
+    disk = SimulatedFileSystem(capacity_bytes=LONG * len(batch()) // 2)
+    disk.make_directory(ROOT)
+    store = LogStore(disk, ROOT, engine=FlushEngine(base.index), now_ms=lambda: NOW_MS)
+    spec = PartitionSpec(1, "t", 0, bytes(16), LogConfig(), epoch)
+    with (
+        contextlib.ExitStack() as memory,
+        pytest.raises(NoRoom),
+        logs.reading(1, epoch, memory, LongReading()) as durable,
+    ):
+        loading_apart.filled_apart(store, spec, durable, lambda: False)
+    assert len(logs._ways) == logs._ways_made == 1
+    assert logs._filling._value == durable_logs.FILLED_AT_ONCE
+    assert disk.used_bytes == 0
 
 
 @pytest.mark.parametrize("meanwhile", ["nothing", "it went", "a newer one came"])
