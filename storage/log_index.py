@@ -157,6 +157,11 @@ class LogHead(NamedTuple):
             return 0
         return min(self.state.log_start_offset, self.snapshot.next_offset)
 
+    @property
+    def snapshot_bytes(self) -> int:
+        """How many bytes there are of the partition that are no extents."""
+        return 0 if self.snapshot is None else self.snapshot.size_bytes
+
 
 class LogBeginning(NamedTuple):
     """A partition with the first of its extents that are needed, all as of the same moment."""

@@ -92,7 +92,7 @@ class MemoryClusterIndex(Way):
 
     def pin(self, pins: Mapping[int, int | None]) -> None:
         """See ``ClusterIndex``."""
-        self._ask(self._index.pin, pins)
+        self._ask(self._index.want, pins, pins=True)
 
     def close(self) -> None:
         """See ``ClusterIndex``."""

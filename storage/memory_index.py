@@ -86,11 +86,6 @@ class PartitionRow:
             return self.log_end_offset
         return min(self.log_start_offset, self.snapshot.next_offset) if self.snapshot else 0
 
-    @property
-    def snapshot_bytes(self) -> int:
-        """How many bytes there are of it that are no extents."""
-        return 0 if self.snapshot is None else self.snapshot.size_bytes
-
 
 @dataclass(slots=True)
 class _Session:
@@ -325,32 +320,19 @@ class MemoryIndex:
                     self.rows[partition_id].leader_session = None
             self._note_changed([each.partition_id for each in led])
 
-    def want(self, wishes: Mapping[int, int | None]) -> None:
-        """See ``ClusterIndex``."""
-        with self._lock:
-            changed = [
-                each
-                for each in wishes.keys() & self.rows.keys()
-                if self.rows[each].wanted_node != wishes[each] and not self.rows[each].is_deleted
-            ]
-            for each in changed:
-                self.rows[each].wanted_node = wishes[each]
-            self._note_changed(changed)
-
-    def pin(self, pins: Mapping[int, int | None]) -> None:
-        """See ``ClusterIndex``."""
+    def want(self, nodes: Mapping[int, int | None], *, pins: bool = False) -> None:
+        """See ``ClusterIndex``; with ``pins`` its ``pin``."""
         with self._lock:
             changed = []
-            for each, node_id in pins.items():
+            for each, node_id in nodes.items():
                 row = self.rows.get(each)
                 if row is None or row.is_deleted:
                     continue
-                leads = row.leader_session is not None and (
-                    self._session(row.leader_session).node_id == node_id
-                )
-                nodes = (None if leads else node_id, node_id)
-                if (row.wanted_node, row.pinned_node) != nodes:
-                    row.wanted_node, row.pinned_node = nodes
+                # A pin to who leads a partition already is no wish.
+                is_wish = not pins or node_id != self._leader_node(row)
+                later = (node_id if is_wish else None, node_id if pins else row.pinned_node)
+                if (row.wanted_node, row.pinned_node) != later:
+                    row.wanted_node, row.pinned_node = later
                     changed.append(each)
             self._note_changed(changed)
 
@@ -373,7 +355,7 @@ class MemoryIndex:
                 and self.rows[each.partition_id].led_in > since
             ]
             few = [
-                each for each in gained[:most_logs] if self.rows[each].snapshot_bytes <= most_bytes
+                each for each in gained[:most_logs] if self._head(each).snapshot_bytes <= most_bytes
             ]
             return Look(picture, self._beginnings(few, most, most_bytes))
 
@@ -524,11 +506,11 @@ class MemoryIndex:
         heads: list[LogHead] = []
         known_bytes = 0
         for each in sorted(self.rows.keys() & set(partition_ids)):
-            row = self.rows[each]
-            if heads and known_bytes + row.snapshot_bytes > most_bytes:
+            head = self._head(each)
+            if heads and known_bytes + head.snapshot_bytes > most_bytes:
                 break
-            known_bytes += row.snapshot_bytes
-            heads.append(LogHead(each, _state(row), row.snapshot))
+            known_bytes += head.snapshot_bytes
+            heads.append(head)
         bytes_left = max(most_bytes - known_bytes, min(most_bytes, 1))
         found = []
         for head in heads:
@@ -540,6 +522,10 @@ class MemoryIndex:
                 extents.append(extent)
             found.append(LogBeginning(head, extents))
         return found
+
+    def _head(self, partition_id: int) -> LogHead:
+        row = self.rows[partition_id]
+        return LogHead(partition_id, _state(row), row.snapshot)
 
     def _picture(self, since: int) -> Picture:
         changed = sorted(each for each, row in self.rows.items() if row.changed_in > since)
@@ -599,6 +585,10 @@ class MemoryIndex:
     def _may_lead_next(self, asked: Assignment) -> bool:
         row = self.rows.get(asked.partition_id)
         return row is not None and row.leader_epoch == asked.expected_epoch and not row.is_deleted
+
+    def _leader_node(self, row: PartitionRow) -> int | None:
+        """The node that leads a partition, or has led it last."""
+        return None if row.leader_session is None else self._session(row.leader_session).node_id
 
     def _lead(self, partition_id: int, session: int) -> None:
         row = self.rows[partition_id]

@@ -461,9 +461,4 @@ def _find(way: LogIndex, together: Sequence[_Asked]) -> Sequence[_Asked]:
 
 
 def _size_of(beginning: LogBeginning) -> int:
-    return _known_bytes(beginning.head) + sum(len(each.data) for each in beginning.extents)
-
-
-def _known_bytes(head: LogHead) -> int:
-    """Return how many bytes there are of a log that are no extents."""
-    return 0 if head.snapshot is None else head.snapshot.size_bytes
+    return beginning.head.snapshot_bytes + sum(len(each.data) for each in beginning.extents)

@@ -103,16 +103,12 @@ class PostgreSqlClusterIndex:
         A log that is damaged keeps nobody from seeing the rest: none comes along then. Nor where
         the server is too slow to read them in time.
         """
-        arguments = (since, since, session, most_logs, most, most_bytes)
-        without_logs = (since, since, session, 0, most, most_bytes)
+
+        def in_time(silences: int) -> Sequence[object]:
+            return since, since, session, 0 if silences else most_logs, most, most_bytes
+
         try:
-            seen, *gained = self._primary.execute(
-                _LOOK,
-                arguments,
-                does_without=True,
-                binary=True,
-                smaller=lambda _silences: without_logs,
-            )
+            seen, *gained = self._primary.execute(_LOOK, in_time, does_without=True, binary=True)
         except StoreDamaged:
             return Look(self.picture(since), ())
         return Look(

@@ -118,13 +118,11 @@ class PostgreSqlLogIndex:
         """Ask for as much as the server reads in time, which is half as much where it is silent."""
         primary, halvings_before = self._primary, self._halvings
 
-        def smaller(silences: int) -> Sequence[object]:
+        def in_time(silences: int) -> Sequence[object]:
             self._halvings = min(halvings_before + silences, HALVINGS_MOST)
             return *named, *fewer(most, most_bytes, self._halvings)
 
-        rows = primary.execute(
-            statement, smaller(0), does_without=True, binary=True, smaller=smaller
-        )
+        rows = primary.execute(statement, in_time, does_without=True, binary=True)
         expected_s = 2 * primary.took_s
         while self._halvings and expected_s < primary.patience_s:
             self._halvings -= 1

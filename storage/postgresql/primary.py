@@ -9,7 +9,7 @@ Rules of this file:
    server is left that neither takes nor sends a byte within ``patience_s``: the socket is closed
    under it. So is one that is silent while another takes writes: it was replaced, whatever has
    become of it. Over a slow link an answer takes as long as it takes, or it would be begun again
-   and again. What a server is too slow to read is asked for in smaller pieces (``smaller``).
+   and again. What a server is too slow to read is asked for in smaller pieces (``execute``).
 3. Whatever the driver raises means unknown, but for what the server says before it commits anything
    and would say again (``_FINAL``), if it can still commit: a former primary that lives on does not
    know what has happened since, and waits for its standby. So does an answer that came with a
@@ -260,12 +260,11 @@ class Primary:
     def execute(
         self,
         statement: str,
-        arguments: Sequence[object] = (),
+        arguments: Sequence[object] | Callable[[int], Sequence[object]] = (),
         *,
         does_without: bool = False,
         looks_for_losses: bool = False,
         binary: bool = False,
-        smaller: Callable[[int], Sequence[object]] | None = None,
     ) -> list[Row]:
         """Execute a statement until it is answered, and return the rows.
 
@@ -275,14 +274,14 @@ class Primary:
         be it for the moment, in place of waiting until somebody has repaired it.
         ``looks_for_losses``: it is looked for them here, too, and not on new connections alone.
         ``binary``: bytes come as they are, and not as twice as many hexadecimal digits.
-        ``smaller`` has the arguments of a smaller question, once so many attempts were left since
-        the server was silent; it is asked in place of the first one, and answered as that.
+        ``arguments`` may depend on how many attempts were left since the server was silent: a
+        smaller question is asked in place of the first one, and answered as that.
         """
 
         def once(connection: psycopg.Connection[Row]) -> list[Row]:
             if looks_for_losses:
                 self._look_for_losses(connection)
-            given = smaller(self._silences) if smaller and self._silences else arguments
+            given = arguments(self._silences) if callable(arguments) else arguments
             return connection.execute(statement.encode(), given, binary=binary).fetchall()
 
         return self._repeat(once, does_without=does_without)

@@ -172,7 +172,7 @@ def test_pins_stay_in_the_cluster_that_they_are_of(directory, store, tmp_path, m
     assert said.startswith("postgresql://nowhere/cluster: 1 partition with")
     assert pins() == [None]
     (led,) = store.index.picture(0).led
-    store.index.pin({led.partition_id: GONE})
+    store.index.want({led.partition_id: GONE}, pins=True)
     exported = str(tmp_path / "exported")
     done, said = shell("export", exported)
     assert done.endswith("exported")

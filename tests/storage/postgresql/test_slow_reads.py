@@ -24,15 +24,12 @@ class Silent:
     def execute(
         self,
         _statement: str,
-        arguments: Sequence[object],
-        *,
-        smaller: Callable[[int], Sequence[object]],
+        arguments: Callable[[int], Sequence[object]],
         **_settings: bool,
     ) -> list[object]:
-        for silences in range(1, self.silences + 1):
-            arguments = smaller(silences)
+        for silences in range(self.silences + 1):
+            *_named, most, most_bytes = arguments(silences)
         self.silences = 0
-        *_named, most, most_bytes = arguments
         self.answered.append((most, most_bytes))
         return []
 
