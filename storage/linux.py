@@ -1,8 +1,11 @@
 """System calls of Linux that Python's ``os`` lacks; each says so where the system has none."""
 
+import array
 import ctypes
+import fcntl
 import os
 import sys
+import termios
 from collections.abc import Callable
 from functools import cache
 from itertools import takewhile
@@ -67,6 +70,21 @@ def _system_call() -> Callable[..., int] | None:
         ctypes.c_uint,
     ]
     return function
+
+
+def unsent_bytes(descriptor: int) -> int:
+    """How much of what was written to a socket its peer's system has not confirmed yet.
+
+    0 where the system does not say: what another one calls by this name may be something else.
+    """
+    if sys.platform != "linux":
+        return 0
+    unsent = array.array("i", [0])
+    try:
+        fcntl.ioctl(descriptor, termios.TIOCOUTQ, unsent)  # SIOCOUTQ of tcp(7) and unix(7).
+    except OSError:
+        return 0
+    return unsent[0]
 
 
 @cache

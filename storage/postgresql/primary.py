@@ -9,7 +9,8 @@ Rules of this file:
    server is left that neither takes nor sends a byte within ``patience_s``: the socket is closed
    under it. So is one that is silent while another takes writes: it was replaced, whatever has
    become of it. Over a slow link an answer takes as long as it takes, or it would be begun again
-   and again. What a server is too slow to read is asked for in smaller pieces (``execute``).
+   and again; so does a flush, which lies in buffers of the system until the server's confirms it.
+   What a server is too slow to read is asked for in smaller pieces (``execute``).
 3. Whatever the driver raises means unknown, but for what the server says before it commits anything
    and would say again (``_FINAL``), if it can still commit: a former primary that lives on does not
    know what has happened since, and waits for its standby. So does an answer that came with a
@@ -39,6 +40,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq.abc import PGconn
 
 from barnabas.storage.errors import StoreDamaged, StoreUnusable
+from barnabas.storage.linux import unsent_bytes
 from barnabas.storage.log_index import IndexClosed, IndexMisused
 from barnabas.storage.postgresql.durability import CONFIRM, NotDurable, judge, read_durability
 from barnabas.storage.postgresql.search import AGAIN_S_MIN, Search, place_of
@@ -117,31 +119,30 @@ class _Connection(psycopg.Connection[Row]):
     attend: Callable[[], None]
     """Called again and again while a wait lasts; raises to end it."""
     went_on: Callable[[], None] = staticmethod(lambda: None)
-    """Called when something has come, or there is room for more of what is sent."""
+    """Called when something has come or gone, be it from the system's buffers."""
 
     def wait(
         self, gen: PQGen[Result], interval: float = LOOK_S, timeout: float | None = None
     ) -> Result:
         """Wait for the server. The driver's own would send a cancel on Ctrl-C."""
         del timeout
-        attended = _attended(gen, self.went_on, self.attend)
-        return waiting.wait(attended, self.pgconn.socket, interval=interval)
+        socket = self.pgconn.socket
+        return waiting.wait(self._attended(gen, socket), socket, interval=interval)
 
-
-def _attended(
-    gen: PQGen[Result], went_on: Callable[[], None], attend: Callable[[], None]
-) -> PQGen[Result]:
-    try:
-        wanted = next(gen)
-        while True:
-            ready = yield wanted
-            if ready:
-                went_on()
-            attend()
-            wanted = gen.send(ready)
-    except StopIteration as stop:
-        result: Result = stop.value
-        return result
+    def _attended(self, gen: PQGen[Result], socket: int) -> PQGen[Result]:
+        try:
+            wanted = next(gen)
+            unsent = 0
+            while True:
+                ready = yield wanted
+                unsent_before, unsent = unsent, 0 if ready else unsent_bytes(socket)
+                if ready or unsent < unsent_before:
+                    self.went_on()
+                self.attend()
+                wanted = gen.send(ready)
+        except StopIteration as stop:
+            result: Result = stop.value
+            return result
 
 
 def _is_final(error: Exception) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from enum import Enum
@@ -163,8 +164,13 @@ class Links:
             connection.close()
 
         async def listen() -> None:
+            listener = socket.socket()
+            # What the system holds of a slow link is nothing that its sender could wait for.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, MOST_HELD_BYTES)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((HOST, port))
             self._servers.append(
-                await asyncio.start_server(accept, HOST, port, limit=MOST_HELD_BYTES)
+                await asyncio.start_server(accept, sock=listener, limit=MOST_HELD_BYTES)
             )
 
         asyncio.run_coroutine_threadsafe(listen(), self._loop).result()

@@ -42,9 +42,9 @@ class Leader:
         self.index.add_partition(0)
         assert self.cluster.assign([Assignment(0, self.session, -1)])
 
-    def append(self, offset: int) -> None:
+    def append(self, offset: int, size: int = BATCH_BYTES) -> None:
         """A flush of one batch."""
-        plain = bytes(batch(value=random.Random(offset).randbytes(BATCH_BYTES)))
+        plain = bytes(batch(value=random.Random(offset).randbytes(size)))
         data = placed(plain, read_header(plain), offset, 0)
         flush = Flush(Lane.INLINE, offset, [Item(0, 0, offset, offset + 1, 0, len(data))], (), data)
         assert self.index.commit_flush(self.session, flush).outcome is Outcome.COMMITTED
@@ -104,6 +104,18 @@ def test_over_a_slow_link_what_is_read_comes_at_once(leader, far, links):
     ((_, beginning),) = answer_of(far, lambda: index.beginnings([0], **ALL))
     assert beginning == extents
     assert index.attempts_failed == 0
+
+
+def test_over_a_slow_link_what_is_written_goes_at_once(server, leader, links):
+    """Long before it has gone it lies in the system's buffers, all of it, and nothing comes."""
+    port = free_port()
+    links.listen(port, server.port, LINK)
+    url = f"postgresql://{ROLE}@{HOST}:{port}/postgres"
+    with contextlib.closing(PostgreSqlBase(url, new_cluster_id="c", patience_s=3)) as far:
+        leader.index = far.log_index()
+        links.slow(LINK, 2 * BYTES_PER_S)
+        answer_of(far, lambda: leader.append(BATCHES, 6 * 2 * BYTES_PER_S))
+        assert leader.index.attempts_failed == 0, leader.index.trouble
 
 
 def test_bytes_come_as_they_are(leader, far, links):
