@@ -318,6 +318,11 @@ class Pair:
         """Remove both."""
         self._stack.close()
 
+    def keep_output(self, directory: Path) -> None:
+        """Copy what both have said so far into a directory that stays."""
+        for server in (self.primary, self.standby):
+            shutil.copyfile(server.output, directory / f"postgresql-{server.port}.log")
+
     def follow(self) -> None:
         """Make the standby a new copy of the primary, and have it confirm commits."""
         if self._synchronous:

@@ -3,8 +3,10 @@
 import warnings
 
 import pytest
+from confluent_kafka import KafkaException
 
-from tests.postgresql.cluster_nemesis import QUICK_KINDS, torment
+from tests.postgresql import cluster_nemesis
+from tests.postgresql.cluster_nemesis import QUICK_KINDS, is_right, torment
 from tests.seeds import SEED
 
 SECONDS = 6
@@ -16,7 +18,22 @@ def test_no_anomaly_whatever_happens_to_brokers_links_and_servers(tmp_path):
         warnings.simplefilter("ignore")
         outcome = torment(tmp_path, SEED, SECONDS, print, QUICK_KINDS)
     print("\n  ".join(outcome.lines()))
+    logs = [path.read_text() for path in tmp_path.glob("postgresql-*.log")]
+    assert len(logs) == 2
+    assert all("database system" in log for log in logs), "of both servers"
     assert outcome.report.violations == []
     assert outcome.wrong == []
     roles = {name.partition("-")[0] for name in outcome.committed}
     assert roles == {"writer", "sender", "transformer"}
+
+
+@pytest.mark.parametrize("error", [KafkaException("refused"), TimeoutError("in vain")])
+def test_a_round_whose_clients_raise_is_wrong_and_ends_no_others(
+    error, tmp_path, monkeypatch, capsys
+):
+    def raises(*_arguments):
+        raise error
+
+    monkeypatch.setattr(cluster_nemesis, "torment", raises)
+    assert not is_right(tmp_path, SEED, SECONDS, print)
+    assert str(error) in capsys.readouterr().err
