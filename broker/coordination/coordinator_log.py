@@ -8,10 +8,11 @@ Rules of this file:
   state moves is for the runner to say (``durable_runner.py``, ``appended_runner.py``).
 * Partitions are gained and lost one by one, by whoever learns that this broker leads one or does so
   no more. A start gains all whose log is here; a topic that was deleted is all of them lost. Keys
-  of partitions that are not here are answered NOT_COORDINATOR.
+  of partitions that others lead are answered NOT_COORDINATOR.
 * At a start the topic is read for a moment before clients come, and if that is not enough in the
   background, as what is gained later always is. The keys of partitions that are not read yet are
-  answered COORDINATOR_LOAD_IN_PROGRESS.
+  answered COORDINATOR_LOAD_IN_PROGRESS, as are those whose log is on its way here: clients are sent
+  to this broker already, and are to ask it again.
 * What is lost is forgotten as a whole, with all that waits for it; nothing of it is read again when
   the partition comes back, but its log.
 """
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.catalogue import Catalogue
-    from barnabas.broker.topics.topic import Topic
+    from barnabas.broker.topics.topic import Partition, Topic
     from barnabas.storage.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
@@ -251,19 +252,24 @@ class CoordinatorLog(Generic[MachineT]):
 
     def refusal(self, key: str) -> ErrorCode:
         """Why commands for ``key`` cannot be taken now; NONE if they can."""
-        if not self.is_coordinator():
-            return ErrorCode.NOT_COORDINATOR
-        shard = self._shards[self.partition_of(key)]
+        shard = self.shard_here(key) if self.is_coordinator() else None
         if shard is None:
-            return ErrorCode.NOT_COORDINATOR
+            partition = self._partition(key)
+            is_coming = partition is not None and partition.is_coming
+            loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            return loading if is_coming else ErrorCode.NOT_COORDINATOR
         return ErrorCode.NONE if shard.is_loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     def partition_id_of(self, key: str) -> int | None:
         """The id of the partition that ``key`` falls to, whoever leads it; None: no topic yet."""
+        partition = self._partition(key)
+        return None if partition is None else partition.partition_id
+
+    def _partition(self, key: str) -> Partition | None:
         topic = self._catalogue.topic(self.topic_name)
         if topic is None:
             return None
-        return topic.partitions[java_hash(key) % len(topic.partitions)].partition_id
+        return topic.partitions[java_hash(key) % len(topic.partitions)]
 
     def partition_of(self, key: str) -> int:
         """The partition that ``key`` belongs to, wherever that is led; ask ``refusal`` first."""

@@ -12,7 +12,7 @@ Rules of this file:
   answer is acted on: what a marker drops is never used, and what is asked again has new ones.
 * **A coordinator never holds a question.** It says CONCURRENT_TRANSACTIONS while a transaction is
   ending, and is asked again from here for ``barnabas.transaction.wait.ms``, as is one that says
-  NOT_COORDINATOR. Who the coordinator is, is asked anew each time.
+  NOT_COORDINATOR, or that it is loading. Who the coordinator is, is asked anew each time.
 * **Whoever asks is told once, in a turn of its own,** when his time is over at the latest, and has
   to act on it in that turn. Who has given up is told nothing.
 """
@@ -68,6 +68,8 @@ _NOT_NOW: Final = {
     ErrorCode.NETWORK_EXCEPTION,
 }
 """What says something of the two brokers, and nothing of the transaction."""
+_OF_A_MOVE: Final = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+"""What is said while the coordinator's partition goes from one broker to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +360,7 @@ class RemoteCoordinators:
     def _repeats(self, asking: Asking, codes: Mapping[TopicPartition, ErrorCode]) -> bool:
         """Ask again later if the answer is one of a moment, and there is time."""
         question = asking.question
-        is_of_a_moment = ErrorCode.NOT_COORDINATOR in codes.values() or (
+        is_of_a_moment = not _OF_A_MOVE.isdisjoint(codes.values()) or (
             question.adds and ErrorCode.CONCURRENT_TRANSACTIONS in codes.values()
         )
         due_ms = self._host.clock.monotonic() * 1000 + asking.pause_ms

@@ -4,6 +4,8 @@ Version notes. OffsetCommit: v2-4 may ask for a time of expiry, v7 brought stati
 errors of consumer groups (KIP-848), v10 topic ids. OffsetFetch: v2 may ask for all topics and has
 an error for the whole group, v7 waits for what is under way (RequireStable), v8 asks for several
 groups, v9 says who asks, v10 has topic ids.
+In a cluster who asks a broker for the offsets of one group that it does not coordinate is hung up
+on (``lease_gate.NOT_HERE``), where Apache Kafka answers NOT_COORDINATOR.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from barnabas.broker.api.checks import (
     TOPIC,
     TOPIC_DENIED,
 )
-from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
+from barnabas.broker.api.dispatch import CloseConnection, Deferred, RequestContext, serves
 from barnabas.broker.api.division import by, join, parts
+from barnabas.broker.api.lease_gate import NOT_HERE
 from barnabas.broker.coordination.groups import Groups, caller_of
 from barnabas.broker.coordination.leadership_check import LeadershipCheck
 from barnabas.broker.runtime.host import Host
@@ -260,17 +263,30 @@ def _commit_errors(
 class _PendingFetch(Deferred[OffsetFetchResponse]):
     """An OffsetFetch of which some groups have not answered yet."""
 
-    __slots__ = ("_answers", "_missing", "_request", "_version")
+    __slots__ = ("_answers", "_has_others", "_missing", "_request", "_version")
 
-    def __init__(self, request: OffsetFetchRequest, group_count: int, version: int) -> None:
+    def __init__(
+        self, request: OffsetFetchRequest, group_count: int, version: int, *, has_others: bool
+    ) -> None:
+        """``has_others``: whether other brokers may coordinate a group."""
         super().__init__()
         self._request = request
         self._version = version
+        self._has_others = has_others
         self._answers: list[OffsetFetchResponseGroup] = [OffsetFetchResponseGroup()] * group_count
         self._missing = group_count
 
     def answer(self, number: int, group: OffsetFetchResponseGroup) -> None:
-        """Take in the answer for one of the groups; the last one completes the response."""
+        """Take in the answer for one of the groups; the last one completes the response.
+
+        Raises CloseConnection, inside of the handler, where the client is hung up on in its place.
+        """
+        is_alone = self._has_others and len(self._answers) == 1
+        if is_alone and group.error_code == ErrorCode.NOT_COORDINATOR:
+            if self.connection is None:
+                raise CloseConnection(NOT_HERE)
+            self.connection.close(f"api={OFFSET_FETCH.name} reason={NOT_HERE}")
+            return
         self._answers[number] = group
         self._missing -= 1
         if not self._missing:
@@ -319,7 +335,8 @@ def offset_fetch(
         )
     if not asked:
         return OffsetFetchResponse()
-    pending = _PendingFetch(request, len(asked), context.api_version)
+    has_others = leadership_check is not None
+    pending = _PendingFetch(request, len(asked), context.api_version, has_others=has_others)
     in_full = [each.group_id for each in asked if each.topics is None]
     is_one_of_many = groups.have_many_offsets(in_full)
     seen: set[str] = set()

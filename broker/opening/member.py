@@ -200,7 +200,15 @@ class ClusterMember:
             membership, lambda: sessions.newest, leadership.release, self._hand_over, host.spawn
         )
         follower = MetadataFollower(host, membership, changes, self.misses.wake)
-        self._service = Service(self.view, peers, leadership, hand_overs, follower, on_event)
+        self._service = Service(
+            self.view,
+            peers,
+            leadership,
+            hand_overs,
+            follower,
+            on_event,
+            membership.view.session_of,
+        )
         sessions.lead()
         self._upkeep.start()
         self._changed()

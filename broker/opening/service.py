@@ -28,9 +28,11 @@ class Service:
         hand_overs: HandOvers,
         follower: MetadataFollower,
         on_event: Callable[[str, str], object],
+        session_of: Callable[[int], int | None],
     ) -> None:
-        """``on_event``: see ``Newcomer``."""
+        """``on_event``: see ``Newcomer``. ``session_of`` a node, as the view has it; None: none."""
         self._view = view
+        self._session_of = session_of
         self._peers = peers
         self.leadership = leadership
         self._hand_overs = hand_overs
@@ -59,17 +61,22 @@ class Service:
         self._hand_overs.stop()
 
     def _look_at_nodes(self) -> None:
-        nodes, own_id = self._nodes_now(), self._view.node_id
-        for node_id in sorted(nodes - self._nodes - {own_id}):
+        before, now, own_id = self._nodes, self._nodes_now(), self._view.node_id
+        for node_id in sorted(now.keys() - before.keys() - {own_id}):
             self._on_event("broker_came", f"node {node_id} is in service")
-        for node_id in sorted(self._nodes - nodes):
-            self._peers.forget(node_id)
-            if node_id != own_id:
-                self._on_event("broker_gone", f"node {node_id} is out of service")
-        self._nodes = nodes
+        for node_id, session in sorted(before.items()):
+            if node_id not in now:
+                self._peers.forget(node_id)
+                if node_id != own_id:
+                    self._on_event("broker_gone", f"node {node_id} is out of service")
+            elif now[node_id] != session:
+                # It was started again. Where it ended without closing its connections, what it was
+                # asked would be waited for until that is late: markers for half a minute.
+                self._peers.forget(node_id)
+        self._nodes = now
 
-    def _nodes_now(self) -> frozenset[int]:
-        return frozenset(each.node_id for each in self._view.nodes)
+    def _nodes_now(self) -> dict[int, int | None]:
+        return {each.node_id: self._session_of(each.node_id) for each in self._view.nodes}
 
     def _taking_over(self, count: int) -> None:
         self._on_event("taking_over", f"{count} partitions are to be led here")

@@ -128,6 +128,8 @@ _KEEPS_LOG: Final = {
     (State.SERVED, State.DRAINING),
 }
 """The steps over which a partition keeps its log. With all others it gets one, or loses it."""
+_COMING: Final = {State.READING, State.OPENED}
+"""Led here, and not served yet."""
 
 
 class DurableLogs(Protocol):
@@ -347,6 +349,7 @@ class Leadership:
             return
         step = place.state, after
         place.state = after
+        place.partition.is_coming = after in _COMING
         place.steps += 1
         place.note_damage("")
         if place.log is not None and step not in _KEEPS_LOG:

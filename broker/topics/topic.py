@@ -21,7 +21,15 @@ NO_EPOCH: Final = -1
 class Partition:
     """One partition of a topic, and its log, if this broker leads it."""
 
-    __slots__ = ("index", "is_unreadable", "log", "partition_id", "topic", "topic_partition")
+    __slots__ = (
+        "index",
+        "is_coming",
+        "is_unreadable",
+        "log",
+        "partition_id",
+        "topic",
+        "topic_partition",
+    )
 
     def __init__(
         self, topic: Topic, index: int, partition_id: int, log: PartitionLog | None
@@ -31,6 +39,8 @@ class Partition:
         self.partition_id = partition_id
         self.log = log
         """None: another broker leads the partition, or none."""
+        self.is_coming = False
+        """Whether this broker leads the partition, and is about to serve it."""
         self.is_unreadable = False
         """Whether it is this broker that leads the partition, and cannot read its log."""
         self.topic_partition = TopicPartition(topic.name, index)

@@ -287,6 +287,18 @@ def test_what_is_lost_is_not_coordinated_here_and_the_rest_goes_on(four):
         four.log.shard_of(KEYS[2])
 
 
+def test_the_keys_of_what_is_on_its_way_here_are_loading(four):
+    topic = four.administration.catalogue.topic(GROUP_OFFSETS)
+    four.log.lose(2)
+    topic.partitions[2].is_coming = True
+    assert refusals(four) == [NONE, NONE, LOADING, NONE]
+    four.submit(get(KEYS[2]), KEYS[2])
+    assert four.answers == [GONE], "who has asked before"
+    again = Coordinator(administration=four.administration)
+    assert not again.log.is_coordinator()
+    assert refusals(again) == [GONE, GONE, LOADING, GONE]
+
+
 def test_what_is_gained_is_read_anew_and_its_timers_begin(four):
     four.submit(put(KEYS[2], 99), KEYS[2])
     four.sync()

@@ -153,6 +153,7 @@ async def test_row(member, state, event, after):
     member.check()
     assert member.state(INTERNAL) is state
     log = member.partitions[INTERNAL].log
+    assert member.partitions[INTERNAL].is_coming == (state in {READING, OPENED})
     await event(member)
     assert member.state(INTERNAL) is after
     is_gone = log is not None and after in {AWAY, READING}
@@ -160,6 +161,7 @@ async def test_row(member, state, event, after):
     if event is topic_deleted:
         assert INTERNAL not in member.store.logs
         return
+    assert member.partitions[INTERNAL].is_coming == (after in {READING, OPENED})
     member.check()
     waits = len(member.asked_to_release) - len(member.released)
     assert waits == (len(member.asked_to_release) if after is DRAINING else 0)

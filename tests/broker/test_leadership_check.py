@@ -234,10 +234,10 @@ class TestCoordinators:
             cluster.give(cluster.brokers[0], *itertools.chain(*cluster.ids.values()))
             yield cluster
 
-    def code(self, client):
-        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)])
-        (answer,) = client.ask(OFFSET_FETCH, request, 9).groups
-        return answer.error_code
+    def is_hung_up_on(self, client):
+        with pytest.raises(ConnectionError):
+            client.fetch("g")
+        return True
 
     def test_offsets_that_a_successor_may_have_moved_are_not_told(self, cluster):
         (offsets,), (first, second) = cluster.ids["__consumer_offsets"], cluster.brokers
@@ -250,12 +250,12 @@ class TestCoordinators:
             cluster.served(second, offsets)
             assert other.commit("g", {("data", 0): 9}) == {0}
             assert first.log("__consumer_offsets", 0) is not None
-            assert self.code(client) == ErrorCode.NOT_COORDINATOR
+            assert self.is_hung_up_on(client)
             assert other.fetch("g") == {("data", 0): 9}
 
     def test_a_store_that_is_away(self, cluster):
         first, _ = cluster.brokers
-        with Client(first) as client, Client(first) as other:
+        with Client(first) as client, Client(first) as other, Client(first) as third:
             client.commit("g", {("data", 0): 7})
             first.rows.cut()
             request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)])
@@ -263,11 +263,20 @@ class TestCoordinators:
             check = first.server.leadership_check
             wait_until(lambda: check._asking)
             first.may_serve = False
-            assert client.receive().groups[0].error_code == ErrorCode.NOT_COORDINATOR
-            assert self.code(other) == ErrorCode.NOT_COORDINATOR
+            with pytest.raises(ConnectionError):
+                client.receive()
+            assert self.is_hung_up_on(other)
             first.may_serve = True
             first.rows.mend()
-            assert other.fetch("g") == {("data", 0): 7}
+            assert third.fetch("g") == {("data", 0): 7}
+
+    def test_of_several_groups_each_has_its_answer(self, cluster):
+        """As administrators ask; the members of groups ask for their own."""
+        groups = [OffsetFetchRequestGroup(name, topics=None) for name in ("g", "h")]
+        cluster.brokers[0].may_serve = False
+        with Client(cluster.brokers[0]) as client:
+            answers = client.ask(OFFSET_FETCH, OffsetFetchRequest(groups=groups), 9).groups
+        assert [each.error_code for each in answers] == [ErrorCode.NOT_COORDINATOR] * 2
 
     @pytest.mark.parametrize("is_checked", [True, False])
     def test_a_transaction_that_has_ended_here_is_not_taken_for_the_next_one(

@@ -47,6 +47,7 @@ from tests.broker.moving import moving_pair
 from tests.broker.raw_producer import RawProducer
 from tests.waiting import wait_until
 
+LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 DATA = Named("data", bytes([1] * 16))
 TOPICS = {DATA.name: 3, "__consumer_offsets": 2, "__transaction_state": 2}
@@ -343,6 +344,24 @@ def test_a_group_keeps_its_offsets_over_a_move(cluster, brokers, is_planned):
         cluster.move(brokers[0], moved)
         wait_until(lambda: brokers[0].call(lambda: not brokers[0].server.groups.refusal("g")))
         assert first.fetch("g") == {("data", 0): 7}
+
+
+def test_who_comes_to_a_coordinator_that_reads_its_partition_is_to_come_again(cluster, brokers):
+    """Clients are sent to it already; some do not ask again who has told them NOT_COORDINATOR."""
+    moved = id_of(cluster, "g", "__consumer_offsets")
+    for each in brokers:
+        each.port = each.address[1]
+    with Client(brokers[0]) as first, Client(brokers[1]) as second:
+        first.find_coordinator()
+        assert first.commit("g", {("data", 0): 5}) == {ErrorCode.NONE}
+        with cluster.store.nothing_is_read():
+            cluster.assign(brokers[1], moved)
+            cluster.tell()
+            wait_until(lambda: brokers[1].state(moved) is State.READING)
+            assert second.commit("g", {("data", 0): 6}) == {LOADING}
+            assert first.commit("g", {("data", 0): 6}) == {ErrorCode.NOT_COORDINATOR}
+        wait_until(lambda: brokers[1].call(lambda: not brokers[1].server.groups.refusal("g")))
+        assert second.fetch("g") == {("data", 0): 5}
 
 
 @pytest.mark.parametrize("version", [11, 12])

@@ -431,10 +431,13 @@ async def test_who_only_verifies_is_told_of_a_transaction_that_is_ending(world):
 
 
 @pytest.mark.parametrize("adds", [False, True])
-async def test_who_the_coordinator_is_is_asked_anew(world, adds):
+@pytest.mark.parametrize(
+    "said", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+)
+async def test_who_the_coordinator_is_is_asked_anew(world, adds, said):
     world.ask(1, adds=adds)
     world.leaders["id"] = OTHER
-    world.only(NODE).answer(ErrorCode.NOT_COORDINATOR)
+    world.only(NODE).answer(said)
     world.clock.advance(milliseconds=20)
     world.only(OTHER).answer()
     assert world.said(1) == NONE

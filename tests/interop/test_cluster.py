@@ -1,11 +1,16 @@
-"""Client libraries at a cluster of three: transactions while a broker dies, and no controller."""
+"""Client libraries at a cluster: transactions while a broker dies, no controller, a move."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+
 import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka import ConsumerRebalanceListener as AioListener
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
-from kafka import KafkaProducer
+from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer
 
 from barnabas.broker.cluster.pictured_view import PicturedView
 from barnabas.broker.cluster.view import NO_NODE
@@ -26,6 +31,9 @@ TRANSACTIONS = 12
 KILLED_AT = 4
 RESTARTED_AT = 8
 STATE, STATE_PARTITIONS = "__transaction_state", 3
+OFFSETS, OFFSETS_PARTITIONS = "__consumer_offsets", 3
+GROUP_SETTINGS = {"group.id": "readers", "auto.offset.reset": "earliest"}
+READ_S = 60
 
 
 class KafkaPython:
@@ -119,6 +127,89 @@ def test_an_admin_client_asks_before_there_is_a_controller(monkeypatch):
         created = client.create_topics([NewTopic("orders", PARTITIONS, 1)])
         created["orders"].result(TIMEOUT_S)
         assert client.describe_cluster().result(TIMEOUT_S).controller.id in range(3)
+
+
+def read_with_confluent(servers: str, moves: Callable[[], None]) -> bytes:
+    consumer = Consumer({"bootstrap.servers": servers, **GROUP_SETTINGS})
+    consumer.subscribe(["orders"], on_assign=lambda *_: moves())
+    found: list[bytes] = []
+
+    def is_read() -> bool:
+        message = consumer.poll(0.2)
+        if message is not None and not message.error():
+            found.append(message.value())
+        return bool(found)
+
+    try:
+        wait_until(is_read, seconds=READ_S)
+    finally:
+        consumer.close()
+    return found[0]
+
+
+def read_with_kafka_python(servers: str, moves: Callable[[], None]) -> bytes:
+    class Listener(ConsumerRebalanceListener):
+        def on_partitions_assigned(self, assigned: object) -> None:
+            moves()
+
+        def on_partitions_revoked(self, revoked: object) -> None:
+            """Keep them."""
+
+    settings = {key.replace(".", "_"): value for key, value in GROUP_SETTINGS.items()}
+    milliseconds = READ_S * 1000
+    consumer = KafkaConsumer(
+        bootstrap_servers=servers, consumer_timeout_ms=milliseconds, **settings
+    )
+    consumer.subscribe(["orders"], listener=Listener())
+    try:
+        return next(consumer).value
+    finally:
+        consumer.close()
+
+
+def read_with_aiokafka(servers: str, moves: Callable[[], None]) -> bytes:
+    class Listener(AioListener):
+        async def on_partitions_assigned(self, assigned: object) -> None:
+            await asyncio.to_thread(moves)
+
+        async def on_partitions_revoked(self, revoked: object) -> None:
+            """Keep them."""
+
+    async def read() -> bytes:
+        settings = {key.replace(".", "_"): value for key, value in GROUP_SETTINGS.items()}
+        consumer = AIOKafkaConsumer(bootstrap_servers=servers, **settings)
+        consumer.subscribe(["orders"], listener=Listener())
+        await consumer.start()
+        try:
+            async with asyncio.timeout(READ_S):
+                return (await consumer.getone()).value
+        finally:
+            await consumer.stop()
+
+    return asyncio.run(read())
+
+
+@pytest.mark.parametrize("read", [read_with_confluent, read_with_kafka_python, read_with_aiokafka])
+def test_a_member_begins_though_its_coordinator_moves_before_it_asks_for_offsets(read):
+    """librdkafka (2.16) told NOT_COORDINATOR then asks nobody any more, whatever it is told later.
+
+    Nobody tells it of another assignment: to the group it is a member like any other.
+    """
+    with Cluster(brokers=2) as cluster:
+        cluster.create_topic("orders")
+        producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+        producer.produce("orders", b"first")
+        assert not producer.flush(READ_S)
+        moved = []
+
+        def move_once() -> None:
+            if not moved:
+                index = java_hash(GROUP_SETTINGS["group.id"]) % OFFSETS_PARTITIONS
+                moved.append(1 - cluster.leader(OFFSETS, index))
+                cluster.move(OFFSETS, index, to=moved[0])
+
+        assert read(cluster.bootstrap_servers, move_once) == b"first"
+        assert moved
 
 
 def coordinator_of(cluster: Cluster, transactional_id: str) -> int:

@@ -52,6 +52,11 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 )
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
 from barnabas.protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteRequest
+from barnabas.protocol.messages.offset_fetch import (
+    OFFSET_FETCH,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+)
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.log_index import LogBeginning
@@ -606,6 +611,9 @@ def test_what_is_known_of_groups_and_producers_is_not_told_without_a_lease():
             (topic,) = wire.ask(
                 DESCRIBE_PRODUCERS, DescribeProducersRequest([TopicRequest(TOPIC, [0])]), 0
             ).topics
+            own = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)])
+            with pytest.raises(ConnectionError):
+                wire.ask(OFFSET_FETCH, own, 9)
     answers = (deleted, described, consumers, transaction, offsets)
     assert [each.error_code for each in answers] == [ErrorCode.NOT_COORDINATOR] * 5
     assert [each.error_code for each in topic.partitions] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]

@@ -1,0 +1,76 @@
+"""What a broker does when others come, go, or are started again."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from barnabas.broker.opening.service import Service
+
+OWN = 1
+
+
+class Others:
+    """The brokers of a cluster as one of them is told of them, and what it makes of that."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[int, int | None] = {OWN: 10, 2: 20, 3: 30}
+        self.forgotten: list[int] = []
+        self.events: list[str] = []
+        nothing: Any = SimpleNamespace(look=lambda: None, stop=lambda: None)
+        view: Any = self
+        self.service = Service(
+            view,
+            SimpleNamespace(forget=self.forgotten.append),  # type: ignore[arg-type]
+            nothing,
+            nothing,
+            nothing,
+            lambda kind, words: self.events.append(f"{kind}: {words}"),
+            self.sessions.get,
+        )
+
+    @property
+    def node_id(self) -> int:
+        return OWN
+
+    @property
+    def nodes(self) -> list[Any]:
+        return [SimpleNamespace(node_id=node_id) for node_id in self.sessions]
+
+
+@pytest.fixture
+def others() -> Others:
+    return Others()
+
+
+def test_who_is_started_again_is_asked_on_new_connections(others):
+    """Its former life may have ended without closing those that there are."""
+    others.service.changed()
+    assert others.forgotten == []
+    others.sessions[3] = 31
+    others.service.changed()
+    others.service.changed()
+    assert others.forgotten == [3]
+    assert others.events == [], "it was never out of service"
+
+
+def test_who_goes_and_comes_is_told_of(others):
+    del others.sessions[2]
+    others.service.changed()
+    others.sessions |= {2: 21, 4: 40}
+    others.service.changed()
+    assert others.forgotten == [2]
+    assert others.events == [
+        "broker_gone: node 2 is out of service",
+        "broker_came: node 2 is in service",
+        "broker_came: node 4 is in service",
+    ]
+
+
+def test_nothing_is_followed_once_the_broker_ends(others):
+    others.service.stop()
+    others.sessions[3] = 31
+    others.service.changed()
+    assert others.forgotten == []
