@@ -28,14 +28,17 @@ class Service:
         hand_overs: HandOvers,
         follower: MetadataFollower,
         on_event: Callable[[str, str], object],
+        on_brokers_changed: Callable[[], object],
     ) -> None:
-        """``on_event``: see ``Newcomer``."""
+        """``on_event`` and ``on_brokers_changed``: see ``Newcomer``."""
         self._view = view
         self._peers = peers
         self.leadership = leadership
         self._hand_overs = hand_overs
         self.follower = follower
         self._on_event = on_event
+        self._on_brokers_changed = on_brokers_changed
+        on_brokers_changed()
         self._nodes = self._nodes_now()
         self._is_stopped = False
         leadership.on_taking_over = self._taking_over
@@ -60,6 +63,8 @@ class Service:
 
     def _look_at_nodes(self) -> None:
         nodes, own_id = self._nodes_now(), self._view.node_id
+        if nodes != self._nodes:
+            self._on_brokers_changed()
         for node_id in sorted(nodes - self._nodes - {own_id}):
             self._on_event("broker_came", f"node {node_id} is in service")
         for node_id in sorted(self._nodes - nodes):
