@@ -584,7 +584,14 @@ class BrokerServer:
         if base is not None:
             home = self._home = ClusterHome(self.config, self.file_system, base)
             self._newcomer = Newcomer(
-                self, home, base, self.logs, self._over, self._lease_clock, self.events.add
+                self,
+                home,
+                base,
+                self.logs,
+                self._over,
+                self._lease_clock,
+                self.events.add,
+                self.sockets.brokers_changed,
             )
             self.metastore_calls = CallsAside(home.close_metadata)
 

@@ -1,12 +1,15 @@
 """A look at the cluster before a client is told that something is not known.
 
 What one broker has made another one shows a moment later. A client that has been told of it, and
-asks the other one at once, is not to hear that it does not exist.
+asks the other one at once, is not to hear that it does not exist. Nor is it to hear that there is
+no coordinator while one is about to be: librdkafka (2.16) asks three times for that of a group, and
+then waits with the offsets of a transaction until a connection of its own comes or goes.
 
 Rules of this file:
 
 * Who comes while a look is under way waits for the next one: it may have read too early for him.
-* Nobody waits for long, nor for a store that is away: what is known is told then.
+* Nobody waits for long, nor for a store that is away: what is known is told then. A coordinator
+  is waited for longer, be the store away or not: somebody is to take over.
 * All who wait share the looks, and there are no more of them than ``Membership`` takes.
 """
 
@@ -18,6 +21,8 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 PATIENCE_S: Final = 0.3
+COORDINATOR_PATIENCE_S: Final = 2.0
+"""Far more than it takes to give away what a broker led whose end is known."""
 
 
 class Looks(Protocol):
@@ -59,6 +64,13 @@ class Misses:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE_S):
                 await self._looked()
+
+    async def look_for_coordinator(self, is_known: Callable[[], bool]) -> None:
+        """Return when it is known who that is, or in COORDINATOR_PATIENCE_S."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(COORDINATOR_PATIENCE_S):
+                while not is_known():
+                    await self._looked()
 
     async def _looked(self) -> None:
         wanted = self._looks.looks_begun + 1

@@ -310,7 +310,8 @@ class BrokerConfig(SecurityConfig):
         "connections.max.idle.ms",
         LONG,
         600_000,
-        "How long a silent connection stays open; -1 is for ever.",
+        "How long a silent connection stays open; -1 is for ever. After brokers came or went, less "
+        "for who has added offsets to a transaction (docs/exactly-once.md).",
     )
     queued_max_request_bytes: int = setting(
         "queued.max.request.bytes",

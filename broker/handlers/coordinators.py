@@ -1,7 +1,7 @@
 """FindCoordinator 0-6: who decides for a group or a transactional id.
 
 It is the leader of the internal topic's partition that Kafka's hash of the key names. In a cluster
-one that is not known is looked for once before that is told.
+one that is not known is waited for (``broker/cluster/misses.py``) before that is told.
 
 Version notes: v1 brought the key type, v4 several keys at once, v6 share groups' keys.
 Knowingly absent: share groups, refused with UNSUPPORTED_VERSION: this broker has no coordinator for
@@ -81,10 +81,11 @@ async def find_coordinator(
             code, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)
     log = (groups if request.key_type == GROUP else transactions).log
     wanted = [] if code else [key for key in keys if denials[key] is None]
+    if brokers.misses is not None:
+        await brokers.misses.look_for_coordinator(
+            lambda: NO_NODE not in _leaders(log, brokers.view, wanted).values()
+        )
     leaders = _leaders(log, brokers.view, wanted)
-    if NO_NODE in leaders.values() and brokers.misses is not None:
-        await brokers.misses.look()
-        leaders = _leaders(log, brokers.view, wanted)
     reachable = brokers.reachable(context)
     found = []
     for key in keys:

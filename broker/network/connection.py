@@ -27,6 +27,7 @@ from barnabas.broker.security.session import NOBODY, Session
 from barnabas.broker.tls.der import MalformedDer
 from barnabas.protocol.errors import ErrorCode, Malformed
 from barnabas.protocol.frame import MIN_FRAME_BYTES, FrameRefused
+from barnabas.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN
 
 if TYPE_CHECKING:
     from barnabas.broker.network.socket_server import Listener, SocketServer
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.broker.network.connection")
 
 LOGIN_REPEATED_EVERY_S: Final = 1.0
+OFFSETS_AWAITED_S: Final = 4.0
+"""How long a client may say nothing more that has added offsets to a transaction, after brokers
+came or went. Less than what lies between two sweeps, so that the second one after it is the end."""
 TLS_HANDSHAKE: Final = 0x16
 """The first byte of TLS. Of a request it would be a length of 369 MB."""
 
@@ -484,10 +488,28 @@ class Connection(asyncio.BufferedProtocol):
             overdue = self._intake.overdue(now, server.receive_timeout)
             if overdue:
                 self.close(f"reason={overdue}")
-        elif now - self.last_active >= server.idle_timeout:
+        elif self._is_silent_for_long(now):
             self._hang_up()
 
     # --------------------------------------------------------------------------------- private
+
+    def _is_silent_for_long(self, now: float) -> bool:
+        """Say whether the client is to be hung up on, having no request here nor half of one.
+
+        librdkafka (2.10 to 2.16) keeps the coordinator of a group in mind for 15 minutes. Once that
+        broker is in no Metadata any more, a transaction that was told here that its offsets may
+        come waits for a connection there, and looks for another coordinator only when any of its
+        connections comes or goes. The one that it asked here has no other use before EndTxn. Others
+        that are silent this long connect again for that.
+        """
+        server = self._server
+        silent_s = now - self.last_active
+        if silent_s >= server.idle_timeout:
+            return True
+        if silent_s < OFFSETS_AWAITED_S or now >= server.offsets_awaited_until_s:
+            return False
+        route = self._pipeline.last_route
+        return route is not None and route.api.key == ADD_OFFSETS_TO_TXN.key
 
     def _process(self) -> None:
         """Handle whole frames until something pauses the connection or its turn is over."""

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.broker.api.dispatch import Peer, Route, Routes
@@ -48,6 +49,8 @@ RESERVED_FILES = 256
 """File descriptors kept from connections, for the log, the journal and the rest of the process."""
 
 SWEEP_INTERVAL_MS = 5000
+BROKERS_REMEMBERED_S = 900
+"""How long clients may keep a broker in mind that has gone: ``metadata.max.age.ms``."""
 COMPLAINTS_PER_SECOND = 10
 
 
@@ -134,6 +137,8 @@ class SocketServer:
         self.receive_timeout = config.request_receive_timeout_ms / 1000
         idle_ms = config.connections_max_idle_ms
         self.idle_timeout = idle_ms / 1000 if idle_ms >= 0 else float("inf")
+        self.offsets_awaited_until_s = -inf
+        """Until when some clients may wait for a broker that has gone: see ``Connection``."""
         self.login_timeout = config.login_timeout_ms / 1000
         self.failed_logins = FailedLogins(
             clock,
@@ -392,6 +397,10 @@ class SocketServer:
         self._host_limits = address_limits(config.max_connections_per_ip_overrides)
         self._listener_limits = _listener_limits(config)
         self._rates.configure(config)
+
+    def brokers_changed(self) -> None:
+        """Take note that another broker of the cluster came or went, or this one did."""
+        self.offsets_awaited_until_s = self.clock.monotonic() + BROKERS_REMEMBERED_S
 
     def replace_route(self, route: Route) -> None:
         """Serve one API by another route from now on."""

@@ -77,6 +77,7 @@ class Surroundings(NamedTuple):
     over: Callable[[Transport], Transport]
     lease_clock: Callable[[], float]
     on_event: Callable[[str, str], object]
+    on_brokers_changed: Callable[[], object]
 
 
 class Ways(NamedTuple):
@@ -194,6 +195,7 @@ class ClusterMember:
     def serve(self, peers: Peers, leadership: Leadership, changes: Changes) -> None:
         """Lead, and show, what the store says; ``leadership`` is open, ``changes`` are loaded."""
         host, on_event = self._around.host, self._around.on_event
+        on_brokers_changed = self._around.on_brokers_changed
         on_event("cluster_joined", f"node {self.node_id}, session {self._sessions.newest}")
         membership, sessions = self._membership, self._sessions
         hand_overs = HandOvers(
@@ -207,6 +209,7 @@ class ClusterMember:
             hand_overs,
             follower,
             on_event,
+            on_brokers_changed,
             membership.view.session_of,
         )
         sessions.lead()

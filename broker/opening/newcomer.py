@@ -31,17 +31,20 @@ class Newcomer:
         over: Callable[[Transport], Transport],
         lease_clock: Callable[[], float],
         on_event: Callable[[str, str], object],
+        on_brokers_changed: Callable[[], object],
     ) -> None:
         """``home`` opens what is on ``base``, and closes it.
 
         ``over`` returns what connections to other brokers are made with, given what makes them.
         ``lease_clock``: see ``Membership``. ``on_event`` is told what becomes of this broker and
-        the others: a kind, and words. Raises ConfigError where brokers could not ask each other.
+        the others: a kind, and words. ``on_brokers_changed`` is called when this broker is in
+        service, and when another one comes or goes. Raises ConfigError where brokers could not ask
+        each other.
         """
         security_of_brokers(host.config)
         self._watch = StoreWatch(host.clock, lambda: base.trouble)
         self._around = Surroundings(
-            host, home, base, logs, self._watch, over, lease_clock, on_event
+            host, home, base, logs, self._watch, over, lease_clock, on_event, on_brokers_changed
         )
 
     def start(self) -> None:

@@ -28,9 +28,13 @@ class Service:
         hand_overs: HandOvers,
         follower: MetadataFollower,
         on_event: Callable[[str, str], object],
+        on_brokers_changed: Callable[[], object],
         session_of: Callable[[int], int | None],
     ) -> None:
-        """``on_event``: see ``Newcomer``. ``session_of`` a node, as the view has it; None: none."""
+        """``on_event`` and ``on_brokers_changed``: see ``Newcomer``.
+
+        ``session_of`` a node, as the view has it; None: it has none.
+        """
         self._view = view
         self._session_of = session_of
         self._peers = peers
@@ -38,6 +42,8 @@ class Service:
         self._hand_overs = hand_overs
         self.follower = follower
         self._on_event = on_event
+        self._on_brokers_changed = on_brokers_changed
+        on_brokers_changed()
         self._nodes = self._nodes_now()
         self._is_stopped = False
         leadership.on_taking_over = self._taking_over
@@ -62,6 +68,8 @@ class Service:
 
     def _look_at_nodes(self) -> None:
         before, now, own_id = self._nodes, self._nodes_now(), self._view.node_id
+        if now != before:
+            self._on_brokers_changed()
         for node_id in sorted(now.keys() - before.keys() - {own_id}):
             self._on_event("broker_came", f"node {node_id} is in service")
         for node_id, session in sorted(before.items()):

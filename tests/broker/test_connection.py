@@ -11,8 +11,10 @@ import struct
 import pytest
 
 from barnabas.broker.network import pipeline, writer
+from barnabas.broker.network.socket_server import BROKERS_REMEMBERED_S, SWEEP_INTERVAL_MS
 from barnabas.broker.runtime.clock import ManualClock
 from tests.broker.toy import (
+    ADD_OFFSETS,
     ECHO,
     FETCH,
     PRODUCE,
@@ -648,6 +650,39 @@ async def test_minus_one_is_for_ever():
             await client.send(request(ECHO, b"x"))
             await client.answer()
             clock.advance(hours=10)
+
+
+async def test_who_may_wait_for_a_broker_that_has_gone_is_hung_up_on():
+    """librdkafka looks for another coordinator of its group when a connection ends."""
+    clock = ManualClock()
+    async with Running(small_config(connections_max_idle_ms=-1), clock) as running:
+        waiting, other = await running.client(), await running.client()
+
+        async def ask(last=ADD_OFFSETS):
+            for client, api in ((waiting, last), (other, ECHO)):
+                await client.send(request(api, b"x"))
+                await client.answer()
+
+        async def be_silent(times):
+            for _ in range(times):
+                clock.advance(milliseconds=SWEEP_INTERVAL_MS)
+                await asyncio.sleep(0)
+
+        await ask()
+        await be_silent(5)
+        running.toy.server.brokers_changed()
+        await ask()
+        await be_silent(1)
+        await ask(ECHO)
+        clock.advance(seconds=BROKERS_REMEMBERED_S)
+        await ask()
+        await be_silent(5)
+        running.toy.server.brokers_changed()
+        await ask()
+        await be_silent(2)
+        assert await waiting.closed() == b""
+        await other.send(request(ECHO, b"x"))
+        await other.answer()
 
 
 @pytest.mark.parametrize("key", ["max_connections", "max_connections_per_ip"])

@@ -21,7 +21,7 @@ from barnabas.protocol.api import Api, Message
 from barnabas.protocol.errors import Malformed
 from barnabas.protocol.messages.api_versions import API_VERSIONS
 
-PRODUCE, FETCH, ECHO, SLOW, TAGGED = 0, 1, 3, 4, 5
+PRODUCE, FETCH, ECHO, SLOW, TAGGED, ADD_OFFSETS = 0, 1, 3, 4, 5, 25
 
 TLS: ToyTls | None = None
 """What the server and its clients speak through; tests set it."""
@@ -89,7 +89,7 @@ class Toy:
         self.fetches: list[ToyAnswer] = []
         self.contexts: list[RequestContext] = []
         self.gate = asyncio.Event()
-        names = ("ApiVersions", "Produce", "Fetch", "Echo", "Slow", "Tagged")
+        names = ("ApiVersions", "Produce", "Fetch", "Echo", "Slow", "Tagged", "AddOffsetsToTxn")
         self.routes = Routes(checks=dict.fromkeys(names, ()))
         serves = self.routes.serves
         serves(API_VERSIONS, versions=(0, 4))(api_versions)
@@ -98,6 +98,7 @@ class Toy:
         serves(toy_api(ECHO, "Echo"), versions=(0, 3))(self.echo)
         serves(toy_api(SLOW, "Slow"), versions=(0, 3))(self.slow)
         serves(toy_api(TAGGED, "Tagged", flexible_from=2), versions=(0, 3))(self.echo)
+        serves(toy_api(ADD_OFFSETS, "AddOffsetsToTxn"), versions=(0, 3))(self.echo)
         security = None if TLS is None else {"PLAINTEXT": TLS.security}
         self.server = SocketServer(config, clock or SystemClock(), self.routes, security)
         self.routes.bind(

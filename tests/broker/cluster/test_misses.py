@@ -88,6 +88,32 @@ async def test_nobody_waits_for_long_nor_for_a_store_that_is_away(monkeypatch):
     assert looks.asked == asked == 1
 
 
+async def test_looks_are_taken_until_there_is_a_coordinator(monkeypatch):
+    """Also while the store is away: somebody takes over as soon as it is back."""
+    monkeypatch.setattr(misses, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(misses, "COORDINATOR_PATIENCE_S", LONG_S)
+    looks, known = ScriptedLooks(), []
+    looks.is_away = True
+    waiting = asyncio.ensure_future(looks.misses.look_for_coordinator(lambda: bool(known)))
+    for count in (1, 2):
+        await until(lambda count=count: looks.asked == count)
+        looks.begin()
+        looks.show()
+    await until(lambda: looks.asked == 3)
+    known.append(1)
+    looks.begin()
+    looks.show()
+    await waiting
+    assert looks.asked == 3
+
+
+async def test_a_coordinator_is_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr(misses, "COORDINATOR_PATIENCE_S", 0.01)
+    looks = ScriptedLooks()
+    await looks.misses.look_for_coordinator(lambda: False)
+    assert looks.asked == 1
+
+
 # ------------------------------------------------------------------------------------- of brokers
 
 
@@ -124,7 +150,7 @@ def test_a_topic_of_another_broker_is_known_at_once(monkeypatch):
 
 
 def test_a_coordinator_is_looked_for(monkeypatch):
-    monkeypatch.setattr(misses, "PATIENCE_S", LONG_S)
+    monkeypatch.setattr(misses, "COORDINATOR_PATIENCE_S", LONG_S)
     with members(2) as (_, (one, two)), Wire(one.address) as first, Wire(two.address) as second:
         wait_until(lambda: coordinator_of(first, "g").error_code == ErrorCode.NONE)
         assert coordinator_of(second, "g").error_code == ErrorCode.NONE

@@ -19,6 +19,7 @@ class Others:
         self.sessions: dict[int, int | None] = {OWN: 10, 2: 20, 3: 30}
         self.forgotten: list[int] = []
         self.events: list[str] = []
+        self.changes = 0
         nothing: Any = SimpleNamespace(look=lambda: None, stop=lambda: None)
         view: Any = self
         self.service = Service(
@@ -28,8 +29,12 @@ class Others:
             nothing,
             nothing,
             lambda kind, words: self.events.append(f"{kind}: {words}"),
+            self._count_change,
             self.sessions.get,
         )
+
+    def _count_change(self) -> None:
+        self.changes += 1
 
     @property
     def node_id(self) -> int:
@@ -54,6 +59,7 @@ def test_who_is_started_again_is_asked_on_new_connections(others):
     others.service.changed()
     assert others.forgotten == [3]
     assert others.events == [], "it was never out of service"
+    assert others.changes == 2, "this broker came, another one came again"
 
 
 def test_who_goes_and_comes_is_told_of(others):
@@ -62,6 +68,7 @@ def test_who_goes_and_comes_is_told_of(others):
     others.sessions |= {2: 21, 4: 40}
     others.service.changed()
     assert others.forgotten == [2]
+    assert others.changes == 3
     assert others.events == [
         "broker_gone: node 2 is out of service",
         "broker_came: node 2 is in service",
