@@ -9,6 +9,9 @@ Rules of this file:
   let go of and the next leaders read what they have got: handed over faster than that, each would
   be without a leader for longer. What was let go of already does not wait for its end.
 * A leadership is handed over once. The view names it until it has shown that it is over.
+* Nothing is let go of that could not be handed over: what the view names for a session that the
+  broker has not begun yet. Nobody would take it up again in that epoch, should the wish be void by
+  the time when it has.
 """
 
 from __future__ import annotations
@@ -36,8 +39,8 @@ no more than MOVES_AT_ONCE (assigner.py) be on their way at once."""
 class Leaderships(Protocol):
     """What the view says of the partitions that this broker leads."""
 
-    def wanted_elsewhere(self) -> Sequence[int]:
-        """Return the partitions led here that another node is to lead."""
+    def wanted_elsewhere(self, session: int) -> Sequence[int]:
+        """Return the partitions that a session leads and another node is to lead."""
 
     def wanted_session(self, partition_id: int) -> int | None:
         """Return the session of the node that is to lead a partition; None: there is none now."""
@@ -104,10 +107,11 @@ class HandOvers:
         if self._is_stopped or self._is_resting:
             return
         self._handed_over = {each for each in self._handed_over if self._is_shown(each)}
-        for partition_id in self._leaderships.wanted_elsewhere():
+        session = self._session()
+        for partition_id in self._leaderships.wanted_elsewhere(session):
             if len(self._moving) >= self._at_once:
                 return
-            given = Given(partition_id, self._session(), self._leaderships.epoch_of(partition_id))
+            given = Given(partition_id, session, self._leaderships.epoch_of(partition_id))
             if partition_id not in self._moving and given not in self._handed_over:
                 self._moving.add(partition_id)
                 self._release(partition_id, partial(self._is_released, given))
@@ -134,7 +138,8 @@ class HandOvers:
             await self._hand_over(session, [self._addressed(each) for each in batch])
             self._handed_over.update(batch)
             self._moving.difference_update(each.partition_id for each in batch)
-            if not self._is_resting and len(self._leaderships.wanted_elsewhere()) < MANY:
+            left = self._leaderships.wanted_elsewhere(self._session())
+            if not self._is_resting and len(left) < MANY:
                 self._is_resting = True
                 self._spawn(self._rest(), "rest between hand-overs")
             self.look()

@@ -202,9 +202,9 @@ class Membership:
         """Return that of the MetaStore's image, or a later one, as of the view."""
         return self.view.metadata_version
 
-    def wanted_elsewhere(self) -> Sequence[int]:
-        """Return the partitions led here that another node is to lead."""
-        return [] if self._session is None else self.view.wanted_elsewhere(self._session)
+    def wanted_elsewhere(self, session: int) -> Sequence[int]:
+        """Return the partitions that a session of this broker leads and another node is to."""
+        return self.view.wanted_elsewhere(session)
 
     def wanted_session(self, partition_id: int) -> int | None:
         """Return the session of the node that is to lead a partition; None: there is none now."""

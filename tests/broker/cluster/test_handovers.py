@@ -59,11 +59,11 @@ class World:
     def look(self) -> None:
         self.seen = {each.partition_id: each for each in self.index.picture(0).led}
 
-    def wanted_elsewhere(self) -> list[int]:
+    def wanted_elsewhere(self, session: int) -> list[int]:
         return [
             each.partition_id
             for each in self.seen.values()
-            if each.session == self.session and each.wanted_node == TAKER
+            if each.session == session and each.wanted_node == TAKER
         ]
 
     def wanted_session(self, _: int) -> int:
@@ -102,6 +102,22 @@ def test_so_many_are_let_go_of_at_a_time_and_go_in_one_commit():
     assert let_go == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
     assert [[each.partition_id for each in batch] for batch in world.asked] == let_go
     assert {each.session for each in world.index.picture(0).led} == {world.other}
+
+
+def test_what_a_session_leads_that_is_not_begun_is_let_be():
+    """Let go of, it would not be handed over; and nobody takes it up again in its epoch."""
+    world = World()
+    begun, world.session = world.session, register(world.index, GIVER, 1)
+    for each in range(PARTITIONS):
+        assign(world.index, each, world.session)
+    world.index.want(dict.fromkeys(range(PARTITIONS), TAKER))
+    world.look()
+    registered, world.session = world.session, begun
+    world.hand_overs.look()
+    assert world.releasing == []
+    world.session = registered
+    world.hand_overs.look()
+    assert [each for each, _ in world.releasing] == [0, 1, 2, 3]
 
 
 def test_nothing_is_let_go_of_while_the_next_leaders_read():

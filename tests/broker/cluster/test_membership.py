@@ -121,7 +121,7 @@ class Broker:
 
     def hand_over(self):
         """Let go of what others are to lead, as the leader of a partition does."""
-        for partition_id in self.membership.wanted_elsewhere():
+        for partition_id in self.membership.wanted_elsewhere(self.session):
             epoch = self.view.leader_of(partition_id).epoch
             to = self.membership.wanted_session(partition_id)
             self.cluster.index.hand_over(self.session, [HandOver(partition_id, epoch, to)])
@@ -355,7 +355,8 @@ async def test_who_joins_is_given_a_part_by_those_who_lead(cluster):
     two = cluster.broker(2)
     await cluster.settle()
     assert cluster.loads() == {one.session: 4, two.session: 4}
-    assert one.membership.wanted_elsewhere() == two.membership.wanted_elsewhere() == []
+    for each in (one, two):
+        assert each.membership.wanted_elsewhere(each.session) == []
 
 
 async def test_a_broker_that_nobody_could_be_sent_to_is_given_nothing(cluster):
@@ -394,7 +395,7 @@ async def test_nobody_lets_go_of_what_nobody_would_lead(cluster):
     one.membership._planned_version = cluster.index.picture(0).version
     await cluster.look(one)
     assert one.view.wanted(partition_id) == 2
-    assert one.membership.wanted_elsewhere() == []
+    assert one.membership.wanted_elsewhere(one.session) == []
     assert one.membership.wanted_session(partition_id) is None
     assert one.membership.wanted_session(10**6) is None
 
