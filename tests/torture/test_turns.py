@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from barnabas.testing import Cluster
-from tests.history.model import FAILED, TRANSACTION, Operation
 from tests.seeds import SEED
 from tests.torture.access import BROKER_SETTINGS
 from tests.torture.embedded_brokers import EmbeddedBrokers
-from tests.torture.torture import Outcome
 from tests.torture.turns import OWN_IDS, TurnsTorture, told, unexpected
 
 LEASE_MS = 1000
@@ -24,23 +22,6 @@ QUICK = {
     ("reader", "confluent"),
 }
 KINDS = [each for each in OWN_IDS if (each.role, each.library) in QUICK]
-
-
-@pytest.mark.parametrize(
-    ("hangs", "cut_off", "name", "left"),
-    [
-        (1, 1, "transformer-confluent-5.0", 0),
-        (0, 1, "transformer-confluent-5.0", 1),
-        (1, 2, "transformer-confluent-5.0", 1),
-        (2, 2, "transformer-confluent-5.0", 2),
-        (1, 1, "writer-confluent-0.0", 1),
-    ],
-)
-def test_one_hang_of_librdkafka_is_known(hangs, cut_off, name, left):
-    outcome = Outcome(SEED)
-    outcome.ended["transformer confluent hung"] = hangs
-    outcome.history += [Operation(TRANSACTION, name, FAILED) for _ in range(cut_off)]
-    assert len(unexpected(outcome)) == left
 
 
 @pytest.mark.slow

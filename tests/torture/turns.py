@@ -7,7 +7,6 @@ to a client, all that its library does not try again by itself is the cluster's 
 from __future__ import annotations
 
 import itertools
-import re
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -29,8 +28,6 @@ OWN_IDS = tuple(
 """Of the torture's clients those that no other one fences."""
 LOOK_S = 0.1
 ON_PURPOSE = "on purpose"
-_HANG = "transformer confluent hung"
-_CUT_OFF = re.compile(r"transformer-confluent-\d+ transaction (failed|unknown): ")
 
 
 class Brokers(Mortal, Protocol):
@@ -138,16 +135,8 @@ def not_tried_again(history: History) -> Counter[str]:
 
 
 def unexpected(outcome: Outcome) -> list[str]:
-    """Return what clients did not try again, and who ended by itself.
-
-    One hang of librdkafka, and the transaction that it was in, is known: it may drop the offsets of
-    a transaction when their coordinator moves (docs/exactly-once.md), and its supervisor ends it.
-    """
-    missed, ended = not_tried_again(outcome.history), Counter(outcome.ended)
-    if ended[_HANG] == 1:
-        ended[_HANG] = 0
-        missed.subtract([each for each in missed if _CUT_OFF.fullmatch(each)][:1])
-    return [*+missed, *+ended]
+    """Return what clients did not try again, and who ended by itself."""
+    return [*not_tried_again(outcome.history), *outcome.ended]
 
 
 def told(outcome: Outcome) -> str:
