@@ -2,7 +2,8 @@
 
 Start: addresses are reserved, the data directory is locked, metadata is opened, logs are recovered,
 topics are shown, and only then do sockets listen: no client ever meets a broker that does not know
-yet what it holds.
+yet what it holds. Nor one of a cluster that has not seen the others: told of that one alone,
+librdkafka (2.16) gives up what it knew of the rest, and may wait for that ever after.
 
 Two ends. ``stop`` is the orderly one: answers in flight leave, a checkpoint makes the next start
 read no journal. ``fatal`` is the other: when something durable can no longer be promised (an fsync
@@ -247,6 +248,8 @@ class BrokerServer:
                 look_before_refusing(self.routes, self.catalogue, self._member.misses, self.spawn)
             self.stage = Stage.PREPARED
             await self.logins.open()
+            if self._member is not None:
+                await self._until_failure(self._member.look_around())
             await self.sockets.start()
         except BaseException:
             self.abandon()
@@ -673,6 +676,17 @@ class BrokerServer:
         self.logs.callbacks.on_forgotten = self.leadership.forgotten
         self.logs.callbacks.on_session_lost = self.leadership.session_lost
         self.scrubber.on_damaged_copy = self.leadership.read_anew
+
+    async def _until_failure(self, waiting: Coroutine[Any, Any, None]) -> None:
+        """Wait, but raise what ends this broker meanwhile."""
+        waits = [self.loop.create_task(each) for each in (waiting, self.wait_for_failure())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+        if self.failure is not None:
+            raise self.failure
 
     async def _first_checkpoint(self) -> None:
         await self._checkpoints.first(self.catalogue.forget_deleted)

@@ -149,6 +149,7 @@ class ClusterMember:
         """Once anything is led here."""
         self._drain: Drain | None = None
         """Once this broker gives up what it leads."""
+        self._has_looked = asyncio.Event()
         self._is_closed = False
 
     def register(self) -> None:
@@ -168,6 +169,10 @@ class ClusterMember:
     def may_serve(self) -> bool:
         """Return whether what is led here may be read."""
         return self._membership.may_serve()
+
+    async def look_around(self) -> None:
+        """Return once the view shows the others; waits for a store that is away."""
+        await self._has_looked.wait()
 
     def new_peers(self) -> Peers:
         """Begin to hear of the others, and return what asks them; raises ConfigError."""
@@ -270,6 +275,7 @@ class ClusterMember:
                 self._drain.changed()
 
     def _looked(self) -> None:
+        self._has_looked.set()
         self.misses.wake()
 
     def _session_ended(self, session: int) -> None:

@@ -6,10 +6,12 @@ import contextlib
 import operator
 import queue
 import threading
+import time
 from typing import Any
 
 import pytest
 
+from barnabas.broker.cluster.membership import Membership
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.peers.interface import NoAnswer, Purpose
 from barnabas.protocol.errors import ErrorCode
@@ -27,6 +29,7 @@ from tests.cluster.routing import Led
 from tests.waiting import wait_until
 
 T = Led("t", 0)
+LATE_S = 1.0
 
 
 @pytest.fixture
@@ -212,6 +215,24 @@ def test_who_is_cut_from_the_store_acknowledges_nothing(cluster, client):
         answer = wire.receive().responses[0].partition_responses[0]
         assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert values(cluster) == [b"not yet", b"by another"]
+
+
+def test_no_client_is_told_of_a_cluster_of_one(cluster, monkeypatch):
+    """However late a broker that has just started sees the others, as Apache Kafka's does."""
+    look = Membership.look_once
+
+    def look_late(membership: Membership) -> None:
+        if not membership.looks_begun:
+            time.sleep(LATE_S)
+        look(membership)
+
+    monkeypatch.setattr(Membership, "look_once", look_late)
+    cluster.stop(0)
+    cluster.restart(0)
+    with Wire(cluster.brokers[0].address) as wire:
+        told = wire.ask(METADATA, MetadataRequest([MetadataRequestTopic(name="t")]), 12)
+    assert {each.node_id for each in told.brokers} == {0, 1, 2}
+    assert all(each.leader_id in {0, 1, 2} for each in told.topics[0].partitions)
 
 
 async def test_in_the_callers_loop():

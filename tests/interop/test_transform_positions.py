@@ -1,9 +1,12 @@
-"""The worker on kafka-python begins where its group is, though its library does not.
+"""Workers begin where their group is, though their libraries do not.
 
 kafka-python 3.0.12 keeps the position of a partition that it gets back, also when it has missed a
 generation in which another member had the partition and committed. Its own generation is in force
 then: what it commits behind the others no broker can refuse, here or of Apache Kafka 4.3.0, and
 every record in between takes effect twice. So the worker seeks to what is committed.
+
+librdkafka 2.16.0 asks a coordinator that has just moved once where its group is, and reads nothing
+until the next rebalance. So the worker assigns itself what it has once more.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from barnabas.protocol.messages.offset_fetch import OFFSET_FETCH
 from barnabas.protocol.messages.sync_group import (
     SYNC_GROUP,
     SyncGroupRequest,
@@ -41,6 +45,7 @@ from barnabas.protocol.messages.sync_group import (
 )
 from barnabas.testing import Broker
 from tests.interop.clients import kafka
+from tests.interop.test_transform import Worker
 from tests.interop.transactional import COMMITTED, committed_offset, read_with_kafka_python
 from tests.interop.transform_worker import (
     OUTPUT_PARTITIONS,
@@ -175,3 +180,20 @@ def test_a_missed_generation_leaves_no_position_behind(broker):
     assert values == Counter(
         transformed(b"%d" % number) for number in everything if number not in others
     )
+
+
+def test_a_coordinator_that_has_just_moved_is_asked_again(broker, tmp_path):
+    servers, library = broker.bootstrap_servers, "confluent-kafka"
+    broker.create_topic(f"output-{library}", OUTPUT_PARTITIONS)
+    with broker.intercept(OFFSET_FETCH, fail=ErrorCode.NOT_COORDINATOR, times=1) as refused:
+        worker = Worker(library, 0, servers, tmp_path)
+        try:
+            wait_until(lambda: refused.count, "the worker asks where its group is")
+            send(servers, range(BEFORE))
+
+            def has_taken_all() -> bool:
+                return committed_offset(servers, f"app-{library}", INPUT, 0) == BEFORE
+
+            wait_until(has_taken_all, worker.errors, seconds=30)
+        finally:
+            worker.kill()

@@ -11,6 +11,8 @@ How each library is to be used so that every input takes effect once is what the
   for records of an assignment that is over.
 * librdkafka 2.16.0 may hang in `send_offsets_to_transaction`, beyond its timeout, after the broker
   was gone: it never sends the offsets. So its worker sets itself an alarm, as a supervisor would.
+* It asks a coordinator that has just moved only once where its group is, says that it was refused,
+  and reads nothing until the next rebalance. So its worker assigns itself what it has once more.
 * kafka-python 3.0.12 forgets neither offsets that were refused when it aborts, nor does it tell of
   a transaction that ran out of time while it was committed. So a worker looks at every record's
   fate, and starts anew after any error.
@@ -83,6 +85,11 @@ def output_partition(value: bytes) -> int:
 # -------------------------------------------------------------------------------- confluent-kafka
 
 
+def _knows_no_beginning(message: Any) -> bool:
+    error = message.error()
+    return error is not None and message.topic() is None and error.code() == error.NOT_COORDINATOR
+
+
 def run_with_confluent(settings: Settings, stopping: Stopping) -> None:
     import confluent_kafka
 
@@ -141,6 +148,9 @@ def run_with_confluent(settings: Settings, stopping: Stopping) -> None:
         consumer.subscribe([settings.input], on_assign=assigned, on_revoke=gone, on_lost=gone)
         while not stopping():
             polled = consumer.consume(MOST_RECORDS, POLL_S)
+            if any(map(_knows_no_beginning, polled)):
+                consumer.assign(consumer.assignment())
+                continue
             messages = [message for message in polled if message.error() is None]
             if not messages or not member:
                 continue
