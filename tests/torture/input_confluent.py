@@ -44,12 +44,8 @@ class Input:
         )
 
     def poll(self) -> list[Read]:
-        polled = self._consumer.consume(MOST_RECORDS, POLL_S)
-        if any(map(_knows_no_beginning, polled)):
-            # What came before is left: it begins at the committed offsets again.
-            self.was_moved = True
-            self._consumer.assign(self._consumer.assignment())
-        return [each for each in map(taken, polled) if each is not None]
+        polled = map(taken, self._consumer.consume(MOST_RECORDS, POLL_S))
+        return [each for each in polled if each is not None]
 
     def metadata(self) -> Any:
         return self._consumer.consumer_group_metadata()
@@ -80,16 +76,6 @@ class Input:
     def _revoked(self, _consumer: Consumer, places: list[TopicPartition]) -> None:
         self.was_moved = True
         self._client.journal.moved(map(_place, places), REBALANCE)
-
-
-def _knows_no_beginning(message: Any) -> bool:
-    """Whether librdkafka tells that it does not know where to begin in what it was assigned.
-
-    It asks a coordinator that has just moved once, and then reads nothing until the next rebalance
-    (docs/exactly-once.md).
-    """
-    error = message.error()
-    return error is not None and message.topic() is None and error.code() == error.NOT_COORDINATOR
 
 
 def _place(partition: TopicPartition) -> Partition:

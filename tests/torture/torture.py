@@ -288,7 +288,7 @@ class Torture:
                     [TopicPartition(LEFT, n) for n in range(PARTITIONS)], ASK_S
                 )
             except KafkaException as error:
-                # The library does not ask a coordinator again that has just started and reads.
+                # The library does not ask again after every refusal of a coordinator that moves.
                 errors.append(str(error))
                 return False
             return True
