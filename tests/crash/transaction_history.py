@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import groupby, pairwise
 
 from barnabas.broker.coordination.key_hash import java_hash
@@ -21,13 +22,21 @@ from barnabas.coordinator.transactions.state import (
     Transaction,
     transaction_of,
 )
-from barnabas.protocol.records import BatchHeader, iterate_records, read_header, read_marker
+from barnabas.protocol.records import (
+    BatchHeader,
+    Marker,
+    iterate_records,
+    read_header,
+    read_marker,
+)
 
 Place = tuple[str, int]
 Batches = Mapping[Place, Sequence[bytes]]
 States = list[Transaction | None]
 INTERNAL = {TRANSACTION_STATE, GROUP_OFFSETS}
 LIMIT_BYTES = 1 << 30
+KEPT_BATCHES = 1 << 15
+"""How many batches are read only once: the logs of a broker are judged again and again."""
 
 
 class Broken(AssertionError):
@@ -77,16 +86,35 @@ def histories(batches: Batches) -> dict[str, States]:
     partitions = {place: each for place, each in batches.items() if place[0] == TRANSACTION_STATE}
     for place, stored in partitions.items():
         for batch in stored:
-            if read_header(batch).is_control:
-                continue
-            for record in iterate_records(batch, limit_bytes=LIMIT_BYTES):
-                assert record.key is not None
-                decoded = decode_record(TRANSACTION_STATE, record.key, record.value)
-                assert decoded is not None
-                key = decoded.key.transactional_id
-                require(java_hash(key) % len(partitions) == place[1], f"{key} is in {place}")
-                found[key].append(None if decoded.value is None else transaction_of(decoded))
+            for key, key_hash, state in _states_of(batch):
+                require(key_hash % len(partitions) == place[1], f"{key} is in {place}")
+                found[key].append(state)
     return found
+
+
+@lru_cache(KEPT_BATCHES)
+def _states_of(batch: bytes) -> tuple[tuple[str, int, Transaction | None], ...]:
+    """The transactional id of each record, its hash, and the state; nothing of a control batch."""
+    if read_header(batch).is_control:
+        return ()
+    found = []
+    for record in iterate_records(batch, limit_bytes=LIMIT_BYTES):
+        assert record.key is not None
+        decoded = decode_record(TRANSACTION_STATE, record.key, record.value)
+        assert decoded is not None
+        key = decoded.key.transactional_id
+        state = None if decoded.value is None else transaction_of(decoded)
+        found.append((key, java_hash(key), state))
+    return tuple(found)
+
+
+@lru_cache(KEPT_BATCHES)
+def _contents(batch: bytes) -> tuple[BatchHeader, tuple[bytes, ...], Marker | None]:
+    """The header of a batch, its values, and what it says if it is a marker."""
+    header = read_header(batch)
+    records = iterate_records(batch, limit_bytes=LIMIT_BYTES)
+    values = tuple(record.value or b"" for record in records)
+    return header, values, read_marker(batch) if header.is_control else None
 
 
 def partition_history(stored: Sequence[bytes], place: Place) -> PartitionHistory:
@@ -95,8 +123,7 @@ def partition_history(stored: Sequence[bytes], place: Place) -> PartitionHistory
     pending: dict[int, list[bytes]] = defaultdict(list)
     latest: dict[int, int] = {}
     for batch in stored:
-        header = read_header(batch)
-        values = [record.value or b"" for record in iterate_records(batch, limit_bytes=LIMIT_BYTES)]
+        header, values, marker = _contents(batch)
         if not header.is_transactional:
             history.committed += values
             continue
@@ -104,7 +131,7 @@ def partition_history(stored: Sequence[bytes], place: Place) -> PartitionHistory
         require(epoch >= latest.get(producer_id, -1), f"{place}: epoch {epoch} goes back (P2)")
         latest[producer_id] = epoch
         if header.is_control:
-            _end(history, pending.pop(producer_id, []), header, batch, place)
+            _end(history, pending.pop(producer_id, []), header, marker, place)
         elif producer_id not in history.open:
             history.open[producer_id] = epoch
             history.begun.append((producer_id, epoch))
@@ -119,10 +146,9 @@ def _end(
     history: PartitionHistory,
     values: list[bytes],
     header: BatchHeader,
-    batch: bytes,
+    marker: Marker | None,
     place: Place,
 ) -> None:
-    marker = read_marker(batch)
     require(marker is not None, f"{place}: a control batch that is no marker")
     assert marker is not None
     shape = header.is_transactional, header.record_count, header.base_sequence, header.compression
@@ -186,7 +212,9 @@ class TransactionHistory:
     def _follow_one(self, key: str, before: Transaction | None, state: Transaction) -> None:
         if before is None:
             require(state.state == State.EMPTY, f"{key} begins as {state.state.name} (C1)")
-        else:
+        elif (
+            before.state not in PREDECESSORS[state.state] or before.producer > state.producer
+        ):  # Only then it is worth a sentence: a long history has many steps.
             step = f"{key}: {before.state.name} {before.producer} to {state.state.name}"
             step += f" {state.producer}"
             require(before.state in PREDECESSORS[state.state], f"{step} (C1)")
@@ -228,6 +256,8 @@ class TransactionHistory:
 
     def _check_markers(self, place: Place, producer: tuple[int, int], markers: list[Ended]) -> None:
         decided = [each for each in self._decided[producer] if place in each.partitions]
+        if not decided and not markers:
+            return
         completed = [each for each in decided if each.completed]
         what = f"{place} {producer}: {len(markers)} markers, {len(decided)} decisions"
         require(len(markers) >= len(completed), f"{what}, {len(completed)} completed (D5, M1)")
