@@ -43,6 +43,7 @@ LAST = 3
 STEPS_OF_A = 4
 PATIENCE_S = 60
 STARTS_MAX = 5
+PLAYS_OF_A_LEDGER = 10
 GIVES_UP = (Fenced, Overtaken, ConcurrentUpdate, TransactionLost)
 """What ends a driver that another one is in the way of."""
 
@@ -151,7 +152,9 @@ class Play:
         self.output = f"out-{sink_id}"
         broker.create_topic(self.output)
         self.files = SparkCheckpoint(directory / sink_id)
-        self.options = options(broker, sink_id, self.files, topic=self.output)
+        # Each driver reads the whole ledger several times: not that of hundreds of plays.
+        ledger = f"ledger-{kind}-{number // PLAYS_OF_A_LEDGER}"
+        self.options = options(broker, sink_id, self.files, topic=self.output, ledgerTopic=ledger)
         self.kind = kind
         self.a = Actor("A", self._run_a)
         # Alone, up to the decision about its second batch.
