@@ -2,9 +2,9 @@
 
 Rules of this file:
 
-1. All of them are asked, each a little later than the one before it, in the order of the driver: at
-   random. So one that does not answer at all holds up nobody, and one that does is often the only
-   one that is asked.
+1. All of them are asked, each a little later than the one before it, or as soon as that has failed,
+   in the order of the driver: at random. So one that does not answer at all holds up nobody, one
+   that takes no writes does not either, and one that does is often the only one that is asked.
 2. One that refuses, or takes no writes, is asked again while another is waited for: it may be about
    to be promoted. It is asked less and less often, from one search to the next.
 3. It fails once each of them has failed and none is waited for, or when the time is up.
@@ -63,6 +63,11 @@ class _Attempt:
         if self.pgconn is None:
             return None
         return self.pgconn.socket, _WAITS_FOR[self._status]
+
+    def may_begin(self, now_s: float) -> None:
+        """Take note that nothing is to be waited for any more before it is asked first."""
+        if self.error is None:
+            self._begins_s = min(self._begins_s, now_s)
 
     def begin(self, now_s: float) -> None:
         """Ask, if it is time for that."""
@@ -137,7 +142,11 @@ class Search:
         now_s = time.monotonic()
         poll = select.poll()
         waiting = {}
+        before: _Attempt | None = None
         for each in self._attempts:
+            if before is not None and before.error is not None:
+                each.may_begin(now_s)
+            before = each
             each.begin(now_s)
             waits_for = each.waits_for
             if waits_for is not None:

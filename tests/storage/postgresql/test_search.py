@@ -12,7 +12,7 @@ from psycopg import pq
 
 from barnabas.storage.postgresql import primary, search
 from barnabas.storage.postgresql.primary import Primary
-from barnabas.storage.postgresql.search import AGAIN_S_MAX, AGAIN_S_MIN, Search
+from barnabas.storage.postgresql.search import AGAIN_S_MAX, AGAIN_S_MIN, STAGGER_S, Search
 
 ADDRESS = "host=standby,gone port=1,2 connect_timeout=60"
 
@@ -24,6 +24,7 @@ class Attempts:
         self.now_s = 0.0
         self.asked_s: list[float] = []
         """When the one that refuses was asked."""
+        self.other_asked_s: list[float] = []
         self._silent = socket.socketpair()
 
     def monotonic(self) -> float:
@@ -33,6 +34,8 @@ class Attempts:
         refuses = b"standby" in address
         if refuses:
             self.asked_s.append(self.now_s)
+        else:
+            self.other_asked_s.append(self.now_s)
         return SimpleNamespace(
             status=pq.ConnStatus.BAD if refuses else pq.ConnStatus.STARTED,
             socket=self._silent[0].fileno(),
@@ -67,6 +70,24 @@ def attempts(monkeypatch):
     )
     yield made
     made.close()
+
+
+def test_nobody_is_waited_for_that_has_refused(attempts):
+    with Search(ADDRESS) as looking:
+        attempts.pass_time(looking, 0.02)
+    assert attempts.other_asked_s == [0]
+
+
+def test_who_does_not_answer_is_waited_for_a_little(attempts, monkeypatch):
+    monkeypatch.setattr(
+        search,
+        "conninfo_attempts",
+        lambda _: [{"host": "gone", "port": "2"}, {"host": "standby", "port": "1"}],
+    )
+    with Search(ADDRESS) as looking:
+        attempts.pass_time(looking, 0.25)
+    assert attempts.other_asked_s == [0]
+    assert attempts.asked_s == pytest.approx([STAGGER_S], abs=0.05)
 
 
 def test_who_refuses_is_asked_less_and_less_often(attempts):
