@@ -255,7 +255,9 @@ class CoordinatorLog(Generic[MachineT]):
         shard = self.shard_here(key) if self.is_coordinator() else None
         if shard is None:
             partition = self._partition(key)
-            is_coming = partition is not None and partition.is_coming
+            is_coming = (
+                partition is not None and partition.is_coming and not partition.is_unreadable
+            )
             loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return loading if is_coming else ErrorCode.NOT_COORDINATOR
         return ErrorCode.NONE if shard.is_loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

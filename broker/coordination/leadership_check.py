@@ -21,6 +21,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from barnabas.broker.coordination.responding import respond_to
 from barnabas.storage.log_index import IndexClosed
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 Waiting: TypeAlias = dict[int, list[Callable[[bool], None]]]
 """Whom to tell whether a partition is led here, by its id."""
 
+_WHAT: Final = "of a coordinator"
+"""In the place of a topic's name, should who waits fail."""
 LOOK_EVERY_MS: Final = 250
 """How often the lease is looked at while the store does not answer."""
 
@@ -135,7 +138,7 @@ class LeadershipCheck:
                 and row.leader_session == self._session()
             )
             for then in waiting:
-                then(is_led)
+                respond_to(then, is_led, _WHAT)
         return {}
 
     def _look_later(self) -> None:

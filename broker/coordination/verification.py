@@ -176,8 +176,9 @@ def verify(
     if answer is not None:
         return Verification(refused)
     codes = errors.values()
-    if key and guards is not None and ErrorCode.NOT_COORDINATOR in codes:
+    if guards is not None and not _RETRIABLE.isdisjoint(codes):
         _note_beginnings(guards, batches, unverified)
+    if key and guards is not None and ErrorCode.NOT_COORDINATOR in codes:
         question = Question(key, *producer, unverified, adds=version >= ADDS_SINCE)
         return Verification(refused, is_pending=True, question=question)
     is_concurrent = ErrorCode.CONCURRENT_TRANSACTIONS in codes

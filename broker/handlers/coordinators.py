@@ -10,7 +10,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from barnabas.broker.api.brokers import Broker, Brokers
@@ -81,10 +81,7 @@ async def find_coordinator(
             code, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)
     log = (groups if request.key_type == GROUP else transactions).log
     wanted = [] if code else [key for key in keys if denials[key] is None]
-    if brokers.misses is not None:
-        await brokers.misses.look_for_coordinator(
-            lambda: NO_NODE not in _leaders(log, brokers.view, wanted).values()
-        )
+    await _wait_for_coordinators(log, brokers, wanted)
     leaders = _leaders(log, brokers.view, wanted)
     reachable = brokers.reachable(context)
     found = []
@@ -97,6 +94,22 @@ async def find_coordinator(
         else:
             found.append(_found(key, reachable.get(leaders[key])))
     return _response(found)
+
+
+async def _wait_for_coordinators(
+    log: CoordinatorLog[Any], brokers: Brokers, keys: Sequence[str]
+) -> None:
+    """Wait until somebody has taken over; who asks for many at once asks again by himself."""
+
+    def are_known() -> bool:
+        return NO_NODE not in _leaders(log, brokers.view, keys).values()
+
+    if brokers.misses is None or are_known():
+        return
+    if len(keys) == 1:
+        await brokers.misses.look_for_coordinator(are_known)
+    else:
+        await brokers.misses.look()
 
 
 def _leaders(log: CoordinatorLog[Any], view: ClusterView, keys: Iterable[str]) -> dict[str, int]:

@@ -5,7 +5,8 @@ errors of consumer groups (KIP-848), v10 topic ids. OffsetFetch: v2 may ask for 
 an error for the whole group, v7 waits for what is under way (RequireStable), v8 asks for several
 groups, v9 says who asks, v10 has topic ids.
 In a cluster who asks a broker for the offsets of one group that it does not coordinate is hung up
-on (``lease_gate.NOT_HERE``), where Apache Kafka answers NOT_COORDINATOR.
+on (``lease_gate.NOT_HERE``), where Apache Kafka answers NOT_COORDINATOR. While a group is loaded
+v2-7 have that error at every partition, too, where Apache Kafka answers it for the group alone.
 """
 
 from __future__ import annotations
@@ -263,7 +264,7 @@ def _commit_errors(
 class _PendingFetch(Deferred[OffsetFetchResponse]):
     """An OffsetFetch of which some groups have not answered yet."""
 
-    __slots__ = ("_answers", "_has_others", "_missing", "_request", "_version")
+    __slots__ = ("_answers", "_has_others", "_missing", "_request", "_version", "is_hung_up_on")
 
     def __init__(
         self, request: OffsetFetchRequest, group_count: int, version: int, *, has_others: bool
@@ -275,22 +276,31 @@ class _PendingFetch(Deferred[OffsetFetchResponse]):
         self._has_others = has_others
         self._answers: list[OffsetFetchResponseGroup] = [OffsetFetchResponseGroup()] * group_count
         self._missing = group_count
+        self.is_hung_up_on = False
+        """Whether the client is to have no answer, but to ask again on another connection."""
 
     def answer(self, number: int, group: OffsetFetchResponseGroup) -> None:
-        """Take in the answer for one of the groups; the last one completes the response.
-
-        Raises CloseConnection, inside of the handler, where the client is hung up on in its place.
-        """
-        is_alone = self._has_others and len(self._answers) == 1
-        if is_alone and group.error_code == ErrorCode.NOT_COORDINATOR:
-            if self.connection is None:
-                raise CloseConnection(NOT_HERE)
-            self.connection.close(f"api={OFFSET_FETCH.name} reason={NOT_HERE}")
+        """Take in the answer for one of the groups; the last one completes the response."""
+        if len(self._answers) == 1 and self._misleads(group.error_code):
+            self.is_hung_up_on = True  # The handler does that, if it has not returned yet.
+            if self.connection is not None:
+                self.connection.close(f"api={OFFSET_FETCH.name} reason={NOT_HERE}")
             return
         self._answers[number] = group
         self._missing -= 1
         if not self._missing:
             self.complete(_fetch_response(self._request, self._answers, self._version))
+
+    def _misleads(self, code: int) -> bool:
+        """Whether a client that is told this of its only group does not ask again.
+
+        Of NOT_COORDINATOR see ``lease_gate``. Where nothing is named, aiokafka (0.14, version 3)
+        takes an error of the group for one without offsets.
+        """
+        if code == ErrorCode.NOT_COORDINATOR:
+            return self._has_others
+        names_nothing = self._version < FETCH_GROUPS_SINCE and self._request.topics is None
+        return names_nothing and code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
 def refuse_offset_fetch(
@@ -355,6 +365,8 @@ def offset_fetch(
         )
         respond = partial(pending.answer, number)
         _fetch_group(catalogue, groups, leadership_check, context, command, respond)
+    if pending.is_hung_up_on:
+        raise CloseConnection(NOT_HERE)
     return pending
 
 
@@ -453,8 +465,12 @@ def _fetch_response(
     if version >= FETCH_GROUPS_SINCE:
         return OffsetFetchResponse(groups=answers)
     (group,) = answers
-    # Before v2 there is no place for the group's error but at every partition.
-    code = group.error_code if version < FETCH_GROUP_ERROR_SINCE else ErrorCode.NONE
+    # Before v2 there is no place for the group's error but at every partition. From then on it is
+    # there, too, while the group is loaded: aiokafka (0.14, v3) looks nowhere else, and would take
+    # it for a group that has committed nothing, and begin anew.
+    is_loading = group.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    is_repeated = is_loading or version < FETCH_GROUP_ERROR_SINCE
+    code = group.error_code if is_repeated else ErrorCode.NONE
     return OffsetFetchResponse(
         topics=_topics_before_groups(request, group, code), error_code=group.error_code
     )

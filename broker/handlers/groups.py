@@ -126,6 +126,10 @@ def sync_group(
     elif not context.access.may(READ, GROUP, request.group_id):
         code = GROUP_DENIED
     code = code or group_refusal(groups, request.group_id)
+    if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        # No client expects that here: Java's consumers and aiokafka raise it to the application.
+        # Whoever is told of a rebalance joins once more, and is told there to wait.
+        code = ErrorCode.REBALANCE_IN_PROGRESS
     if code:
         return _refuse_sync(code)
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
-from barnabas.broker.config.cluster import check_cordoned
+from barnabas.broker.config.cluster import CORDONED, check_cordoned
 from barnabas.broker.config.features import (
     CONFIGURED_VERSION,
     FEATURES_ENTITY,
@@ -249,7 +249,8 @@ class DynamicConfigs:
                 _check_of_one_broker(entity, name)
         try:
             merged = self._merged_config({**self.broker_overrides, entity: configs})
-            check_cordoned(merged.cordoned_log_dirs, merged.data_directory)
+            if configs.get(CORDONED) != self.broker_overrides.get(entity, {}).get(CORDONED):
+                check_cordoned(merged.cordoned_log_dirs, merged.data_directory)
             for topic in self._topics.values():
                 check_topic_configs(topic.configs, merged)
             self._check(merged, configs == self.broker_overrides.get(entity))

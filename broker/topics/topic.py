@@ -40,7 +40,7 @@ class Partition:
         self.log = log
         """None: another broker leads the partition, or none."""
         self.is_coming = False
-        """Whether this broker leads the partition, and is about to serve it."""
+        """Whether this broker leads the partition, and does not serve it yet."""
         self.is_unreadable = False
         """Whether it is this broker that leads the partition, and cannot read its log."""
         self.topic_partition = TopicPartition(topic.name, index)

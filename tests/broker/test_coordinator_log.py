@@ -294,6 +294,9 @@ def test_the_keys_of_what_is_on_its_way_here_are_loading(four):
     assert refusals(four) == [NONE, NONE, LOADING, NONE]
     four.submit(get(KEYS[2]), KEYS[2])
     assert four.answers == [GONE], "who has asked before"
+    topic.partitions[2].is_unreadable = True
+    assert refusals(four) == [NONE, NONE, GONE, NONE], "damaged: it may take for ever"
+    topic.partitions[2].is_unreadable = False
     again = Coordinator(administration=four.administration)
     assert not again.log.is_coordinator()
     assert refusals(again) == [GONE, GONE, LOADING, GONE]

@@ -8,9 +8,15 @@ from dataclasses import dataclass, field
 import pytest
 
 from barnabas.broker.coordination.guards import BEGINNINGS_MAX, Guard, Guards
+from barnabas.broker.coordination.verification import Writer, verify
+from barnabas.coordinator.transactions.commands import VerifyPartitions
+from barnabas.coordinator.transactions.state import TopicPartition
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.producers import ProducerState
 
 PRODUCER = 7
+LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 KEY, OTHER_KEY = "id", "another id"
 
 
@@ -19,6 +25,41 @@ class Log:
     """One is another's equal only if it is it."""
 
     producers: ProducerState = field(default_factory=ProducerState)
+
+
+class Coordinating:
+    """What the coordinator of this broker says of each question, one after the other."""
+
+    def __init__(self, *codes: ErrorCode) -> None:
+        self._codes = list(codes)
+
+    def has_producer(self, _key: str, _producer_id: int) -> bool:
+        return False
+
+    def verify(self, command: VerifyPartitions) -> dict[TopicPartition, ErrorCode]:
+        return dict.fromkeys(command.partitions, self._codes.pop(0))
+
+
+@pytest.mark.parametrize("code", [ErrorCode.NOT_COORDINATOR, LOADING])
+def test_a_batch_is_not_taken_before_one_that_could_not_be_judged(code):
+    """S9: a log takes any first sequence."""
+    guards, log, place = Guards(), Log(), TopicPartition("topic", 0)
+    coordinator = Coordinating(code, ErrorCode.NONE, ErrorCode.NONE)
+
+    def refused(sequence: int) -> ErrorCode | None:
+        batch = encode_batch(
+            [Record(0, 0, None, b"v")],
+            producer_id=PRODUCER,
+            producer_epoch=0,
+            base_sequence=sequence,
+            transactional=True,
+        )
+        batches = [(place, log, memoryview(batch))]
+        return verify(coordinator, Writer(KEY, 11), batches, guards).refused.get(place)
+
+    assert refused(0) == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert refused(1) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert refused(0) is None
 
 
 class Table:

@@ -156,6 +156,18 @@ class TestOutcomes:
         await until(lambda: len(checked.told) == 3)
         assert checked.told[2] == ("later", True)
 
+    async def test_who_fails_keeps_nobody_waiting(self, checked, caplog):
+        def fail(_is_led: bool) -> None:
+            raise OSError("of who waits")
+
+        checked.check.check(1, fail)
+        checked.ask("behind")
+        checked.rows.answer()
+        await until(lambda: checked.told)
+        assert checked.told == [("behind", True)]
+        assert await checked.outcome(), "the next read begins"
+        assert "of who waits" in caplog.text
+
     async def test_the_end_of_the_broker_ends_the_read_and_answers_nobody(self, checked):
         checked.ask("one")
         await until(lambda: checked.rows.reads)
