@@ -53,6 +53,8 @@ class Victim:
         self.flushes = 0
         self.happens: dict[int, Callable[[Callable[[], Any]], Any]] = {}
         """At which flush, and what; it is given what asks the store."""
+        self.has_begun = False
+        """Whether flushes count: those that clients need to begin do not."""
         self.done = 0
 
     @property
@@ -61,7 +63,7 @@ class Victim:
 
     def commit(self, session: int, ask: Callable[[], Any]) -> Any:
         """Commit a flush; on whichever broker's thread."""
-        if session != self.session:
+        if session != self.session or not self.has_begun:
             return ask()
         self.flushes += 1
         time.sleep(FLUSH_S)  # So that requests come meanwhile.
@@ -227,7 +229,7 @@ def transactional_producer(victim: Victim, key: str) -> tuple[str, int, int]:
 def all_are_answered(victim: Victim, random: Random, count: int) -> None:
     """Have clients send until ``count`` things have happened, and each until it is answered."""
     clients = senders(victim, random)
-    victim.flushes = 0
+    victim.has_begun = True
     for each in clients:
         each.start()
     wait_until(lambda: victim.done == count, lambda: f"{victim.flushes} flushes")
