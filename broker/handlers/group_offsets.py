@@ -264,7 +264,7 @@ def _commit_errors(
 class _PendingFetch(Deferred[OffsetFetchResponse]):
     """An OffsetFetch of which some groups have not answered yet."""
 
-    __slots__ = ("_answers", "_has_others", "_missing", "_request", "_version", "is_hung_up_on")
+    __slots__ = ("_answers", "_has_others", "_missing", "_request", "_version", "closed_because")
 
     def __init__(
         self, request: OffsetFetchRequest, group_count: int, version: int, *, has_others: bool
@@ -276,31 +276,33 @@ class _PendingFetch(Deferred[OffsetFetchResponse]):
         self._has_others = has_others
         self._answers: list[OffsetFetchResponseGroup] = [OffsetFetchResponseGroup()] * group_count
         self._missing = group_count
-        self.is_hung_up_on = False
-        """Whether the client is to have no answer, but to ask again on another connection."""
+        self.closed_because = ""
+        """Why the client has no answer, but is to ask again on another connection."""
 
     def answer(self, number: int, group: OffsetFetchResponseGroup) -> None:
         """Take in the answer for one of the groups; the last one completes the response."""
-        if len(self._answers) == 1 and self._misleads(group.error_code):
-            self.is_hung_up_on = True  # The handler does that, if it has not returned yet.
+        reason = self._misleading(group.error_code) if len(self._answers) == 1 else ""
+        if reason:
+            self.closed_because = reason  # The handler closes, if it has not returned yet.
             if self.connection is not None:
-                self.connection.close(f"api={OFFSET_FETCH.name} reason={NOT_HERE}")
+                self.connection.close(f"api={OFFSET_FETCH.name} reason={reason}")
             return
         self._answers[number] = group
         self._missing -= 1
         if not self._missing:
             self.complete(_fetch_response(self._request, self._answers, self._version))
 
-    def _misleads(self, code: int) -> bool:
-        """Whether a client that is told this of its only group does not ask again.
+    def _misleading(self, code: int) -> str:
+        """Say of an error of the only group why a client would not ask again; empty: it would.
 
         Of NOT_COORDINATOR see ``lease_gate``. Where nothing is named, aiokafka (0.14, version 3)
         takes an error of the group for one without offsets.
         """
         if code == ErrorCode.NOT_COORDINATOR:
-            return self._has_others
+            return NOT_HERE if self._has_others else ""
         names_nothing = self._version < FETCH_GROUPS_SINCE and self._request.topics is None
-        return names_nothing and code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        is_loading = code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return "the group is being loaded" if names_nothing and is_loading else ""
 
 
 def refuse_offset_fetch(
@@ -365,8 +367,8 @@ def offset_fetch(
         )
         respond = partial(pending.answer, number)
         _fetch_group(catalogue, groups, leadership_check, context, command, respond)
-    if pending.is_hung_up_on:
-        raise CloseConnection(NOT_HERE)
+    if pending.closed_because:
+        raise CloseConnection(pending.closed_because)
     return pending
 
 
