@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 import pytest
-from aiokafka import AIOKafkaConsumer
-from aiokafka import ConsumerRebalanceListener as AioListener
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer
@@ -167,29 +164,7 @@ def read_with_kafka_python(servers: str, moves: Callable[[], None]) -> bytes:
         consumer.close()
 
 
-def read_with_aiokafka(servers: str, moves: Callable[[], None]) -> bytes:
-    class Listener(AioListener):
-        async def on_partitions_assigned(self, assigned: object) -> None:
-            await asyncio.to_thread(moves)
-
-        async def on_partitions_revoked(self, revoked: object) -> None:
-            """Keep them."""
-
-    async def read() -> bytes:
-        settings = {key.replace(".", "_"): value for key, value in GROUP_SETTINGS.items()}
-        consumer = AIOKafkaConsumer(bootstrap_servers=servers, **settings)
-        consumer.subscribe(["orders"], listener=Listener())
-        await consumer.start()
-        try:
-            async with asyncio.timeout(READ_S):
-                return (await consumer.getone()).value
-        finally:
-            await consumer.stop()
-
-    return asyncio.run(read())
-
-
-@pytest.mark.parametrize("read", [read_with_confluent, read_with_kafka_python, read_with_aiokafka])
+@pytest.mark.parametrize("read", [read_with_confluent, read_with_kafka_python])
 def test_a_member_begins_though_its_coordinator_moves_before_it_asks_for_offsets(read):
     """librdkafka (2.16) told NOT_COORDINATOR then asks nobody any more, whatever it is told later.
 
