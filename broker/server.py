@@ -74,6 +74,7 @@ from barnabas.broker.runtime.clock import Clock, SystemClock
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.engine import LoopEngine
 from barnabas.broker.runtime.events import EventRing
+from barnabas.broker.runtime.first import wait_for_first
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.security.access import Generation
 from barnabas.broker.security.audit import AuditLog
@@ -249,7 +250,8 @@ class BrokerServer:
             self.stage = Stage.PREPARED
             await self.logins.open()
             if self._member is not None:
-                await self._until_failure(self._member.look_around())
+                await wait_for_first(self._member.look_around(), self.wait_for_failure())
+                self._require_no_failure()
             await self.sockets.start()
         except BaseException:
             self.abandon()
@@ -677,19 +679,12 @@ class BrokerServer:
         self.logs.callbacks.on_session_lost = self.leadership.session_lost
         self.scrubber.on_damaged_copy = self.leadership.read_anew
 
-    async def _until_failure(self, waiting: Coroutine[Any, Any, None]) -> None:
-        """Wait, but raise what ends this broker meanwhile."""
-        waits = [self.loop.create_task(each) for each in (waiting, self.wait_for_failure())]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for each in waits:
-                each.cancel()
-        if self.failure is not None:
-            raise self.failure
-
     async def _first_checkpoint(self) -> None:
         await self._checkpoints.first(self.catalogue.forget_deleted)
+        self._require_no_failure()
+
+    def _require_no_failure(self) -> None:
+        """Raise what has ended this broker."""
         if self.failure is not None:
             raise self.failure
 

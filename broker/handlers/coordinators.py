@@ -81,8 +81,7 @@ async def find_coordinator(
             code, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)
     log = (groups if request.key_type == GROUP else transactions).log
     wanted = [] if code else [key for key in keys if denials[key] is None]
-    await _wait_for_coordinators(log, brokers, wanted)
-    leaders = _leaders(log, brokers.view, wanted)
+    leaders = await _known_leaders(log, brokers, wanted)
     reachable = brokers.reachable(context)
     found = []
     for key in keys:
@@ -96,20 +95,24 @@ async def find_coordinator(
     return _response(found)
 
 
-async def _wait_for_coordinators(
+async def _known_leaders(
     log: CoordinatorLog[Any], brokers: Brokers, keys: Sequence[str]
-) -> None:
-    """Wait until somebody has taken over; who asks for many at once asks again by himself."""
+) -> dict[str, int]:
+    """Return what ``_leaders`` does, in a cluster once somebody has taken over.
 
-    def are_known() -> bool:
-        return NO_NODE not in _leaders(log, brokers.view, keys).values()
-
-    if brokers.misses is None or are_known():
-        return
+    Who asks for many at once asks again by himself.
+    """
+    leaders = _leaders(log, brokers.view, keys)
+    misses = brokers.misses
+    if misses is None or NO_NODE not in leaders.values():
+        return leaders
     if len(keys) == 1:
-        await brokers.misses.look_for_coordinator(are_known)
+        await misses.look_for_coordinator(
+            lambda: NO_NODE not in _leaders(log, brokers.view, keys).values()
+        )
     else:
-        await brokers.misses.look()
+        await misses.look()
+    return _leaders(log, brokers.view, keys)
 
 
 def _leaders(log: CoordinatorLog[Any], view: ClusterView, keys: Iterable[str]) -> dict[str, int]:

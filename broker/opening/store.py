@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from barnabas.broker.runtime.first import wait_for_first
 from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
 
 if TYPE_CHECKING:
@@ -82,7 +83,6 @@ class Checkpoints:
         self, on_done: Callable[[], None] | None = None, *, clean: bool = False
     ) -> None:
         """Make a checkpoint and wait until it is durable, or until the broker has failed."""
-        loop = asyncio.get_running_loop()
         done = asyncio.Event()
 
         def finish() -> None:
@@ -91,10 +91,4 @@ class Checkpoints:
             done.set()
 
         self._logs.checkpoint(finish, clean=clean)
-        failed = loop.create_task(self._wait_for_failure())
-        waiting = loop.create_task(done.wait())
-        try:
-            await asyncio.wait({failed, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            failed.cancel()
-            waiting.cancel()
+        await wait_for_first(done.wait(), self._wait_for_failure())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -43,7 +45,7 @@ from tests.broker.data_plane import (
 from tests.broker.handlers.test_group_offsets import Client
 from tests.broker.held_markers import Markers
 from tests.broker.metrics.in_cluster import scrape_kafka_names
-from tests.broker.moving import moving_pair
+from tests.broker.moving import MovingBroker, moving_pair
 from tests.broker.raw_producer import RawProducer
 from tests.waiting import wait_until
 
@@ -327,14 +329,21 @@ def test_a_search_by_time_in_a_log_that_goes(cluster, brokers, wires, monkeypatc
 # --------------------------------------------------------------------------- groups, transactions
 
 
-@pytest.mark.parametrize("is_planned", [True, False])
-def test_a_group_keeps_its_offsets_over_a_move(cluster, brokers, is_planned):
-    moved = id_of(cluster, "g", "__consumer_offsets")
+@contextlib.contextmanager
+def committed_group(brokers: Sequence[MovingBroker]) -> Iterator[tuple[Client, Client]]:
+    """A client of each broker; the first one's group has committed its first offset there."""
     for each in brokers:
         each.port = each.address[1]
     with Client(brokers[0]) as first, Client(brokers[1]) as second:
         first.find_coordinator()
         assert first.commit("g", {("data", 0): 5}) == {ErrorCode.NONE}
+        yield first, second
+
+
+@pytest.mark.parametrize("is_planned", [True, False])
+def test_a_group_keeps_its_offsets_over_a_move(cluster, brokers, is_planned):
+    moved = id_of(cluster, "g", "__consumer_offsets")
+    with committed_group(brokers) as (first, second):
         assert second.commit("g", {("data", 0): 6}) == {ErrorCode.NOT_COORDINATOR}
         (cluster.move if is_planned else cluster.give)(brokers[1], moved)
         wait_until(lambda: brokers[1].call(lambda: not brokers[1].server.groups.refusal("g")))
@@ -349,11 +358,7 @@ def test_a_group_keeps_its_offsets_over_a_move(cluster, brokers, is_planned):
 def test_who_comes_to_a_coordinator_that_reads_its_partition_is_to_come_again(cluster, brokers):
     """Clients are sent to it already; some do not ask again who has told them NOT_COORDINATOR."""
     moved = id_of(cluster, "g", "__consumer_offsets")
-    for each in brokers:
-        each.port = each.address[1]
-    with Client(brokers[0]) as first, Client(brokers[1]) as second:
-        first.find_coordinator()
-        assert first.commit("g", {("data", 0): 5}) == {ErrorCode.NONE}
+    with committed_group(brokers) as (first, second):
         with cluster.store.nothing_is_read():
             cluster.assign(brokers[1], moved)
             cluster.tell()

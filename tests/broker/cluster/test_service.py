@@ -22,9 +22,10 @@ class Others:
         self.changes = 0
         nothing: Any = SimpleNamespace(look=lambda: None, stop=lambda: None)
         view: Any = self
+        peers: Any = SimpleNamespace(forget=self.forgotten.append)
         self.service = Service(
             view,
-            SimpleNamespace(forget=self.forgotten.append),  # type: ignore[arg-type]
+            peers,
             nothing,
             nothing,
             nothing,
