@@ -47,7 +47,46 @@ _BROKER_IS_SILENT: Final = (
 
 _NOT_WRITTEN: Final = "nothing could be written to the partition"
 _WORKER_DIED: Final = "a Python worker process died in the middle of a batch"
+_WORKER_IS_LOST: Final = (
+    f"{_WORKER_DIED}: it was killed, as the kernel does when memory runs out, or crashed; start"
+    " again, the batch is run again"
+)
 _OF_TOPICS: Final = (_TOPIC_IS_MISSING, _BROKER_IS_SILENT, _NOT_WRITTEN)
+
+_OF_WORKERS: Final = r"spark\.(?:api|sql\.execution(?:\.datasources\.v2)?)\.python\."
+_JAVA_FRAMES: Final = (
+    r"(?:\s+at (?:java|jdk|sun|scala|org\.apache\.spark\.security\.SocketAuthHelper)\b[^\n]*\n)*"
+)
+_LOST_CONNECTION: Final = re.compile(
+    r"\b(?!\w*(?:Timeout|Interrupt))\w+Exception(?:: [^\n]*)?\n"
+    r"(?:\s+at java\.base/[^\n]*\n)*?"
+    r"\s+at java\.base/(?:sun\.nio\.ch|java\.net|java\.io\.DataInputStream)\.[^\n(]*"
+    r"(?:[rR]ead|[wW]rite|[cC]onnect|ensureOpen|UnixDomainSocketAddress\.of)[^\n]*\n"
+    rf"{_JAVA_FRAMES}\s+at org\.apache\.{_OF_WORKERS}"
+)
+"""Java reads, writes or connects for what Spark has for its Python workers, for nobody in between.
+
+What the exception is depends on the moment: the end of a file, a reset, a closed channel, a broken
+pipe, a refused connection, with words or without. A timeout or a thread that was interrupted is not
+an end of the other side, and a file too many for the process is found before any of these calls.
+"""
+_SAYS_WORKER_DIED: Final = re.compile(
+    # In the middle of something.
+    r"Python worker exited unexpectedly|"
+    # Between two words to the daemon that has forked it.
+    r"Python daemon failed to launch worker\.$|"
+    # A daemon at its start; if it said why, that stands in front.
+    r"(?:: org\.apache\.spark\.SparkException|with exception): EOFException occurred while reading"
+    r" the port number|"
+    # One that works for the driver.
+    r"STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE",
+    re.MULTILINE,
+)
+_BUT_ITS_INPUT_FAILED: Final = re.compile(
+    r"Python worker exited unexpectedly[^\n]*\n(?:\s+at [^\n]*\n)+Caused by: [^\n]*\n"
+    rf"{_JAVA_FRAMES}\s+at (?!org\.apache\.(?:arrow\.|{_OF_WORKERS}))"
+)
+"""Spark says so of any `IOException`, such as that of what should give the worker its rows."""
 
 # What Spark and the Java client say, and what it means for a pipeline; with what is found in it.
 _KNOWN: Final = (
@@ -93,23 +132,15 @@ _KNOWN: Final = (
         _BROKER_IS_SILENT,
     ),
     (
-        # The second: before it has said its first word, or while it is told what to do.
-        (
-            r"Python worker exited unexpectedly|"
-            r"(?:EOFException|ClosedChannelException|: Broken pipe|: Connection reset)[^\n]*\n"
-            r"(?:\s+at (?:java|jdk|sun|scala)[^\n]*\n)*\s+at org\.apache\.spark\.api\.python\."
-        ),
-        (
-            f"{_WORKER_DIED}: it was killed, as the kernel does when memory runs out, or crashed;"
-            " start again, the batch is run again"
-        ),
-    ),
-    (
         r"ModuleNotFoundError: No module named 'barnabas'",
         (
             "the Python of Spark's workers has no package barnabas: it has to be installed there as"
             " it is beside the driver; spark.pyspark.python says which Python they use"
         ),
+    ),
+    (
+        r"^Error from python worker:\n(?:  [^\n]*\n)*?  (\S[^\n]*)\nPYTHONPATH was:$",
+        r"Spark's Python workers do not start: \1",
     ),
     (
         r"Failed to find data source: kafka",
@@ -151,7 +182,7 @@ def sentence_of(failure: BaseException) -> str:
     texts = _texts_of(failure)
     text = _SUPPRESSED.sub("", "\n".join(texts))
     python = _python_in(text)
-    if known := _known_in(text, python):
+    if known := _known_in(failure, text, python):
         return known
     if python:
         return python
@@ -171,10 +202,10 @@ def sentence_of(failure: BaseException) -> str:
 def known_sentence_of(failure: BaseException) -> str | None:
     """Return what this failure means for a pipeline, if it is one of those that are known."""
     text = _SUPPRESSED.sub("", "\n".join(_texts_of(failure)))
-    return _known_in(text, _python_in(text))
+    return _known_in(failure, text, _python_in(text))
 
 
-def _known_in(text: str, python: str | None) -> str | None:
+def _known_in(failure: BaseException, text: str, python: str | None) -> str | None:
     if ours := _OURS.findall(text):
         return _line(ours[-1])
     if python is not None and python.startswith(OF_A_USER):
@@ -182,7 +213,13 @@ def _known_in(text: str, python: str | None) -> str | None:
     for pattern, sentence in _KNOWN:
         if found := re.search(pattern, text, re.MULTILINE):
             return found.expand(sentence)
-    return None
+    return _WORKER_IS_LOST if _has_lost_a_worker(text + _stacks_of(failure)) else None
+
+
+def _has_lost_a_worker(text: str) -> bool:
+    if _LOST_CONNECTION.search(text):
+        return True
+    return bool(_SAYS_WORKER_DIED.search(text)) and not _BUT_ITS_INPUT_FAILED.search(text)
 
 
 def _python_in(text: str) -> str | None:
@@ -245,14 +282,22 @@ def _texts_of(failure: BaseException) -> list[str]:
     Spark puts a failure into others, such as `Writing job failed`, whose text does not have it.
     PySpark keeps what it knows of a Java cause apart from what Python does.
     """
-    texts = []
-    seen: list[BaseException] = []
+    return [str(each) for each in _with_causes(failure)]
+
+
+def _stacks_of(failure: BaseException) -> str:
+    """Return where Java was: the text of what fails in the driver, not in a task, leaves it out."""
+    stacks = [getattr(each, "_stackTrace", None) or "" for each in _with_causes(failure)]
+    return _SUPPRESSED.sub("", "\n".join(["", *stacks]))
+
+
+def _with_causes(failure: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
     each: BaseException | None = failure
-    while each is not None and each not in seen:
-        seen.append(each)
-        texts.append(str(each))
+    while each is not None and each not in found:
+        found.append(each)
         each = getattr(each, "_cause", None) or each.__cause__
-    return texts
+    return found
 
 
 def _line(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.spark_connector.sentences import may_miss_a_topic, sentence_of
+from barnabas.spark_connector.sentences import known_sentence_of, may_miss_a_topic, sentence_of
 
 FOREACH = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided \
 function in foreach batch sink. Reason: An exception was raised by the Python Proxy. \
@@ -60,6 +60,139 @@ org.apache.kafka.common.config.ConfigException: Invalid value x for configuratio
 EXPIRED = """Caused by: org.apache.kafka.common.errors.TimeoutException: Expiring 8 record(s) for \
 out-1:120002 ms has passed since batch creation
 """
+LOST_TASK = """Job aborted due to stage failure: Task 0 in stage 2.0 failed 1 times, most recent \
+failure: Lost task 0.0 in stage 2.0 (TID 4) (localhost executor driver): """
+FACTORY = "\tat org.apache.spark.api.python.PythonWorkerFactory"
+AUTHENTICATION = f"""\
+\tat org.apache.spark.security.SocketAuthHelper.readUtf8(SocketAuthHelper.scala:116)
+\tat org.apache.spark.security.SocketAuthHelper.authToServer(SocketAuthHelper.scala:101)
+{FACTORY}.createWorker$1(PythonWorkerFactory.scala:195)
+{FACTORY}.liftedTree1$1(PythonWorkerFactory.scala:215)
+{FACTORY}.createThroughDaemon(PythonWorkerFactory.scala:207)
+\tat org.apache.spark.SparkEnv.createPythonWorker(SparkEnv.scala:182)
+\tat org.apache.spark.api.python.BasePythonRunner.compute(PythonRunner.scala:330)
+"""
+RESET_WHEN_IT_IS_TO_SAY_WHO = f"""{LOST_TASK}java.net.SocketException: Connection reset
+\tat java.base/sun.nio.ch.SocketChannelImpl.throwConnectionReset(SocketChannelImpl.java:394)
+\tat java.base/sun.nio.ch.SocketChannelImpl.blockingRead(SocketChannelImpl.java:1293)
+\tat java.base/sun.nio.ch.SocketAdaptor$1.read(SocketAdaptor.java:194)
+\tat java.base/sun.nio.ch.SocketAdaptor$1.read(SocketAdaptor.java:184)
+\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:381)
+{AUTHENTICATION}"""
+END_WHEN_IT_IS_TO_SAY_WHO = f"""{LOST_TASK}java.io.EOFException
+\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)
+{AUTHENTICATION}"""
+CREATE_WORKER = f"""\
+{FACTORY}.createWorker$1(PythonWorkerFactory.scala:167)
+{FACTORY}.liftedTree1$1(PythonWorkerFactory.scala:215)
+"""
+RESET_BEFORE_ITS_FIRST_WORD = f"""{LOST_TASK}java.net.SocketException: Connection reset
+\tat java.base/sun.nio.ch.SocketChannelImpl.throwConnectionReset(SocketChannelImpl.java:394)
+\tat java.base/sun.nio.ch.SocketChannelImpl.read(SocketChannelImpl.java:426)
+\tat java.base/sun.nio.ch.ChannelInputStream.read(ChannelInputStream.java:59)
+\tat java.base/java.io.InputStream.read(InputStream.java:218)
+\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:381)
+{CREATE_WORKER}"""
+NO_DAEMON = f"""{LOST_TASK}java.net.ConnectException: Connection refused
+\tat java.base/sun.nio.ch.Net.connect0(Native Method)
+\tat java.base/sun.nio.ch.Net.connect(Net.java:579)
+\tat java.base/sun.nio.ch.SocketChannelImpl.connect(SocketChannelImpl.java:853)
+\tat java.base/java.nio.channels.SocketChannel.open(SocketChannel.java:285)
+{CREATE_WORKER}"""
+NO_SOCKET_OF_A_DAEMON = f"""{LOST_TASK}java.net.SocketException: No such file or directory
+\tat java.base/sun.nio.ch.UnixDomainSockets.connect0(Native Method)
+\tat java.base/sun.nio.ch.UnixDomainSockets.connect(UnixDomainSockets.java:148)
+\tat java.base/sun.nio.ch.SocketChannelImpl.connect(SocketChannelImpl.java:851)
+\tat java.base/java.nio.channels.SocketChannel.open(SocketChannel.java:285)
+{CREATE_WORKER}"""
+NO_PATH_OF_A_DAEMON = f"""{LOST_TASK}java.lang.NullPointerException
+\tat java.base/java.util.Objects.requireNonNull(Objects.java:209)
+\tat java.base/sun.nio.fs.UnixFileSystem.getPath(UnixFileSystem.java:263)
+\tat java.base/java.nio.file.Path.of(Path.java:147)
+\tat java.base/java.net.UnixDomainSocketAddress.of(UnixDomainSocketAddress.java:146)
+{CREATE_WORKER}"""
+DEAD_BEFORE_IT_IS_LOOKED_FOR = f"""{LOST_TASK}java.lang.IllegalStateException: Python daemon \
+failed to launch worker.
+{FACTORY}.$anonfun$createThroughDaemon$1(PythonWorkerFactory.scala:192)
+\tat java.base/java.util.Optional.orElseThrow(Optional.java:403)
+{CREATE_WORKER}"""
+NO_PORT = """An error occurred while calling o103.collectToPython.
+: org.apache.spark.SparkException: EOFException occurred while reading the port number from \
+pyspark.daemon's stdout and terminated with code: 137..
+\tat org.apache.spark.errors.SparkCoreErrors$.eofExceptionWhileReadPortNumberError(SparkCoreErr\
+ors.scala:55)
+"""
+OF_THE_DRIVER = """[STREAM_FAILED] Query [id = a] terminated with exception: \
+[STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE] Streaming Runner initialization \
+failed during initial config communication. Cause: Connection reset
+"""
+DAEMON_THAT_SAYS_WHY = f"""{LOST_TASK}org.apache.spark.SparkException: \n\
+Error from python worker:
+  Traceback (most recent call last):
+    File "<frozen runpy>", line 198, in _run_module_as_main
+  ModuleNotFoundError: No module named 'numpy'
+PYTHONPATH was:
+  /opt/pyspark.zip:/opt/py4j-0.10.9.9-src.zip
+org.apache.spark.SparkException: EOFException occurred while reading the port number from \
+pyspark.daemon's stdout.
+\tat org.apache.spark.errors.SparkCoreErrors$.eofExceptionWhileReadPortNumberError(SparkCoreErr\
+ors.scala:55)
+"""
+CRASHED = """org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). \
+Consider setting 'spark.sql.execution.pyspark.udf.faulthandler.enabled' or'spark.python.worker.faul\
+thandler.enabled' configuration to 'true' for the better Python traceback.
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator$$anonfun$1.applyOrElse(PythonR\
+unner.scala:704)
+\tat scala.runtime.AbstractPartialFunction.apply(AbstractPartialFunction.scala:35)
+\tat org.apache.spark.api.python.PythonRunner$$anon$3.read(PythonRunner.scala:1068)
+"""
+READER = "\tat org.apache.spark.api.python.BasePythonRunner$ReaderInputStream.read"
+IN_THE_MIDDLE = f"""{LOST_TASK}{CRASHED}\
+Caused by: java.net.SocketException: Connection reset
+\tat java.base/sun.nio.ch.SocketChannelImpl.throwConnectionReset(SocketChannelImpl.java:394)
+\tat java.base/sun.nio.ch.SocketChannelImpl.read(SocketChannelImpl.java:426)
+{READER}(PythonRunner.scala:868)
+\tat java.base/java.io.BufferedInputStream.fill(BufferedInputStream.java:244)
+\t... 24 more
+"""
+OTHERS_IN_THE_MIDDLE = f"""{LOST_TASK}{CRASHED}\
+Caused by: java.io.EOFException: Unexpected end of input stream
+\tat org.apache.hadoop.io.compress.DecompressorStream.decompress(DecompressorStream.java:165)
+\tat java.base/java.io.InputStream.read(InputStream.java:218)
+\tat org.apache.hadoop.util.LineReader.fillBuffer(LineReader.java:191)
+\tat org.apache.spark.rdd.HadoopRDD$$anon$1.getNext(HadoopRDD.scala:342)
+\tat org.apache.spark.api.python.PythonRDD$.writeNextElementToStream(PythonRDD.scala:362)
+{READER}(PythonRunner.scala:879)
+"""
+FULL_DISK_IN_THE_MIDDLE = f"""{LOST_TASK}{CRASHED}\
+Caused by: java.io.IOException: No space left on device
+\tat java.base/java.io.FileOutputStream.writeBytes(Native Method)
+\tat java.base/java.io.FileOutputStream.write(FileOutputStream.java:349)
+\tat org.apache.spark.storage.TimeTrackingOutputStream.write(TimeTrackingOutputStream.java:59)
+{READER}(PythonRunner.scala:879)
+"""
+DATABASE = f"""{LOST_TASK}org.postgresql.util.PSQLException: An I/O error occurred while sending \
+to the backend.
+\tat org.postgresql.core.v3.QueryExecutorImpl.execute(QueryExecutorImpl.java:398)
+\tat org.apache.spark.sql.execution.datasources.jdbc.JDBCRDD.compute(JDBCRDD.scala:338)
+{READER}(PythonRunner.scala:879)
+Caused by: java.net.SocketException: Connection reset
+\tat java.base/sun.nio.ch.NioSocketImpl.implRead(NioSocketImpl.java:328)
+\tat java.base/sun.nio.ch.NioSocketImpl.read(NioSocketImpl.java:355)
+\tat java.base/java.net.Socket$SocketInputStream.read(Socket.java:966)
+\tat org.postgresql.core.VisibleBufferedInputStream.readMore(VisibleBufferedInputStream.java:192)
+\t... 24 more
+"""
+TOO_MANY_FILES = f"""{LOST_TASK}java.net.SocketException: Too many open files
+\tat java.base/sun.nio.ch.Net.socket0(Native Method)
+\tat java.base/sun.nio.ch.Net.socket(Net.java:524)
+\tat java.base/sun.nio.ch.SocketChannelImpl.<init>(SocketChannelImpl.java:146)
+\tat java.base/java.nio.channels.SocketChannel.open(SocketChannel.java:223)
+{CREATE_WORKER}"""
+SLOW_WORKER = f"""{LOST_TASK}java.net.SocketTimeoutException: Read timed out
+\tat java.base/sun.nio.ch.SocketChannelImpl.blockingRead(SocketChannelImpl.java:1265)
+\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:381)
+{AUTHENTICATION}"""
 WORKER_AT_ITS_START = """Job aborted due to stage failure: Task 0 in stage 2.0 failed 1 times, \
 most recent failure: Lost task 0.0 in stage 2.0 (TID 4) (localhost executor driver): \
 java.io.EOFException
@@ -199,12 +332,56 @@ def test_what_spark_says_in_other_words(text, says):
     assert says in sentence_of(Exception(text))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(RESET_WHEN_IT_IS_TO_SAY_WHO, id="reset when it is to say who it is"),
+        pytest.param(END_WHEN_IT_IS_TO_SAY_WHO, id="end of file when it is to say who it is"),
+        pytest.param(RESET_BEFORE_ITS_FIRST_WORD, id="reset before its first word"),
+        pytest.param(NO_DAEMON, id="no daemon at the port"),
+        pytest.param(NO_SOCKET_OF_A_DAEMON, id="no daemon at the path"),
+        pytest.param(NO_PATH_OF_A_DAEMON, id="no path of a daemon"),
+        pytest.param(DEAD_BEFORE_IT_IS_LOOKED_FOR, id="dead before it is looked for"),
+        pytest.param(NO_PORT, id="a daemon without a word"),
+        pytest.param(IN_THE_MIDDLE, id="reset in the middle"),
+        pytest.param(OF_THE_DRIVER, id="one of the driver, at its start"),
+    ],
+)
+def test_a_worker_has_died_whatever_spark_meets_first(text):
+    assert sentence_of(Exception(text)).startswith("a Python worker process died")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        pytest.param(DATABASE, "SocketException: Connection reset", id="a database"),
+        pytest.param(
+            OTHERS_IN_THE_MIDDLE, "EOFException: Unexpected end of input stream", id="a file"
+        ),
+        pytest.param(
+            FULL_DISK_IN_THE_MIDDLE, "a disk is full: that of the checkpoint", id="a disk"
+        ),
+        pytest.param(TOO_MANY_FILES, "Too many open files", id="too many files"),
+        pytest.param(SLOW_WORKER, "Read timed out", id="a worker that is slow"),
+        pytest.param(
+            DAEMON_THAT_SAYS_WHY,
+            "Spark's Python workers do not start: ModuleNotFoundError: No module named 'numpy'",
+            id="a daemon that says why",
+        ),
+    ],
+)
+def test_no_worker_has_died_of_what_others_have_met(text, sentence):
+    """Even if Spark says so, as it does of whatever goes wrong with a worker's rows."""
+    assert sentence_of(Exception(text)).startswith(sentence)
+
+
 class Captured(Exception):
     """As PySpark has a failure of Java's: its cause is not Python's."""
 
-    def __init__(self, text, cause=None):
+    def __init__(self, text, cause=None, stack=""):
         super().__init__(text)
         self._cause = cause
+        self._stackTrace = stack
 
 
 STREAM_FAILED = "[STREAM_FAILED] Query [id = a] terminated with exception: "
@@ -232,6 +409,21 @@ def test_a_failure_that_spark_hides_in_another_one(suppressed):
     assert sentence_of(Captured("Writing job failed.", Captured(between))) == (
         "The checkpoint is an old one."
     )
+
+
+SOURCE_OF_PYTHONS = """java.io.EOFException
+\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)
+\tat org.apache.spark.sql.execution.python.streaming.PythonStreamingSourceRunner.latestOffset(Py\
+thonStreamingSourceRunner.scala:208)
+"""
+
+
+def test_a_worker_of_the_driver_has_died():
+    """Of what fails there Spark's text has no stack, and the message of this is empty."""
+    failure = Captured(STREAM_FAILED, Captured("java.io.EOFException", stack=SOURCE_OF_PYTHONS))
+    assert sentence_of(failure).startswith("a Python worker process died")
+    known = known_sentence_of(failure)
+    assert known == sentence_of(failure)
 
 
 def test_a_failure_with_a_cause_of_pythons():
