@@ -487,10 +487,13 @@ class ClusterIndexContract:
 
 
 class Waiting:
-    """A thread that waits for one change after the other."""
+    """A thread that waits for one change after the other, for ``timeout_s`` each time."""
 
-    def __init__(self, index):
+    def __init__(self, index, timeout_s=LONG_S):
         self.index = index
+        self.timeout_s = timeout_s
+        self.waits_s = 0.0
+        """For how long it waits now, or has waited."""
         self.returns = 0
         self._waits = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -499,9 +502,10 @@ class Waiting:
     def _run(self):
         try:
             while True:
+                self.waits_s = self.timeout_s
                 version = self.index.picture(0).version
                 self._waits.set()
-                self.index.wait(version, LONG_S)
+                self.index.wait(version, self.waits_s)
                 self.returns += 1
         except IndexClosed:
             return
