@@ -15,7 +15,7 @@ from tests.postgresql.flushing import History, Writer, violations
 from tests.postgresql.nemesis import torment
 from tests.postgresql.whole_index import WholeIndex
 from tests.seeds import SEED
-from tests.waiting import wait_until
+from tests.waiting import WAIT_S, wait_until
 
 ROUNDS = 7
 """Each kind of what can happen once."""
@@ -78,7 +78,8 @@ def flushing(writer):
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_an_answer_from_a_read_loses_what_was_acknowledged_f3(pair, history, broken):
-    with writers(pair, history, 1) as (writer,):
+    # So patient that an attempt fails by what happens here alone.
+    with writers(pair, history, 1, patience_s=WAIT_S) as (writer,):
         if broken:
             break_flush(pair.primary, ANSWER_FROM_A_READ)
         writer.flush([0, 1])
@@ -124,7 +125,10 @@ def test_an_asynchronous_standby_loses_what_was_acknowledged(pair, history, brok
         if broken:
             pair.primary.set(synchronous_standby_names="")
         with flushing(writer) as answer:
-            wait_until(lambda: answer.done() or pair.primary.execute(WAITING) == [(True,)])
+            # Who began before all of the server knew of the settings waits until it does.
+            wait_until(
+                lambda: answer.done() if broken else pair.primary.execute(WAITING) == [(True,)]
+            )
             pair.fail_over()
             assert answer.result() is Outcome.COMMITTED
     assert bool(violations(pair.primary, history)) == broken
