@@ -16,7 +16,8 @@ from tests.storage.upkeep_contract import MANY, Leader, UpkeepContract, collect_
 
 @pytest.fixture(scope="module")
 def index(server):
-    opened = WholeIndex.open(server.url)
+    # What is counted was done at the first attempt, however busy the machine is.
+    opened = WholeIndex.open(server.url, patience_s=60)
     yield opened
     opened.close()
 

@@ -45,7 +45,7 @@ class Peer:
     """What a broker has of a store: a session that leads a partition, and all its ways there."""
 
     def __init__(self, address: str, number: int) -> None:
-        self.base = PostgreSqlBase(address, new_cluster_id="b3V0c2lkZS1hLWNsdXN0ZQ", patience_s=0.5)
+        self.base = PostgreSqlBase(address, new_cluster_id="b3V0c2lkZS1hLWNsdXN0ZQ", patience_s=60)
         self.number = number
         self.cluster = self.base.cluster_index()
         self.log = self.base.log_index()
