@@ -54,7 +54,7 @@ def goes_on_once_there_is_room(
         while not is_away:
             assert written < MOST_RECORDS, "there is room"
             wire.send(PRODUCE, request(written), 9)
-            wait_until(lambda: not wire.silent(0.01) or AWAY in member.output())
+            wait_until(lambda: not wire.silent(0.01) or AWAY in output_of(member))
             is_away = wire.silent()
             written += not is_away and code_of(wire.receive()) == 0
         # Reading goes on, and nothing is shown that is not durable.
@@ -67,8 +67,8 @@ def goes_on_once_there_is_room(
         # At once, or with the next heartbeat where the server was away for longer than a lease.
         wait_until(lambda: produced(wire, written))
         assert end(wire) == written + 1
-        wait_until(lambda: BACK in member.output())
-        said = [line for line in member.output().splitlines() if AWAY in line]
+        wait_until(lambda: BACK in output_of(member))
+        said = [line for line in output_of(member).splitlines() if AWAY in line]
         assert len(said) == 1
         assert words in said[0]
         assert sessions_of(server) == sessions
@@ -80,6 +80,11 @@ def goes_on_once_there_is_room(
 
 def request(number: int) -> object:
     return produce_request(9, TOPIC, (0, batch(b"%d:" % number + os.urandom(BYTES))))
+
+
+def output_of(member: Member) -> str:
+    """All that it has said."""
+    return member.output(limit=1 << 20)
 
 
 def code_of(answer: object) -> int:
