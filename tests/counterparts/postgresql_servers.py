@@ -30,8 +30,9 @@ from tests.waiting import wait_until
 
 HOST = "127.0.0.1"
 ROLE = "postgres"
-PROGRAM_TIMEOUT_S = 60
-STOP_TIMEOUT_S = 60
+PROGRAM_TIMEOUT_S = 150
+STOP_TIMEOUT_S = 150
+CONNECT_TIMEOUT_S = 60
 SETTINGS = {
     "listen_addresses": HOST,
     "unix_socket_directories": "",
@@ -227,7 +228,7 @@ class Server:
 
     def connect(self) -> psycopg.Connection[Any]:
         """Return a connection of the superuser's on which each statement is committed at once."""
-        return psycopg.connect(self.url, autocommit=True, connect_timeout=10)
+        return psycopg.connect(self.url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
 
     def execute(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
         """Execute a statement on a connection of its own; return the rows."""
