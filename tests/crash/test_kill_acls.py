@@ -31,6 +31,7 @@ from tests.broker.security.access_users import (
 from tests.counterparts.secured import ADMIN, PASSWORD, SecuredBarnabas
 from tests.counterparts.wire_client import WireClient
 from tests.seeds import SEED
+from tests.waiting import wait_until
 
 ROUNDS = 6
 USERS = {ADMIN: PASSWORD, "alice": PASSWORD}
@@ -121,6 +122,11 @@ def test_changes_are_there_as_a_whole_whenever_the_broker_is_killed(tmp_path):
             running = threading.Thread(target=changes.run)
             running.start()
             running.join(random.uniform(0.05, 0.3))
+            # A busy machine gets the time for something to happen.
+            wait_until(
+                lambda c=changes, r=running: c.acknowledged > 1 or not r.is_alive(),
+                "two requests are answered",
+            )
             broker.kill()
             running.join()
             broker.restart()
