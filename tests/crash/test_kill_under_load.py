@@ -35,9 +35,12 @@ from barnabas.protocol.records import Record, encode_batch, iterate_batches, ite
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.wire_client import WireClient
+from tests.waiting import wait_until
 
 KILLS = 40
 IN_FLIGHT = 5
+ANSWERS_AT_LEAST = 40
+"""Before a kill; some follow each other without a load between them."""
 TOPIC = "survivors"
 PARTITIONS = 4
 SIZES = (100, 100, 100, 2_000, 20_000, 100_000, 400_000)
@@ -175,6 +178,15 @@ def kill_during_recovery(broker: BarnabasProcess, random: Random) -> None:
     broker.kill()  # On a busy machine the process may have been born after the first one.
 
 
+def answered(writers: list[Writer]) -> int:
+    """How many batches were acknowledged so far."""
+    return sum(batch.offset is not None for writer in writers for batch in list(writer.batches))
+
+
+def any_lives(threads: list[threading.Thread]) -> bool:
+    return any(thread.is_alive() for thread in threads)
+
+
 def _start_until_killed(broker: BarnabasProcess) -> None:
     """Returns normally only when the kill came after the start had ended."""
     try:
@@ -207,6 +219,12 @@ def test_acknowledged_records_survive_kills():
             for thread in load:
                 thread.start()
             time.sleep(random.uniform(0.05, 0.6))
+            # A busy machine gets the time for something to happen.
+            enough = answered(writers) + ANSWERS_AT_LEAST
+            wait_until(
+                lambda e=enough, load=load: answered(writers) >= e or not any_lives(load),
+                "much is answered",
+            )
             broker.kill()
             kills += 1
             for thread in load:
@@ -224,6 +242,6 @@ def test_acknowledged_records_survive_kills():
         with WireClient(broker) as client:
             again = [read_all(client, index) for index in range(PARTITIONS)]
         assert again == found, "recovering once more changed something (D3)"
-    answered = sum(batch.offset is not None for writer in writers for batch in writer.batches)
-    print(f"{kills} kills, {answered} batches acknowledged, {sum(map(len, found))} records")
-    assert answered > 10 * kills, "the kills came before anything happened"
+    acknowledged = answered(writers)
+    print(f"{kills} kills, {acknowledged} batches acknowledged, {sum(map(len, found))} records")
+    assert acknowledged > 10 * kills, "the kills came before anything happened"
