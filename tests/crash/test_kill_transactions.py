@@ -39,8 +39,8 @@ PLACES = [(TOPIC, index) for index in range(4)]
 GROUP_PLACE = (TOPIC, 0)
 KILLS = 8
 WORKERS = 4
-ABANDONED_MS = 4000
-"""Longer than a disk that is busy takes for what makes a transaction worth abandoning."""
+ABANDONED_MS = 10_000
+"""Longer than a machine that is busy takes for what makes a transaction worth abandoning."""
 NONE = ErrorCode.NONE
 
 
