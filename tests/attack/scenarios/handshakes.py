@@ -27,7 +27,7 @@ ELSEWHERE = "127.0.0.2"
 """Another address of this machine, which strangers may come from."""
 HALF_OPEN = 5000
 AT_A_TIME = 20
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 LOGIN_BESIDE_S = 5.0
 """The longest that a login may take beside a flood from elsewhere, generous as all limits are."""
 FLOOD_BYTES = 100_000
