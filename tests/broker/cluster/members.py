@@ -72,12 +72,18 @@ class MemberBroker(Broker):
 @contextlib.contextmanager
 def members(count: int = 3, **config: str) -> Iterator[tuple[MemoryStore, list[MemberBroker]]]:
     """Brokers that have started, which all end well."""
-    store = MemoryStore(CLUSTER_ID)
+    # Its time stands still: no lease ends because the machine is busy, but by ``end_lease``.
+    store = MemoryStore(CLUSTER_ID, clock=lambda: 0.0)
     with contextlib.closing(store), contextlib.ExitStack() as stack:
         brokers = [stack.enter_context(MemberBroker(store, **config)) for _ in range(count)]
         yield store, brokers
         failures = [each.server.failure for each in brokers if each._server is not None]
         assert failures == [None] * len(failures)
+
+
+def end_lease(store: MemoryStore, session: int) -> None:
+    """Have the lease of a session be over whose broker does not keep it alive any more."""
+    store.index._sessions[session].lease_until = -1.0
 
 
 def all_served(brokers: list[MemberBroker], topic: str, partitions: int) -> None:

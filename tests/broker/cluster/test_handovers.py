@@ -10,7 +10,14 @@ from barnabas.broker.cluster import handovers
 from barnabas.broker.cluster.handovers import HandOvers
 from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.memory_index import MemoryIndex
-from tests.broker.cluster.members import MemberBroker, all_served, members, send, values_in
+from tests.broker.cluster.members import (
+    MemberBroker,
+    all_served,
+    end_lease,
+    members,
+    send,
+    values_in,
+)
 from tests.seeds import SEED
 from tests.storage.flushes import assign, register
 from tests.waiting import wait_until
@@ -261,7 +268,9 @@ def test_who_is_killed_at_a_batch_has_handed_over_all_of_it_or_nothing(batch, is
         member._errands._index.hand_over = killed_at
         give_all(store, giver, taker)
         wait_until(lambda: len(led) == 2)
+        session = giver.session
         giver.crash()
+        end_lease(store, session)
         changed = {each for each, before, after in zip(ids, *led, strict=True) if before != after}
         assert changed == (set(asked[-1]) if is_committed else set())
         assert len(asked[-1]) <= AT_ONCE
