@@ -6,7 +6,14 @@ import subprocess
 import sys
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from playwright.sync_api import expect
 
 from tests.browser.console_broker import ConsoleBroker
@@ -16,6 +23,8 @@ from tests.interop.clients import kafka
 from tests.waiting import wait_until
 
 LARGE = 2**53 + 1
+READ_S = 60
+"""Far more than it takes until something comes, or the end."""
 SENT = [
     (b"a", b'{"order": {"id": %d}}' % LARGE, []),
     (b"b", b"\x00\xff\xfe", [("trace", b"7"), ("trace", b"\xff")]),
@@ -113,15 +122,28 @@ def test_the_same_again_is_the_same(page, broker, written):
 
 def read(broker, topic):
     """Return all that a reader of committed records gets."""
-    consumer = kafka.KafkaConsumer(
-        topic,
-        bootstrap_servers=broker.bootstrap_servers,
-        auto_offset_reset="earliest",
-        isolation_level="read_committed",
-        group_id=None,
-        consumer_timeout_ms=1500,
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": "reads-all",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
     )
+    partitions = consumer.list_topics(topic, READ_S).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
+    found, unfinished = [], {*partitions}
     try:
-        return [(each.key, each.value, list(each.headers)) for each in consumer]
+        while unfinished:
+            message = consumer.poll(READ_S)
+            assert message is not None, f"not read to the end: {unfinished}"
+            if message.error() is None:
+                found.append((message.key(), message.value(), message.headers() or []))
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                unfinished.discard(message.partition())
+            else:
+                raise KafkaException(message.error())
     finally:
         consumer.close()
+    return found
