@@ -20,7 +20,8 @@ from tests.interop.conftest import _collected, say, topic
 
 __all__ = ["_collected", "say", "topic"]
 
-WAIT_MS = 20_000
+WAIT_MS = 60_000
+"""Far more than anything takes that a page does."""
 # Where the letters are drawn does not depend on the machine.
 ARGUMENTS = ("--font-render-hinting=none", "--disable-lcd-text")
 _HAS_FAILED = pytest.StashKey[bool]()

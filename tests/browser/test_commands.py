@@ -28,7 +28,7 @@ KAFKAS = {
     "kafka-groups.sh": kafka_tools.GROUPS,
     "kafka-transactions.sh": kafka_tools.TRANSACTIONS,
 }
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 DETAILS = (
     f"/topics/{TOPIC}",
     f"/topics/{TOPIC}/records?partition=1&from=last:5",
@@ -69,6 +69,7 @@ def offered(page):
     return [(line.get_attribute("data-command"), line.text_content()) for line in lines.all()]
 
 
+@pytest.mark.timeout(900)
 def test_every_command_of_every_screen_runs(page, full_broker, shell):
     page.goto(full_broker.url)
     found = {}

@@ -137,7 +137,7 @@ def found_and_ended(page, broker, left_open, ended, time_left, picture):
 
         page.goto(broker.url)
         behind = page.get_by_role("region", name="Groups that are behind")
-        behind.get_by_role("link", name=GROUP).click(timeout=40_000)
+        behind.get_by_role("link", name=GROUP).click()
         expect(page.get_by_text("held back from readers of committed records")).to_be_visible()
         axe_check(page)
         screenshot(page, f"group-that-{picture}")

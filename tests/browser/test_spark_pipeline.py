@@ -27,10 +27,10 @@ money = Pipeline(
     sink=Sink(sink_id="money", topic="movements", kind="two_phase"))
 """
 QUERIES = "Spark's queries"
-START_MS = 120_000
+START_MS = 300_000
 """How long Spark may take to have its first batch decided."""
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture
