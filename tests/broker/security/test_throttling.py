@@ -62,7 +62,7 @@ class Client:
         _, chunks = self.connection.request(api, version, request, **kwargs)
         self.socket.sendall(b"".join(map(bytes, chunks)))
 
-    def receive(self, timeout=20):
+    def receive(self, timeout=60):
         self.socket.settimeout(timeout)
         while (answer := self.connection.next_response()) is NEED_DATA:
             data = self.socket.recv(65536)
@@ -297,7 +297,7 @@ def test_a_throttled_client_that_leaves_leaves_nothing_behind(broker):
     limit(broker, "producer_byte_rate")
     with Client(broker, "limited") as client:
         client.ask(PRODUCE, 9, produce(15_000))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while broker.call(lambda: len(broker.server.sockets.connections)):
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -307,7 +307,8 @@ def test_a_throttled_client_that_leaves_leaves_nothing_behind(broker):
 def test_a_broker_stops_while_a_client_is_throttled(broker):
     limit(broker, "producer_byte_rate")
     with Client(broker, "limited") as client:
-        client.ask(PRODUCE, 9, produce(15_000))
+        waits_s = client.ask(PRODUCE, 9, produce(130_000)).throttle_time_ms / 1000
+        assert waits_s > 100
         begun = time.monotonic()
         broker.stop()
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < waits_s / 2
