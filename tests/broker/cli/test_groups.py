@@ -489,7 +489,7 @@ def test_ctrl_c_while_the_group_comes_together(own_broker, own_shell, tmp_path):
         with popen(own_shell, tmp_path, "t") as process:
             wait_until(lambda: caught.count == 1)
             process.send_signal(signal.SIGINT)
-            stdout, stderr = process.communicate(timeout=30)
+            stdout, stderr = process.communicate(timeout=50)
         assert (process.returncode, stdout, stderr) == (130, "", "")
     assert described(own_shell, "t")["members"] == []
 

@@ -179,7 +179,7 @@ def test_as_a_client_with_tokens_of_a_server(tmp_path, keys):
         tokens_from(url)
         started = time.monotonic()
         result = barnabas("ready", *ask, "--timeout", "1", cwd=tmp_path)
-        assert time.monotonic() - started < 20
+        assert time.monotonic() - started < 100, "it waits for who does not answer"
         assert error_of(result, 1) == (
             f"barnabas: not ready: {address}: sasl.oauthbearer.token.endpoint.url: {url}: "
             "it does not answer in time"
