@@ -62,8 +62,11 @@ class Curve(NamedTuple):
         return f"{self.row.title}: {self.requests} requests, MiB {points} ({grown:+.1f})"
 
 
-def run_load(broker: BrokerProcess, row: Row, duration_s: float) -> Curve:
-    """Run one load for ``duration_s``; return its curve."""
+def run_load(broker: BrokerProcess, row: Row, duration_s: float, requests_each: int = 0) -> Curve:
+    """Run one load for ``duration_s``; return its curve.
+
+    A slice goes on until there were ``requests_each``: buffers fill by what is asked, not by time.
+    """
     topic = f"memory-{row.key}"
     create_topic(broker.port, topic, row.topic_partitions)
     if row.kind in {"commit", "rebalance"}:
@@ -71,8 +74,11 @@ def run_load(broker: BrokerProcess, row: Row, duration_s: float) -> Curve:
     requests, resident = 0, []
     slice_s = duration_s / SLICES
     for _ in range(SLICES):
-        measured = run_row(broker, row, topic, 0.0, slice_s)
-        requests += int(measured.rate * slice_s)
+        enough = requests + requests_each
+        while True:
+            requests += int(run_row(broker, row, topic, 0.0, slice_s).rate * slice_s)
+            if requests >= enough:
+                break
         time.sleep(REST_S)
         resident.append(broker.resident_bytes())
     delete_topic(broker.port, topic)

@@ -19,6 +19,8 @@ from tests.soak.soak import GROWTH_MOST_BYTES, Sample, Soak, grown
 SEED = int(os.environ.get("SOAK_SEED", "20260711"))
 DURATION_S = 45
 ROUND_S = 12
+REQUESTS_EACH = 500
+"""Of a slice of the load, however busy the machine is."""
 
 
 @pytest.mark.slow
@@ -60,7 +62,7 @@ def test_memory_under_a_load_of_transactions_that_nobody_reads(tmp_path, say):
     """Briefly here; `make soak-memory` runs every load for minutes."""
     row = next(row for row in ROWS if row.key == "transaction-producers")
     with BarnabasProcess(tmp_path / "broker", **SETTINGS) as broker:
-        curve = run_load(broker, row, 12)
+        curve = run_load(broker, row, 12, REQUESTS_EACH)
     say(curve.line())
     assert curve.requests > 1000
     assert grown_under_load(curve) == []
