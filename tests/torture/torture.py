@@ -35,7 +35,7 @@ from tests.history.model import (
 )
 from tests.interop.administration import create
 from tests.torture.access import Access
-from tests.torture.fleet import KINDS, Fleet, Kind
+from tests.torture.fleet import KINDS, Fleet, Kind, Member
 from tests.torture.journal import read_journals
 from tests.torture.nemesis import Nemesis
 from tests.torture.proxy import Proxy
@@ -190,13 +190,26 @@ class Torture:
         outcome.wrong += filter(None, (each.unexpected_end() for each in fleet.members))
 
     def _until_busy(self, fleet: Fleet) -> None:
-        """Wait until everybody has done something, apart from duellists, of whom one has to."""
+        """Wait until everybody has done something, apart from duellists, of whom one has to.
 
-        def are_busy() -> bool:
-            idle = [m for m in fleet.members if not m.journals[0].stat().st_size]
-            return all(member.kind.transactional_id for member in idle)
+        Who writes has had something acknowledged then: later, everything may be in its way.
+        """
 
-        wait_for(are_busy, lambda: "everybody has begun")
+        def idle() -> list[str]:
+            for each in fleet.members:
+                each.restart_if_ended()
+            done = Outcome(0, read_journals(fleet.journals())).committed
+            return [
+                each.name
+                for each in fleet.members
+                if not each.kind.transactional_id
+                and not (done[each.name] or (each.kind.role == "reader" and has_read(each)))
+            ]
+
+        def has_read(member: Member) -> bool:
+            return bool(member.journals[0].stat().st_size)
+
+        wait_for(lambda: not idle(), lambda: f"everybody has begun: {idle()} has not")
 
     def _come_to_an_end(self, fleet: Fleet, outcome: Outcome) -> None:
         """Stop who writes; let the group read on to the end; stop the rest."""
