@@ -60,17 +60,19 @@ class Job:
         for topic in ("input", "output"):
             create(self._servers, topic, partitions=PARTITIONS)
         half = self._records // 2
+        rest = range(half + self._records // 8, self._records)
         produce_with_confluent(self._servers, "input", range(half))
         say(f"{half:,} records produced by confluent-kafka; batch read: {self.count('input'):,}")
         query = self._start()
         self._wait_for_rows(query, self._records // 8)
         query.stop()
+        # It may have read everything before it stopped: there has to be more for the next one.
+        produce_with_confluent(self._servers, "input", range(half, rest.start))
         say("query stopped")
         query = self._start()
         self._wait_for_rows(query, 1)
         say("query restarted from its checkpoint")
         with ThreadPoolExecutor(1) as background:
-            rest = range(half, self._records)
             producing = background.submit(produce_with_kafka_python, self._servers, "input", rest)
             for _ in range(KILLS):
                 time.sleep(BETWEEN_KILLS_S)
