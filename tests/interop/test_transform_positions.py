@@ -50,7 +50,6 @@ from tests.interop.transactional import COMMITTED, committed_offset, read_with_k
 from tests.interop.transform_worker import (
     OUTPUT_PARTITIONS,
     POLL_S,
-    SESSION_MS,
     Settings,
     run_with_kafka_python,
     transformed,
@@ -63,6 +62,8 @@ SETTINGS = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.
 BEFORE, BY_ANOTHER, AFTER = 10, 40, 10
 """Records that the worker takes, that another member takes, and the worker again."""
 REBALANCE_MS = 60_000
+SESSION_MS = 90_000
+"""That nobody is put out: the leader beats only while somebody asks it whether it is to join."""
 
 
 class Leader:
@@ -111,7 +112,7 @@ class Leader:
 def working(servers: str) -> Iterator[Future[None]]:
     """Run the worker on a thread until the block ends; it must not have ended before."""
     stop = threading.Event()
-    settings = Settings("kafka-python", "worker", servers, GROUP, INPUT, OUTPUT)
+    settings = Settings("kafka-python", "worker", servers, GROUP, INPUT, OUTPUT, SESSION_MS)
     with ThreadPoolExecutor() as pool:
         worker = pool.submit(run_with_kafka_python, settings, stop.is_set)
         try:
@@ -192,8 +193,9 @@ def test_a_coordinator_that_has_just_moved_is_asked_again(broker, tmp_path):
             send(servers, range(BEFORE))
 
             def has_taken_all() -> bool:
+                worker.look_after()
                 return committed_offset(servers, f"app-{library}", INPUT, 0) == BEFORE
 
-            wait_until(has_taken_all, worker.errors, seconds=30)
+            wait_until(has_taken_all, worker.errors)
         finally:
             worker.kill()

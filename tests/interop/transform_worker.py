@@ -63,6 +63,7 @@ class Settings(NamedTuple):
     group: str
     input: str
     output: str
+    session_ms: int = SESSION_MS
 
 
 class Superseded(Exception):
@@ -115,7 +116,7 @@ def run_with_confluent(settings: Settings, stopping: Stopping) -> None:
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            "session.timeout.ms": SESSION_MS,
+            "session.timeout.ms": settings.session_ms,
             "heartbeat.interval.ms": HEARTBEAT_MS,
             "fetch.wait.max.ms": 100,
         }
@@ -198,7 +199,7 @@ def run_with_kafka_python(settings: Settings, stopping: Stopping) -> None:
         isolation_level="read_committed",
         enable_auto_commit=False,
         auto_offset_reset="earliest",
-        session_timeout_ms=SESSION_MS,
+        session_timeout_ms=settings.session_ms,
         heartbeat_interval_ms=HEARTBEAT_MS,
         fetch_max_wait_ms=100,
     )
@@ -297,7 +298,7 @@ class _AiokafkaWorker:
             isolation_level="read_committed",
             enable_auto_commit=False,
             auto_offset_reset="earliest",
-            session_timeout_ms=SESSION_MS,
+            session_timeout_ms=self._settings.session_ms,
             heartbeat_interval_ms=HEARTBEAT_MS,
             fetch_max_wait_ms=100,
         )
