@@ -35,6 +35,7 @@ from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST
 from tests.counterparts.wire_client import WireClient
+from tests.waiting import wait_until
 
 CONTROLLED = {
     "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -139,6 +140,8 @@ def test_users_acls_and_quotas_of_a_stopped_kafka(tmp_path, snapshots):
     with ApacheKafka(tmp_path / "kafka", **CONTROLLED, **interval) as kafka:
         with WireClient(kafka) as client:
             administer(client)
+            # Its controller answers a change a moment before the broker knows of it.
+            wait_until(lambda: tuple(map(len, seen(client))) == (len(ACLS) - 1, 3), "it is known")
             before = seen(client)
         kafka.terminate()
         directory = kafka.data_directory
