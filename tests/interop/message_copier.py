@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.counterparts import kafka_tools
 from tests.counterparts.kafka_tools import tool_command
 
-WAIT_S = 90
+WAIT_S = 240
 TRANSACTION_SIZE = 20
 
 
