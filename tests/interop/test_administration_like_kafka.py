@@ -87,6 +87,7 @@ from tests.interop.transaction_views import (
     transactions_described,
     transactions_listed,
 )
+from tests.waiting import wait_until
 
 TIMEOUT_MS = 60_000
 NOT_LOADED_YET = 14
@@ -297,12 +298,27 @@ def quotas(client: WireClient) -> Iterator[Answer]:
 def users(client: WireClient) -> Iterator[Answer]:
     """Describe- and AlterUserScramCredentials."""
 
-    def describe(label: str, names: list[str] | None) -> Answer:
-        time.sleep(0.5)  # Apache Kafka answers a change before all of the broker knows of it.
+    def described(names: list[str] | None) -> Any:
         request = DescribeUserScramCredentialsRequest(
             None if names is None else [UserName(name) for name in names]
         )
-        return label, comparable(client.ask(DESCRIBE_USER_SCRAM_CREDENTIALS, request, 0))
+        return client.ask(DESCRIBE_USER_SCRAM_CREDENTIALS, request, 0)
+
+    def describe(label: str, names: list[str] | None) -> Answer:
+        return label, comparable(described(names))
+
+    def follow(iterations: int) -> None:
+        """Let all of the broker know of what was changed: Apache Kafka answers before that.
+
+        Changes become known in their order.
+        """
+        alter("follow", [], [("follower", SCRAM_SHA_256, iterations)])
+
+        def is_known() -> bool:
+            (found,) = described(["follower"]).results
+            return [each.iterations for each in found.credential_infos] == [iterations]
+
+        wait_until(is_known, "the broker follows")
 
     def alter(label: str, deletions: Any, upsertions: Any) -> Answer:
         request = AlterUserScramCredentialsRequest(
@@ -321,6 +337,7 @@ def users(client: WireClient) -> Iterator[Answer]:
     yield alter("set a user's credential", [], [("f", SCRAM_SHA_256)])
     yield alter("set both of a user", [], [("f", SCRAM_SHA_256), ("f", SCRAM_SHA_512)])
     yield alter("set the other one", [], [("f", SCRAM_SHA_512, 16_384), ("g", SCRAM_SHA_512)])
+    follow(5000)
     yield describe("credentials of two", ["f", "g", "h"])
     yield alter("set and delete", [("f", SCRAM_SHA_256)], [("f", SCRAM_SHA_512), ("b", 1)])
     yield alter("delete what is not there and set it", [("h", 1)], [("h", 1), ("i", 1)])
@@ -330,6 +347,7 @@ def users(client: WireClient) -> Iterator[Answer]:
     yield alter("set one without salt", [], [("j", 1, 4096, b"")])
     yield alter("set one with a short password", [], [("k", 1, 4096, b"salt", b"p")])
     yield alter("set one with no password", [], [("l", 1, 4096, b"salt", b"")])
+    follow(6000)
     yield describe("credentials at last", ["f", "b", "g", "h", "i"])
 
 
