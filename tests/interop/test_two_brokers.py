@@ -21,6 +21,7 @@ from tests.broker.several import pair, topic_id
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.interop.clients import CLIENTS, Confluent, Sent, kafka
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.timeout(600),
@@ -89,6 +90,8 @@ def test_an_old_epoch_is_answered_as_kafka_does(tmp_path):
             topic = _new_topic(broker)
             broker.terminate()
             broker.start()
+            # Apache Kafka says that it is there a moment before it leads the partition.
+            wait_until(lambda b=broker, t=topic: _is_led(b, t), "the partition is led")
             told.append([_refused(broker, topic, version) for version in range(12, 19)])
     assert told[0] == told[1]
     assert told[0][0] == (ErrorCode.FENCED_LEADER_EPOCH, None, 0)
@@ -106,6 +109,12 @@ def _new_topic(broker):
 def _address(broker):
     host, port = broker.bootstrap_servers.split(":")
     return host, int(port)
+
+
+def _is_led(broker, topic):
+    with Wire(_address(broker)) as wire:
+        response = wire.ask(FETCH, fetch_request(12, (topic, FetchPartition(0))), 12)
+    return not response.responses[0].partitions[0].error_code
 
 
 def _refused(broker, topic, version):
