@@ -210,7 +210,8 @@ class OffsetsClient(WireClient):
     def join(self, group: str, member_id: str = "", *, sync: bool = True, **more: Any) -> Any:
         """Join a classic group, which has no other members, and lead it; the answer to the join."""
         protocols = [JoinGroupRequestProtocol("range", b"")]
-        request = JoinGroupRequest(group, 300_000, 30_000, member_id, None, "consumer", protocols)
+        # Time enough to ask whatever is to be asked of a member that has yet to sync.
+        request = JoinGroupRequest(group, 300_000, 300_000, member_id, None, "consumer", protocols)
         for field, value in more.items():
             setattr(request, field, value)
         answer = self.patiently(

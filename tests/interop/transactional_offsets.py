@@ -158,7 +158,8 @@ class Script:
     def _preparing(self, group: str) -> tuple[str, int]:
         found = self._stable(group)
         protocols = [JoinGroupRequestProtocol("range", b"")]
-        request = JoinGroupRequest(group, 30_000, 30_000, "", None, "consumer", protocols)
+        # All that is asked in this state takes less than that.
+        request = JoinGroupRequest(group, 300_000, 300_000, "", None, "consumer", protocols)
         self.second = WireClient(self.broker)
         self.second.send(JOIN_GROUP, request, 3)  # It is not answered before the first joins.
         deadline = time.monotonic() + PATIENCE_SECONDS
