@@ -173,7 +173,11 @@ def test_transactions_of_a_kafka_go_on_when_it_is_taken_over(kafka):
         for producer_id, epoch in ((PID, FORCED_EPOCH), (PID + 1, 2**31 - 1)):
             forced = partial(ask, client, 9, OPEN[1], producer_id=producer_id)
             wait_until(lambda forced=forced, epoch=epoch: is_done(forced(coordinator_epoch=epoch)))
-        open_ones = [Producer(client, f"open-{each}", each) for each in (CLASSIC, TRANSACTIONS_V2)]
+        open_ones = [
+            # They are open until another broker has been started in the place of this one.
+            Producer(client, f"open-{each}", each, timeout_ms=900_000)
+            for each in (CLASSIC, TRANSACTIONS_V2)
+        ]
         for producer in open_ones:
             producer.begin(*OPEN)
             send = lambda producer=producer: producer.send_offsets(  # noqa: E731

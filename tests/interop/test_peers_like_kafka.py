@@ -71,7 +71,7 @@ def broker(request: Any, keys: Keys, tmp_path_factory: pytest.TempPathFactory) -
             create_topic(client, TOPIC, 3)
             find = partial(client.ask, FIND_COORDINATOR, FindCoordinatorRequest(KEY, 1), 3)
             wait_until(lambda: find().error_code == NONE)
-            running.producer = Producer(client, KEY, CLASSIC)
+            running.producer = Producer(client, KEY, CLASSIC, timeout_ms=900_000)
             running.producer.begin((TOPIC, 0))
             write = partial(client.ask, WRITE_TXN_MARKERS, markers(2), 2)
             wait_until(lambda: codes(write()) == [NONE])
