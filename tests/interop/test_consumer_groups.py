@@ -31,8 +31,6 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "100",
     "group.consumer.min.heartbeat.interval.ms": "500",
     "group.consumer.heartbeat.interval.ms": "500",
-    "group.consumer.min.session.timeout.ms": "5000",
-    "group.consumer.session.timeout.ms": "6000",
 }
 PARTITIONS = 6
 WAIT_S = 60
@@ -52,7 +50,7 @@ class Member:
             "topic.metadata.refresh.interval.ms": 1000,
         }
         if protocol == CLASSIC:
-            settings |= {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500}
+            settings["heartbeat.interval.ms"] = 500
         self.read: list[bytes] = []
         self.owned: set[tuple[str, int]] = set()
         self._consumer = Consumer(settings)
