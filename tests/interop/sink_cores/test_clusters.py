@@ -22,7 +22,7 @@ CONFIG = PINNING | {
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
-PATIENCE = {"kafka.delivery.timeout.ms": "20000", "kafka.request.timeout.ms": "5000"}
+PATIENCE = {"kafka.delivery.timeout.ms": "60000", "kafka.request.timeout.ms": "5000"}
 
 
 def give_everything_to(cluster, number, ledger_topic, topic) -> None:
