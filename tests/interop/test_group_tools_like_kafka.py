@@ -21,6 +21,10 @@ from typing import Any, Self
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from barnabas.protocol.messages.consumer_group_describe import (
+    CONSUMER_GROUP_DESCRIBE,
+    ConsumerGroupDescribeRequest,
+)
 from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
@@ -160,8 +164,7 @@ class Groups:
         commit_as_member(self._members[-1])
         # Each has a topic of its own: who is given what must not depend on their random ids.
         self._join("live-new", "two", None, "returns", instance="static")
-        # An epoch is known to all members a heartbeat later.
-        self._poll_for(1.5)
+        wait_until(self._know_their_epoch, "an epoch is known to all members a heartbeat later")
         self.ids = [member.memberid() for member in self._members]
         self._poller.start()
         return self
@@ -200,6 +203,14 @@ class Groups:
 
         wait_until(has_partitions, f"{client} of {group} is assigned something")
         return member
+
+    def _know_their_epoch(self) -> bool:
+        self._poll_for(0.1)
+        with WireClient(self._broker) as client:
+            request = ConsumerGroupDescribeRequest(["live-new"])
+            (group,) = client.ask(CONSUMER_GROUP_DESCRIBE, request, 1).groups
+        epochs = {each.member_epoch for each in group.members}
+        return group.group_state == "Stable" and epochs == {group.group_epoch}
 
     def _poll(self) -> None:
         while not self._stopping.is_set():
