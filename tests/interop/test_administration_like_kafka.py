@@ -407,9 +407,14 @@ def levels_of_features(client: WireClient) -> Iterator[Answer]:
             f"down by leave {allowed}",
             client.ask(UPDATE_FEATURES, UpdateFeaturesRequest(TIMEOUT_MS, asked), 0),
         )
-    answer = client.ask(API_VERSIONS, ApiVersionsRequest("test", "1"), 4)
-    levels = {each.name: each.max_version_level for each in answer.finalized_features}
-    yield "the level in the end", levels["transaction.version"]
+
+    def level() -> int:
+        answer = client.ask(API_VERSIONS, ApiVersionsRequest("test", "1"), 4)
+        levels = {each.name: each.max_version_level for each in answer.finalized_features}
+        return int(levels["transaction.version"])
+
+    # Apache Kafka's broker hears of a change after its controller has answered.
+    wait_until(lambda: level() == 2, lambda: f"the level in the end is {level()}")
 
 
 FAMILIES = {
