@@ -15,6 +15,7 @@ from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.interop.command_line import CommandLine, run
 from tests.interop.dump import SUFFIXES
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 SMALL = ("-X", "segment.bytes=1048576", "-X", "index.interval.bytes=1024")
@@ -75,6 +76,8 @@ def written(request, tmp_path_factory) -> Iterator[tuple[str, Path]]:
 def check_isolation(barnabas: CommandLine) -> None:
     """What `consume` shows of transactions, while the broker is up."""
     words = ("consume", "transactions", "-o", "beginning", "-e")
+    # A commit is answered when it is decided: its markers follow.
+    wait_until(lambda: len(barnabas(*words).lines) == 10, "the markers")
     committed = barnabas(*words).lines
     everything = barnabas(*words, "--isolation", "read_uncommitted").lines
     assert [line for line in everything if line.startswith("commit")] == committed
