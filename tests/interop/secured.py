@@ -20,6 +20,8 @@ from tests.issuer import AUDIENCE, ISSUER, standard_set
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 USERS = {"alice": "alice-secret", "bob": "bob-secret"}
 LIFETIME_MS = 3000
+LIFETIMES_MS = {"reauth": LIFETIME_MS, "lasting": 600_000}
+"""Of logins, by listener."""
 SUPER_USER = "bob"
 """Where there are rights; likewise who has not logged in."""
 TLS_LISTENERS = {
@@ -88,7 +90,10 @@ RIGHTS_ON_TOPICS = (Operation.READ, Operation.WRITE, Operation.CREATE)
 
 
 def login_settings(ports: Mapping[str, int], directory: Path) -> dict[str, str]:
-    """Return what both brokers are told: SASL, and REAUTH, whose logins hold for three seconds."""
+    """Return what both brokers are told: SASL, and two listeners whose logins end.
+
+    Those of REAUTH hold for three seconds, those of LASTING for longer than any test goes on.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     keys = directory / "keys.json"
     keys.write_bytes(standard_set())
@@ -97,7 +102,7 @@ def login_settings(ports: Mapping[str, int], directory: Path) -> dict[str, str]:
         "listener.security.protocol.map": ",".join(
             [
                 "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,REAUTH:SASL_PLAINTEXT",
-                "CONTROLLER:PLAINTEXT",
+                "LASTING:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
                 *(f"{name}:{protocol}" for name, protocol in TLS_LISTENERS.items()),
             ]
         ),
@@ -106,15 +111,17 @@ def login_settings(ports: Mapping[str, int], directory: Path) -> dict[str, str]:
         "sasl.oauthbearer.expected.issuer": ISSUER,
         "sasl.oauthbearer.expected.audience": AUDIENCE,
     }
-    for listener in ("sasl", "reauth", *(["secure"] if "SECURE" in ports else [])):
+    for listener in ("sasl", *LIFETIMES_MS, *(["secure"] if "SECURE" in ports else [])):
         prefix = f"listener.name.{listener}"
         for mechanism, module in _MODULES.items():
             settings[f"{prefix}.{mechanism}.sasl.jaas.config"] = module
         settings[f"{prefix}.oauthbearer.sasl.server.callback.handler.class"] = (
             f"{LOGIN_MODULES}.oauthbearer.OAuthBearerValidatorCallbackHandler"
         )
-    for mechanism in _MODULES:
-        settings[f"listener.name.reauth.{mechanism}.connections.max.reauth.ms"] = str(LIFETIME_MS)
+    for listener, lifetime_ms in LIFETIMES_MS.items():
+        for mechanism in _MODULES:
+            key = f"listener.name.{listener}.{mechanism}.connections.max.reauth.ms"
+            settings[key] = str(lifetime_ms)
     return settings
 
 
@@ -125,7 +132,8 @@ class SecuredBroker(BrokerProcess):
         self, directory: Path, authority: Authority | None = None, **overrides: str
     ) -> None:
         super().__init__(directory, **overrides)
-        self.ports = {"PLAINTEXT": self.port, "SASL": free_port(), "REAUTH": free_port()}
+        names = ("SASL", "REAUTH", "LASTING")
+        self.ports = {"PLAINTEXT": self.port} | {name: free_port() for name in names}
         if authority is not None:
             self.ports |= {name: free_port() for name in TLS_LISTENERS}
             self.overrides = tls_settings(authority, directory / "tls") | self.overrides
