@@ -244,16 +244,19 @@ class Kcat:
         ).stdout
 
     def refusal(self, servers: str, login: Login, directory: Path) -> str:
-        command = [kcat(), *self.arguments(servers, login), "-L", "-m", "2"]
-        found = subprocess.run(
-            command, capture_output=True, timeout=TIMEOUT_S, check=False, text=True
-        )
-        lines = [
-            line
-            for line in found.stderr.splitlines()
-            if "SASL authentication" in line or "SSL handshake" in line or ALERT.search(line)
-        ]
-        return without_numbers(lines[0].partition("]: ")[2]) if lines else found.stderr
+        # It tries again and again; what it says first is what it was told.
+        command = [kcat(), *self.arguments(servers, login), "-L", "-m", str(TIMEOUT_S)]
+        said = []
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as running:
+            assert running.stderr is not None
+            for line in running.stderr:
+                said.append(line)
+                if "SASL authentication" in line or "SSL handshake" in line or ALERT.search(line):
+                    running.kill()
+                    return without_numbers(line.rstrip("\n").partition("]: ")[2])
+        return "".join(said) or LET_IN
 
 
 class KafkaConsole:
@@ -321,7 +324,7 @@ class KafkaConsole:
         found = run_tool(
             CONSOLE_CONSUMER,
             *("--bootstrap-server", servers, "--topic", "t", "--command-config", str(file)),
-            *("--timeout-ms", "20000"),
+            *("--timeout-ms", str(TIMEOUT_S * 1000)),
             jvm_options=options or None,
         )
         return without_numbers(" / ".join(_causes(found.output))) or found.output
