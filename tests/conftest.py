@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: turns.get(item.path, len(turns)))
 
 
-def pytest_collection_finish() -> None:
-    """Have garbage looked for only among what the tests make: what they are made of is far more."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Have garbage looked for only among what the tests make: what they are made of is far more.
+
+    While that is made nearly all of it stays, and to look through it again and again would be a
+    third of the work.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 
 from tests.attack.scenarios import ALL
-from tests.tidy.source import ROOT
+from tests.tidy.source import ROOT, parsed
 from tests.tidy.test_invariants import TEST, is_defined
 
 PAGE = (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")
@@ -35,7 +34,7 @@ def test_every_attack_has_tests_that_exist():
             missing.append(f"{what}: {cell}")
         for path, names in tests:
             file = ROOT / path
-            tree = ast.parse(file.read_text(encoding="utf-8")) if file.is_file() else None
+            tree = parsed(file).tree if file.is_file() else None
             if tree is None or not names or not is_defined(tree, names.split("::")[1:]):
                 missing.append(f"{what}: {path}{names}")
     assert missing == []

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from tests.tidy.source import GENERATED, ROOT
+from tests.tidy.source import GENERATED, ROOT, parsed
 from tests.tidy.test_tidy import texts
 
 PAGE = "docs/invariants.md"
@@ -126,7 +126,7 @@ def test_every_rule_has_tests_that_exist():
             missing.append(f"{code}: {cell}")
         for path, names in tests:
             file = ROOT / path
-            tree = ast.parse(file.read_text(encoding="utf-8")) if file.is_file() else None
+            tree = parsed(file).tree if file.is_file() else None
             if tree is None or not is_defined(tree, names.split("::")[1:]):
                 missing.append(f"{code}: {path}{names}")
     assert missing == []
