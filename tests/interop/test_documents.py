@@ -32,6 +32,8 @@ from tests.counterparts.probe import free_port
 from tests.spark.tables import delta_settings, files_of_delta
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 LANGUAGES = {"sh", "python", "text"}

@@ -54,7 +54,7 @@ from tests.interop.test_logins_like_kafka import create_scram_users
 from tests.issuer import rsa_key, token
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 DAY_S = 24 * 60 * 60
 """A token's life: it is made before all tests, however long those take."""
