@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tests.checkout import PYTHONPATH
 from tests.counterparts.class_archive import SPARK, archive_options
 from tests.counterparts.jars import spark_jars, spark_kafka_jars
 from tests.counterparts.java import java_home
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 QUICK_START: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 DAEMON: Final = "tests.counterparts.spark_daemon"
+QUICK_PYTHONPATH: Final = f"{Path(__file__).with_name('quick_python')}{os.pathsep}{PYTHONPATH}"
+"""Where the Pythons of such a Spark find this checkout, and what they begin with."""
 
 
 def quick_start(java_options: Sequence[str] | None = None) -> dict[str, str]:

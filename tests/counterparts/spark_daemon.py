@@ -28,7 +28,7 @@ IMPORTED_AHEAD: Final = (
 if __name__ == "__main__":
     for name in IMPORTED_AHEAD:
         importlib.import_module(name)
-    # Each worker forgets at first what is in pyspark.zip, and would read its directory 16 times.
+    # Each worker forgets at first what is in an archive, and would read its directory 16 times.
     sys.path_importer_cache.clear()
     # Each worker collects garbage after each task, and would copy all pages of what is imported.
     gc.freeze()

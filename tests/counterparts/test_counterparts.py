@@ -1,6 +1,7 @@
 """Counterparts are checked before they are trusted, and missing ones say how to get them."""
 
 import os
+import subprocess
 import sys
 import time
 
@@ -12,6 +13,7 @@ from tests.counterparts.class_archive import KEPT_S, remove_unused
 from tests.counterparts.debian import to_install
 from tests.counterparts.postgresql import to_unpack
 from tests.counterparts.probe import answers_metadata, free_port
+from tests.counterparts.spark import QUICK_PYTHONPATH
 from tests.counterparts.usage import cpu_time, resident_bytes
 
 
@@ -29,6 +31,21 @@ def test_what_a_process_uses_is_read_from_the_system():
         pass
     assert 0.05 < cpu_time(pid).total_s - before.total_s < 5
     assert 5_000_000 < resident_bytes(pid) < 5_000_000_000
+
+
+def test_a_python_of_spark_takes_nothing_from_the_archives_that_spark_names_first(tmp_path):
+    archive, mine = f"{tmp_path}/pyspark/python/lib/pyspark.zip", str(tmp_path)
+    path = os.pathsep.join([archive, QUICK_PYTHONPATH, mine])
+    answer = subprocess.run(
+        [sys.executable, "-c", "import sys; print(*sys.path, sep='\\n')"],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    found = answer.stdout.splitlines()
+    assert archive not in found
+    assert {*QUICK_PYTHONPATH.split(os.pathsep), mine} <= set(found)
 
 
 class Stillborn(BrokerProcess):

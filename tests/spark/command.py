@@ -8,8 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.checkout import PYTHONPATH
-from tests.counterparts.spark import quick_launcher, quick_start
+from tests.counterparts.spark import QUICK_PYTHONPATH, quick_launcher, quick_start
 
 
 def start_command(
@@ -46,7 +45,7 @@ def words_of(settings: Mapping[str, str]) -> list[str]:
 def _start(
     directory: Path, command: Sequence[str], environment: Mapping[str, str]
 ) -> subprocess.Popen[str]:
-    own = {"PYTHONPATH": PYTHONPATH, "TMPDIR": str(directory), **quick_launcher()}
+    own = {"PYTHONPATH": QUICK_PYTHONPATH, "TMPDIR": str(directory), **quick_launcher()}
     return subprocess.Popen(
         command,
         cwd=directory,

@@ -15,7 +15,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from barnabas.spark_connector.failpoints import VARIABLE
-from tests.checkout import PYTHONPATH, ROOT
+from tests.checkout import ROOT
+from tests.counterparts.spark import QUICK_PYTHONPATH
 from tests.spark.job import Job
 from tests.spark.sessions import command_of, kill_session, parent_of, session_members
 
@@ -54,7 +55,7 @@ class SparkDriver:
         environment = {
             **os.environ,
             VARIABLE: str(self.failpoints),
-            "PYTHONPATH": PYTHONPATH,
+            "PYTHONPATH": QUICK_PYTHONPATH,
             "TMPDIR": str(self._temporary_files),
             "PYSPARK_SUBMIT_ARGS": shlex.join(self._submit_arguments()),
             "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={self._temporary_files}",
@@ -189,7 +190,7 @@ class SparkDriver:
             # A task that was given up lives on while it pauses, as it may on a machine far away.
             "spark.python.task.killTimeout": "1h",
             f"spark.executorEnv.{VARIABLE}": str(self.failpoints),
-            "spark.executorEnv.PYTHONPATH": PYTHONPATH,
+            "spark.executorEnv.PYTHONPATH": QUICK_PYTHONPATH,
             **self._settings,
         }
         words = [("--conf", f"{key}={value}") for key, value in settings.items()]

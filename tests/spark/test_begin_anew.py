@@ -16,9 +16,8 @@ import pytest
 from confluent_kafka import IsolationLevel
 
 from barnabas.spark_connector.cluster import Cluster
-from tests.checkout import PYTHONPATH
 from tests.counterparts.barnabas_process import BarnabasProcess
-from tests.counterparts.spark import quick_launcher, quick_start
+from tests.counterparts.spark import QUICK_PYTHONPATH, quick_launcher, quick_start
 from tests.interop.administration import TIMEOUT_S, admin, create
 from tests.spark.conftest import SETTINGS
 from tests.spark.job import DATA_SOURCE, EXACT_SINKS, SINGLE, TWO_PHASE, Job
@@ -158,7 +157,7 @@ def run(directory, servers, *arguments):
     command += ["--servers", servers, "--master", "local[2]"]
     for key, value in quick_start().items():
         command += ["--conf", f"{key}={value}"]
-    own = {"PYTHONPATH": PYTHONPATH, "TMPDIR": str(directory), **quick_launcher()}
+    own = {"PYTHONPATH": QUICK_PYTHONPATH, "TMPDIR": str(directory), **quick_launcher()}
     environment = {**os.environ, **own}
     done = subprocess.run(
         command, cwd=directory, env=environment, capture_output=True, text=True, check=False,

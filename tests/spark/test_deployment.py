@@ -19,9 +19,8 @@ import pytest
 
 from barnabas.spark_connector.jars import spark_kafka_jars
 from examples import spark_data
-from tests.checkout import PYTHONPATH
 from tests.counterparts.barnabas_process import BarnabasProcess
-from tests.counterparts.spark import quick_start
+from tests.counterparts.spark import QUICK_PYTHONPATH, quick_start
 from tests.spark.cluster import spark_cluster
 from tests.spark.command import start_command, submit, words_of
 from tests.spark.conftest import SETTINGS
@@ -179,7 +178,7 @@ def test_spark_submit_to_a_cluster_stopped_in_the_middle_and_an_executor_dies(se
             "spark.cores.max": "4",
             "spark.executor.cores": "2",
             "spark.executor.memory": "512m",
-            "spark.executorEnv.PYTHONPATH": PYTHONPATH,
+            "spark.executorEnv.PYTHONPATH": QUICK_PYTHONPATH,
             "spark.ui.enabled": "false",
             "spark.log.level": "ERROR",
             "spark.sql.shuffle.partitions": "2",
