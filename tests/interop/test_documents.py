@@ -29,6 +29,7 @@ from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.jars import delta_jars, spark_kafka_jars
 from tests.counterparts.java import java_home
 from tests.counterparts.probe import free_port
+from tests.counterparts.spark import quick_java, quick_launcher
 from tests.spark.tables import delta_settings, files_of_delta
 from tests.waiting import wait_until
 
@@ -90,6 +91,9 @@ class Shell:
             "PYTHONPATH": f"{BarnabasProcess.packages}:{directory}",
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "JAVA_HOME": str(java_home()),
+            # The lines are those of the pages, so what makes a Spark start quickly is said here.
+            "SPARK_SUBMIT_OPTS": shlex.join(quick_java()),
+            **quick_launcher(),
             # What stands for localhost:9092, where nothing else is said.
             "BARNABAS_SERVERS": self.server,
             "KAFKA_LISTENERS": f"PLAINTEXT://{self.server}",
