@@ -45,7 +45,7 @@ def run_tool(
     *arguments: str,
     stdin: str = "",
     timeout_s: float = 300,
-    jvm_options: Sequence[str] | None = None,
+    jvm_options: Sequence[str] = (),
 ) -> ToolResult:
     """Run one of Kafka's tools to its end; raise TimeoutExpired when it takes too long."""
     answer = subprocess.run(
@@ -60,9 +60,7 @@ def run_tool(
     return ToolResult(answer.returncode, answer.stdout)
 
 
-def tool_command(
-    main_class: str, *arguments: str, jvm_options: Sequence[str] | None = None
-) -> list[str]:
-    """Return the command line of one of Kafka's tools; by default its JVM starts quickly."""
-    options = [*JVM_OPTIONS, *(archive_options(TOOLS) if jvm_options is None else jvm_options)]
+def tool_command(main_class: str, *arguments: str, jvm_options: Sequence[str] = ()) -> list[str]:
+    """Return the command line of one of Kafka's tools; ``jvm_options`` beside a quick start's."""
+    options = [*JVM_OPTIONS, *archive_options(TOOLS), *jvm_options]
     return [str(java()), *options, "-cp", kafka_class_path(), main_class, *arguments]

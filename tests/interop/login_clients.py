@@ -290,7 +290,7 @@ class KafkaConsole:
             CONSOLE_PRODUCER,
             *common,
             stdin=f"{WRITTEN.decode()}\n",
-            jvm_options=options or None,
+            jvm_options=options,
         )
         assert sent.exit_code == 0, sent.output
         payload = directory / "payload"
@@ -300,7 +300,7 @@ class KafkaConsole:
             *common,
             *("--num-records", "1", "--throughput", "-1", "--payload-file", str(payload)),
             *("--transactional-id", topic),
-            jvm_options=options or None,
+            jvm_options=options,
         )
         assert sent.exit_code == 0, sent.output
 
@@ -313,7 +313,7 @@ class KafkaConsole:
             *("--bootstrap-server", servers, "--topic", topic, "--command-config", str(file)),
             *("--group", topic, "--from-beginning", "--max-messages", str(count)),
             *("--command-property", f"isolation.level={COMMITTED}"),
-            jvm_options=options or None,
+            jvm_options=options,
         )
         assert received.exit_code == 0, received.output
         lines = received.output.encode().splitlines()
@@ -325,7 +325,7 @@ class KafkaConsole:
             CONSOLE_CONSUMER,
             *("--bootstrap-server", servers, "--topic", "t", "--command-config", str(file)),
             *("--timeout-ms", str(TIMEOUT_S * 1000)),
-            jvm_options=options or None,
+            jvm_options=options,
         )
         return without_numbers(" / ".join(_causes(found.output))) or found.output
 
