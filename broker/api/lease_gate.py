@@ -9,6 +9,10 @@ A client that asks for a group's offsets is hung up on: behind a closed connecti
 who the coordinator is, and for the offsets again. Told NOT_COORDINATOR, librdkafka (2.16) asks for
 those that a member begins with once, and never begins (``rd_kafka_assignment_handle_OffsetFetch``).
 
+A producer without a transactional id has no coordinator, and its new id was durably given to this
+broker (S10): whether the lease lasts does not matter to it. Told NOT_COORDINATOR, kafka-python and
+Java's producer look for the coordinator of no id, and the first does so for ever.
+
 Reads are not here: Fetch, ListOffsets and OffsetForLeaderEpoch are refused partition by partition,
 a Fetch when it is answered, however long it has waited (``LeasedPartition``).
 """
@@ -17,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -25,6 +29,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext, Routes, ShortAnswers, Shortcut
     from barnabas.protocol.frame import FrameBuffer
+    from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 
 OF_LEADERS: Final = frozenset(
     {
@@ -45,7 +50,6 @@ OF_COORDINATORS: Final = frozenset(
         "DescribeTransactions",
         "EndTxn",
         "Heartbeat",
-        "InitProducerId",
         "JoinGroup",
         "LeaveGroup",
         "OffsetCommit",
@@ -54,35 +58,57 @@ OF_COORDINATORS: Final = frozenset(
         "TxnOffsetCommit",
     }
 )
+OF_PRODUCERS: Final = "InitProducerId"
 HUNG_UP_ON: Final = "OffsetFetch"
 NOT_HERE: Final = "another broker coordinates the group"
+
+Refusal: TypeAlias = Callable[[Any], Exception | None]
+"""What a request is answered with; None: it needs no lease."""
 
 
 def gate(routes: Routes, may_serve: Callable[[], bool]) -> None:
     """Have routes that are bound refuse what this broker may not serve now."""
-    refused: Callable[[], Exception]
+    refusal: Refusal
     for route in routes:
         if route.name in OF_LEADERS:
-            refused = partial(KafkaError, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            refusal = partial(_refusal, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         elif route.name in OF_COORDINATORS:
-            refused = partial(KafkaError, ErrorCode.NOT_COORDINATOR)
+            refusal = partial(_refusal, ErrorCode.NOT_COORDINATOR)
+        elif route.name == OF_PRODUCERS:
+            refusal = _refusal_of_producer
         elif route.name == HUNG_UP_ON:
-            refused = partial(CloseConnection, NOT_HERE)
+            refusal = _hang_up
         else:
             continue
-        route.handler = _gated(route.handler, refused, may_serve)
+        route.handler = _gated(route.handler, refusal, may_serve)
         if route.long_handler is not None:
-            route.long_handler = _gated(route.long_handler, refused, may_serve)
+            route.long_handler = _gated(route.long_handler, refusal, may_serve)
         if route.shortcut is not None:
             route.shortcut = _gated_shortcut(route.shortcut, may_serve)
 
 
+def _refusal(code: ErrorCode, _request: object) -> Exception:
+    return KafkaError(code)
+
+
+def _refusal_of_producer(request: InitProducerIdRequest) -> Exception | None:
+    if request.transactional_id is None:
+        return None
+    return KafkaError(ErrorCode.NOT_COORDINATOR)
+
+
+def _hang_up(_request: object) -> Exception:
+    return CloseConnection(NOT_HERE)
+
+
 def _gated(
-    handler: Callable[..., Any], refused: Callable[[], Exception], may_serve: Callable[[], bool]
+    handler: Callable[..., Any], refusal: Refusal, may_serve: Callable[[], bool]
 ) -> Callable[..., Any]:
     def gated(context: RequestContext, request: Any) -> Any:  # noqa: ANN401
         if not may_serve():
-            raise refused()
+            refused = refusal(request)
+            if refused is not None:
+                raise refused
         return handler(context, request)
 
     return gated

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import pytest
+from kafka import KafkaProducer
 
 from barnabas.broker.cluster.membership import NodeIdTaken
 from barnabas.broker.config.types import ConfigError
@@ -50,6 +51,7 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
 from barnabas.protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteRequest
 from barnabas.protocol.messages.offset_fetch import (
@@ -337,7 +339,7 @@ def test_two_brokers_with_one_node_id_do_not_take_turns(caplog):
 
 
 def test_an_end_does_not_wait_for_a_store_that_is_away():
-    with members(2) as (_, brokers):
+    with members(2, **{"barnabas.lease.ms": "300000"}) as (_, brokers):
         brokers[0].create_topic(TOPIC, PARTITIONS)
         all_served(brokers, TOPIC, PARTITIONS)
         brokers[0].base.cut()
@@ -587,6 +589,26 @@ def test_probes_while_the_store_is_away():
         wait_until(lambda: [readiness(each) for each in brokers] == [(200, "ok", {})] * 2)
 
 
+def test_a_producer_without_a_transactional_id_begins_around_the_end_of_a_lease():
+    """kafka-python (3.0.12), told NOT_COORDINATOR, asks for the coordinator of no id, for ever."""
+    with members(1, **{"barnabas.lease.ms": "1000"}) as (_, (broker,)):
+        broker.create_topic(TOPIC, 1)
+        all_served([broker], TOPIC, 1)
+        broker.base.cut()
+        wait_until(lambda: "lease" in readiness(broker)[2])
+        producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+        sent = producer.send(TOPIC, b"first")
+        sockets = broker.server.sockets
+        wait_until(
+            lambda: broker.call(
+                lambda: INIT_PRODUCER_ID.name in {each.last_api for each in sockets.connections}
+            )
+        )
+        broker.base.mend()
+        assert sent.get(60).offset == 0
+        producer.close()
+
+
 def test_what_is_known_of_groups_and_producers_is_not_told_without_a_lease():
     store = MemoryStore(CLUSTER_ID)
     with contextlib.closing(store), MemberBroker(store) as broker:
@@ -611,14 +633,15 @@ def test_what_is_known_of_groups_and_producers_is_not_told_without_a_lease():
                 DESCRIBE_TRANSACTIONS, DescribeTransactionsRequest(["t"]), 0
             ).transaction_states
             offsets = wire.ask(OFFSET_DELETE, OffsetDeleteRequest("g", []), 0)
+            producer = wire.ask(INIT_PRODUCER_ID, InitProducerIdRequest("t", 60_000), 4)
             (topic,) = wire.ask(
                 DESCRIBE_PRODUCERS, DescribeProducersRequest([TopicRequest(TOPIC, [0])]), 0
             ).topics
             own = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)])
             with pytest.raises(ConnectionError):
                 wire.ask(OFFSET_FETCH, own, 9)
-    answers = (deleted, described, consumers, transaction, offsets)
-    assert [each.error_code for each in answers] == [ErrorCode.NOT_COORDINATOR] * 5
+    answers = (deleted, described, consumers, transaction, offsets, producer)
+    assert [each.error_code for each in answers] == [ErrorCode.NOT_COORDINATOR] * 6
     assert [each.error_code for each in topic.partitions] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
