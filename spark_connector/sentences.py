@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from barnabas.spark_connector.lost_workers import has_lost_a_worker
+
 _OURS: Final = re.compile(r"^barnabas\.spark_connector\.\w+\.[A-Z]\w+: (.+)$", re.MULTILINE)
 _PYTHON: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$")
 """The line behind the frames of a traceback."""
@@ -52,41 +54,6 @@ _WORKER_IS_LOST: Final = (
     " again, the batch is run again"
 )
 _OF_TOPICS: Final = (_TOPIC_IS_MISSING, _BROKER_IS_SILENT, _NOT_WRITTEN)
-
-_OF_WORKERS: Final = r"spark\.(?:api|sql\.execution(?:\.datasources\.v2)?)\.python\."
-_JAVA_FRAMES: Final = (
-    r"(?:\s+at (?:java|jdk|sun|scala|org\.apache\.spark\.security\.SocketAuthHelper)\b[^\n]*\n)*"
-)
-_LOST_CONNECTION: Final = re.compile(
-    r"\b(?!\w*(?:Timeout|Interrupt))\w+Exception(?:: [^\n]*)?\n"
-    r"(?:\s+at java\.base/[^\n]*\n)*?"
-    r"\s+at java\.base/(?:sun\.nio\.ch|java\.net|java\.io\.DataInputStream)\.[^\n(]*"
-    r"(?:[rR]ead|[wW]rite|[cC]onnect|ensureOpen|UnixDomainSocketAddress\.of)[^\n]*\n"
-    rf"{_JAVA_FRAMES}\s+at org\.apache\.{_OF_WORKERS}"
-)
-"""Java reads, writes or connects for what Spark has for its Python workers, for nobody in between.
-
-What the exception is depends on the moment: the end of a file, a reset, a closed channel, a broken
-pipe, a refused connection, with words or without. A timeout or a thread that was interrupted is not
-an end of the other side, and a file too many for the process is found before any of these calls.
-"""
-_SAYS_WORKER_DIED: Final = re.compile(
-    # In the middle of something.
-    r"Python worker exited unexpectedly|"
-    # Between two words to the daemon that has forked it.
-    r"Python daemon failed to launch worker\.$|"
-    # A daemon at its start; if it said why, that stands in front.
-    r"(?:: org\.apache\.spark\.SparkException|with exception): EOFException occurred while reading"
-    r" the port number|"
-    # One that works for the driver.
-    r"STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE",
-    re.MULTILINE,
-)
-_BUT_ITS_INPUT_FAILED: Final = re.compile(
-    r"Python worker exited unexpectedly[^\n]*\n(?:\s+at [^\n]*\n)+Caused by: [^\n]*\n"
-    rf"{_JAVA_FRAMES}\s+at (?!org\.apache\.(?:arrow\.|{_OF_WORKERS}))"
-)
-"""Spark says so of any `IOException`, such as that of what should give the worker its rows."""
 
 # What Spark and the Java client say, and what it means for a pipeline; with what is found in it.
 _KNOWN: Final = (
@@ -213,13 +180,7 @@ def _known_in(failure: BaseException, text: str, python: str | None) -> str | No
     for pattern, sentence in _KNOWN:
         if found := re.search(pattern, text, re.MULTILINE):
             return found.expand(sentence)
-    return _WORKER_IS_LOST if _has_lost_a_worker(text + _stacks_of(failure)) else None
-
-
-def _has_lost_a_worker(text: str) -> bool:
-    if _LOST_CONNECTION.search(text):
-        return True
-    return bool(_SAYS_WORKER_DIED.search(text)) and not _BUT_ITS_INPUT_FAILED.search(text)
+    return _WORKER_IS_LOST if has_lost_a_worker(text + _stacks_of(failure)) else None
 
 
 def _python_in(text: str) -> str | None:

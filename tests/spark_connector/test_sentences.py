@@ -171,6 +171,21 @@ Caused by: java.io.IOException: No space left on device
 \tat org.apache.spark.storage.TimeTrackingOutputStream.write(TimeTrackingOutputStream.java:59)
 {READER}(PythonRunner.scala:879)
 """
+WITHIN_JAVA = f"""{LOST_TASK}{CRASHED}\
+Caused by: java.io.EOFException
+\tat java.base/java.io.FilterInputStream.read(FilterInputStream.java:132)
+\tat org.apache.arrow.vector.ipc.ReadChannel.readFully(ReadChannel.java:66)
+"""
+OTHERS_BELOW_A_WRITE = f"""org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while \
+writing rows to /table.
+\tat org.apache.spark.sql.execution.datasources.FileFormatWriter$.execute(FileFormatWriter.scala:1)
+\t... 15 more
+Caused by: {CRASHED}\
+{READER}(PythonRunner.scala:879)
+\t... 15 more
+Caused by: java.io.EOFException: Unexpected end of input stream
+\tat org.apache.hadoop.io.compress.DecompressorStream.decompress(DecompressorStream.java:165)
+"""
 DATABASE = f"""{LOST_TASK}org.postgresql.util.PSQLException: An I/O error occurred while sending \
 to the backend.
 \tat org.postgresql.core.v3.QueryExecutorImpl.execute(QueryExecutorImpl.java:398)
@@ -344,6 +359,7 @@ def test_what_spark_says_in_other_words(text, says):
         pytest.param(DEAD_BEFORE_IT_IS_LOOKED_FOR, id="dead before it is looked for"),
         pytest.param(NO_PORT, id="a daemon without a word"),
         pytest.param(IN_THE_MIDDLE, id="reset in the middle"),
+        pytest.param(WITHIN_JAVA, id="end of file below what reads for Arrow"),
         pytest.param(OF_THE_DRIVER, id="one of the driver, at its start"),
     ],
 )
@@ -359,10 +375,28 @@ def test_a_worker_has_died_whatever_spark_meets_first(text):
             OTHERS_IN_THE_MIDDLE, "EOFException: Unexpected end of input stream", id="a file"
         ),
         pytest.param(
+            OTHERS_BELOW_A_WRITE,
+            "EOFException: Unexpected end of input stream",
+            id="a file, below the failure of a table's",
+        ),
+        pytest.param(
             FULL_DISK_IN_THE_MIDDLE, "a disk is full: that of the checkpoint", id="a disk"
         ),
         pytest.param(TOO_MANY_FILES, "Too many open files", id="too many files"),
         pytest.param(SLOW_WORKER, "Read timed out", id="a worker that is slow"),
+        pytest.param(
+            RESET_WHEN_IT_IS_TO_SAY_WHO.replace(
+                "SocketException: Connection reset",
+                "SocketTimeoutException: java.net.SocketException: slow",
+            ),
+            "java.net.SocketException: slow",
+            id="a worker that is slow, in other words",
+        ),
+        pytest.param(
+            OF_THE_DRIVER.replace("Connection reset", "Read timed out"),
+            "[STREAM_FAILED]",
+            id="one of the driver that is slow",
+        ),
         pytest.param(
             DAEMON_THAT_SAYS_WHY,
             "Spark's Python workers do not start: ModuleNotFoundError: No module named 'numpy'",
