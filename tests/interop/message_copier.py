@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -47,9 +48,10 @@ class Copier:
             assert time.monotonic() < deadline, self._text()[-3000:]
             time.sleep(0.01)
 
-    def kill(self) -> None:
+    def kill(self) -> bool:
+        """Return whether that has ended it."""
         self._process.kill()
-        self._process.wait()
+        return self._process.wait() == -signal.SIGKILL
 
     def finish(self) -> None:
         assert self._process.wait(WAIT_S) == 0, self._text()[-3000:]

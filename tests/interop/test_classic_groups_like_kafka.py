@@ -468,6 +468,7 @@ def static_members(group: Group) -> Answers:
 
 def members_that_fall_silent(group: Group) -> Answers:
     for session_ms in SHORT_MS:
+        begun_s = time.monotonic()
         group.ids.clear()
         group.group_id = f"silent-{session_ms}"
         group.names[group.group_id] = "silent"
@@ -475,6 +476,7 @@ def members_that_fall_silent(group: Group) -> Answers:
         joined = group.join("a", session_ms=session_ms)
         if not joined.error_code and not group.sync("a", 1, assignments="a").error_code:
             break
+        assert time.monotonic() - begun_s > session_ms / 1000, "its session has ended too early"
     group.until_there_are("Empty")
     yield "a is out", group.heartbeat("a", 1)
     yield "describe", group.describe()

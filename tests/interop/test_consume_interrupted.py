@@ -166,6 +166,7 @@ def members(client: WireClient) -> int:
     return len(group.members)
 
 
+@pytest.mark.timeout(900)
 def test_ctrl_c_at_random_moments(broker):
     random = Random(SEED)
     printed: dict[int, list[int]] = defaultdict(list)
@@ -176,7 +177,7 @@ def test_ctrl_c_at_random_moments(broker):
                 *(BarnabasProcess.interpreter, "-m", "barnabas", "consume", TOPIC, "-g", GROUP),
                 *("-o", "beginning", "-f", "%p %o\\n", "-b", f"{HOST}:{broker.port}"),
             )
-            # From the first moment at which it has a handler, to some seconds of printing.
+            # From the first moment at which it is the command that is met, to its printing.
             if number % 5 != 0:
                 wait_until(lambda each=terminal: each.first_line_s is not None)
                 slowest_s = max(slowest_s, terminal.first_line_s or 0.0)

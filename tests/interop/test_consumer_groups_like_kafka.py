@@ -7,6 +7,7 @@ Everything else must be equal, error by error.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -323,6 +324,7 @@ def _without_ids(response: Any, *member_ids: str) -> Any:
 def sessions(group: Group) -> Iterator[tuple[str, Any]]:
     """Times are short for this group alone, but longer than what comes between two requests."""
     for rebalance_timeout_ms in (2000, 8000, 20_000):  # On a busy machine that takes its time.
+        begun_s = time.monotonic()
         group.group_id = f"sessions-{rebalance_timeout_ms}"
         group.join("m1")
         group.join("m2")
@@ -330,6 +332,7 @@ def sessions(group: Group) -> Iterator[tuple[str, Any]]:
         answer = group.heartbeat("m1", 2)
         if not answer.error_code:
             break
+        assert time.monotonic() - begun_s > rebalance_timeout_ms / 1000, "it is put out too early"
     yield "has to give back", answer
     yield "put out", until(lambda: group.heartbeat("m1", 2), lambda r: r.error_code)
     yield "the other has all", until(lambda: group.heartbeat("m2", 3), lambda r: r.member_epoch > 3)

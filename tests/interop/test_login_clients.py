@@ -3,6 +3,7 @@ Apache Kafka would say."""
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -289,8 +290,7 @@ def test_users_rights_and_quotas_by_kafkas_tools_over_tls(world, tmp_path):
 # ----------------------------------------------------------------- logins that end and are repeated
 
 LIFETIME_S = 5
-
-
+"""What clients are told."""
 HOLDS_S = 120
 """Longer than a client is late on the busiest machine. That a session ends when it is said to is
 shown in test_logins_like_kafka.py."""
@@ -374,7 +374,9 @@ def test_java_and_librdkafka_log_in_again_on_the_same_connections(ending, tmp_pa
         ending.intercept(FETCH) as fetched,
         ending.intercept(PRODUCE) as produced,
         subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True) as java,
+        contextlib.ExitStack() as stack,
     ):
+        stack.callback(java.kill)  # Of one that has ended nothing comes.
         # Then it has all of its connections; and so has the producer that has written.
         wait_until(lambda: fetched.count, "Java reads", seconds=120)
         with Feeder(ending) as feeder:

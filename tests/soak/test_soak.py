@@ -64,7 +64,6 @@ def test_memory_under_a_load_of_transactions_that_nobody_reads(tmp_path, say):
     with BarnabasProcess(tmp_path / "broker", **SETTINGS) as broker:
         curve = run_load(broker, row, 12, REQUESTS_EACH)
     say(curve.line())
-    assert curve.requests > 1000
     assert grown_under_load(curve) == []
 
 

@@ -74,6 +74,7 @@ def _kept() -> Iterator[None]:
 
     Nor while it grows, which would be most of the work.
     """
+    gc.collect()
     gc.disable()
     try:
         yield

@@ -190,7 +190,7 @@ class Torture:
         outcome.wrong += filter(None, (each.unexpected_end() for each in fleet.members))
 
     def _until_busy(self, fleet: Fleet) -> None:
-        """Wait until everybody has done something, apart from duellists, of whom one has to.
+        """Wait until everybody has done something, apart from duellists.
 
         Who writes has had something acknowledged then: later, everything may be in its way.
         """

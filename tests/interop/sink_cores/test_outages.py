@@ -69,10 +69,10 @@ def one_task(query):
 
 def prepared_in_time(prepare):
     """Return what tasks have prepared before their time was up: a busy machine may need longer."""
-    for _ in range(20):
+    for _ in range(19):
         with contextlib.suppress(TransactionLost, Fenced):
             return prepare()
-    pytest.fail("there is no time for a batch")
+    return prepare()
 
 
 @pytest.mark.parametrize(
