@@ -8,11 +8,7 @@ _DIRECTORY = "/proc/self/fd"
 
 
 def open_descriptors() -> set[tuple[str, str]]:
-    """Every descriptor, by its number and what it stands for.
-
-    Look for new ones by ``<=``: what earlier tests have dropped may be closed at any moment, when
-    the garbage collector comes to it.
-    """
+    """Every descriptor, by its number and what it stands for."""
     found = set()
     for number in os.listdir(_DIRECTORY):
         try:
@@ -20,3 +16,17 @@ def open_descriptors() -> set[tuple[str, str]]:
         except FileNotFoundError:  # What the directory itself was read by.
             continue
     return found
+
+
+def left_open_since(before: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """What was opened and not closed, apart from sockets that are nobody's here.
+
+    What earlier tests have dropped may be closed at any moment, when the garbage collector comes to
+    it; until then the threads of their clients connect when they like.
+    """
+    known = {target for _, target in before}
+    return {
+        (number, target)
+        for number, target in open_descriptors() - before
+        if target in known or not target.startswith("socket:")
+    }

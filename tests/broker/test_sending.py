@@ -11,7 +11,7 @@ import pytest
 from barnabas.broker.network import sending
 from barnabas.broker.network.sending import Remainder, has_slices, in_memory, send, send_unpaced
 from barnabas.storage.io import FileSlice, LocalFileSystem
-from tests.broker.descriptors import open_descriptors
+from tests.broker.descriptors import left_open_since, open_descriptors
 from tests.seeds import SEED
 from tests.storage.page_cache import all_is_cached_where_nobody_knows
 from tests.waiting import until
@@ -141,7 +141,7 @@ async def test_a_slow_reader_gets_everything(file, pair):
     assert received == b"head" + CONTENT[:3_000_000] + b"x" + CONTENT[3:12] + (
         CONTENT[5:1_000_005] + b"tail"
     )
-    assert open_descriptors() <= before
+    assert not left_open_since(before)
 
 
 async def test_what_follows_the_last_slice_is_left_to_the_transport(file, pair):
@@ -160,7 +160,7 @@ async def test_a_reader_that_hangs_up(file, pair):
     theirs.close()
     await until(lambda: watched.over)
     assert isinstance(watched.error, ConnectionError)
-    assert open_descriptors() < before
+    assert not left_open_since(before)
 
 
 @pytest.mark.parametrize("waits_for_pages", [False, True])
@@ -178,7 +178,7 @@ async def test_cancelled_it_sends_no_more(file, pair, monkeypatch, waits_for_pag
     await asyncio.sleep(0.03)
     assert read_some(theirs, 1) == b""
     assert not watched.over
-    assert open_descriptors() <= before
+    assert not left_open_since(before)
 
 
 async def test_pages_that_left_the_cache_are_waited_for_beside_the_loop(file, pair, monkeypatch):

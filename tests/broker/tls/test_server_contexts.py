@@ -8,7 +8,7 @@ from barnabas.broker.tls.cipher_suites import TLS12_SUITES, TLS13_SUITES
 from barnabas.broker.tls.errors import TlsError
 from barnabas.broker.tls.server import ServerSettings, server_tls
 from barnabas.broker.tls.stores import KeyStoreSettings, TrustStoreSettings
-from tests.broker.descriptors import open_descriptors
+from tests.broker.descriptors import left_open_since, open_descriptors
 from tests.broker.tls.handshakes import Pair, anyone, with_certificate
 from tests.certificates import Authority, rsa_key, self_signed
 
@@ -72,7 +72,7 @@ def test_kinds_of_keys(authority, issued, kind):
 def test_nothing_is_left_open(issued):
     before = open_descriptors()
     server_tls(settings(issued))
-    assert open_descriptors() <= before
+    assert not left_open_since(before)
 
 
 @pytest.mark.parametrize(
