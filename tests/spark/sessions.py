@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -19,13 +20,12 @@ def kill_session(leader: subprocess.Popen[bytes]) -> None:
 
 def session_members(leader: int) -> list[int]:
     """Return a session's living processes; Spark's daemon leaves the group, not the session."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            status = _status(int(entry.name))
-            if status and status[0] != "Z" and int(status[3]) == leader:
-                found.append(int(entry.name))
-    return found
+    return [pid for pid, status in _living() if int(status[3]) == leader]
+
+
+def children_of(parent: int) -> list[int]:
+    """Return the living processes that one has started itself."""
+    return [pid for pid, status in _living() if int(status[1]) == parent]
 
 
 def parent_of(pid: int) -> int | None:
@@ -40,6 +40,15 @@ def command_of(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return b""
+
+
+def _living() -> Iterator[tuple[int, list[str]]]:
+    """Yield each process with what ``_status`` says; one may end at any moment."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            status = _status(int(entry.name))
+            if status and status[0] != "Z":
+                yield int(entry.name), status
 
 
 def _status(pid: int) -> list[str]:

@@ -25,6 +25,7 @@ from tests.counterparts.spark import DAEMON
 from tests.interop.administration import admin
 from tests.spark.command import start_command
 from tests.spark.movements import committed
+from tests.spark.sessions import children_of, command_of
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
@@ -140,25 +141,18 @@ def run(request, mortal, tmp_path):
 
 
 def java_of(driver: int) -> list[int]:
-    return [pid for pid in children_of(driver) if "java" in command_of(pid)]
+    return [pid for pid in children_of(driver) if b"java" in command_of(pid)]
 
 
 def workers_of(driver: int) -> list[int]:
     """Return the Python workers of a driver, without the daemons that fork them."""
     (java,) = java_of(driver)
-    daemons = [pid for pid in children_of(java) if DAEMON in command_of(pid)]
-    return [worker for daemon in daemons for worker in children_of(daemon)]
+    return [worker for daemon in daemons_of(java) for worker in children_of(daemon)]
 
 
-def children_of(parent: int) -> list[int]:
-    found: list[int] = []
-    for path in Path(f"/proc/{parent}/task").glob("*/children"):
-        found += map(int, path.read_text().split())
-    return found
-
-
-def command_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+def daemons_of(java: int) -> list[int]:
+    """Return what forks the workers; Spark starts short-lived programs, too, ``chmod`` for one."""
+    return [pid for pid in children_of(java) if DAEMON.encode() in command_of(pid)]
 
 
 def kill_java(run: Run) -> None:
@@ -170,7 +164,7 @@ def kill_workers(run: Run) -> None:
     """Kill them until the pipeline ends: Spark replaces one that dies between two batches."""
     deadline = time.monotonic() + PATIENCE_S
     while run.process.poll() is None and time.monotonic() < deadline:
-        with suppress(FileNotFoundError, ProcessLookupError, ValueError):  # It ends meanwhile.
+        with suppress(ProcessLookupError, ValueError):  # It ends meanwhile.
             for worker in workers_of(run.process.pid):
                 os.kill(worker, signal.SIGKILL)
         time.sleep(0.1)
@@ -471,11 +465,11 @@ def test_a_service_that_is_ended_with_all_its_processes_has_not_failed(run, orde
     batches = run.start()
     next(batches)
     (java,) = java_of(run.process.pid)
-    workers = [each for each in children_of(java) if DAEMON in command_of(each)]
-    processes = {PROGRAM: [run.process.pid], JAVA: [java], WORKERS: workers}
+    processes = {PROGRAM: [run.process.pid], JAVA: [java], WORKERS: daemons_of(java)}
     for each in order:
         for pid in processes[each]:
-            os.kill(pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):  # The program ends the others, too.
+                os.kill(pid, signal.SIGTERM)
         if each == JAVA != order[-1]:
             wait_until(lambda: not Path(f"/proc/{java}").exists(), "the end of Java")
         if each != PROGRAM:  # Which would soon end the others itself.
