@@ -40,6 +40,7 @@ from barnabas.broker.coordination.remote_coordinators import RemoteCoordinators
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.placement import Placement
 from barnabas.broker.handlers.producers import limit_init_producer_id
+from barnabas.broker.handlers.refused_produce import note_refused_produce
 from barnabas.broker.handlers.second_look import look_before_refusing
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.http.entry import HttpEntry
@@ -245,7 +246,8 @@ class BrokerServer:
             is_controlled = self.authorizer is not None
             self.routes.bind(self._services(), is_controlled=is_controlled)
             if self._member is not None:
-                gate(self.routes, self._member.may_serve)
+                note_refused = partial(note_refused_produce, self.catalogue, self.clock.monotonic)
+                gate(self.routes, self._member.may_serve, note_refused)
                 look_before_refusing(self.routes, self.catalogue, self._member.misses, self.spawn)
             self.stage = Stage.PREPARED
             await self.logins.open()

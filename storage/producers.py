@@ -81,6 +81,10 @@ class ProducerState:
         """All producers, the longest idle first."""
         return iter(self._entries.values())
 
+    def latest_entries(self) -> Iterator[ProducerEntry]:
+        """All producers, the last to append first."""
+        return iter(reversed(self._entries.values()))
+
     def producers(self) -> list[ProducerRow]:
         """All producers, as DescribeProducers shows them."""
         return [entry.row for entry in self._entries.values()]

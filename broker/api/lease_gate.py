@@ -13,6 +13,9 @@ A producer without a transactional id has no coordinator, and its new id was dur
 broker (S10): whether the lease lasts does not matter to it. Told NOT_COORDINATOR, kafka-python and
 Java's producer look for the coordinator of no id, and the first does so for ever.
 
+Of batches that are refused a note is taken, or one that was sent behind them could take their place
+once the lease is valid again (``topics/refused_batches.py``).
+
 Reads are not here: Fetch, ListOffsets and OffsetForLeaderEpoch are refused partition by partition,
 a Fetch when it is answered, however long it has waited (``LeasedPartition``).
 """
@@ -30,12 +33,12 @@ if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext, Routes, ShortAnswers, Shortcut
     from barnabas.protocol.frame import FrameBuffer
     from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+    from barnabas.protocol.messages.produce import ProduceRequest
 
 OF_LEADERS: Final = frozenset(
     {
         "DeleteRecords",
         "DescribeProducers",
-        "Produce",
         "WriteTxnMarkers",
     }
 )
@@ -59,15 +62,20 @@ OF_COORDINATORS: Final = frozenset(
     }
 )
 OF_PRODUCERS: Final = "InitProducerId"
+OF_BATCHES: Final = "Produce"
 HUNG_UP_ON: Final = "OffsetFetch"
 NOT_HERE: Final = "another broker coordinates the group"
 
-Refusal: TypeAlias = Callable[[Any], Exception | None]
+Refusal: TypeAlias = Callable[["RequestContext", Any], Exception | None]
 """What a request is answered with; None: it needs no lease."""
+Note: TypeAlias = Callable[["RequestContext", "ProduceRequest"], None]
 
 
-def gate(routes: Routes, may_serve: Callable[[], bool]) -> None:
-    """Have routes that are bound refuse what this broker may not serve now."""
+def gate(routes: Routes, may_serve: Callable[[], bool], note_refused: Note) -> None:
+    """Have routes that are bound refuse what this broker may not serve now.
+
+    ``note_refused`` is told of each Produce that is: what was sent behind it must not overtake it.
+    """
     refusal: Refusal
     for route in routes:
         if route.name in OF_LEADERS:
@@ -76,6 +84,8 @@ def gate(routes: Routes, may_serve: Callable[[], bool]) -> None:
             refusal = partial(_refusal, ErrorCode.NOT_COORDINATOR)
         elif route.name == OF_PRODUCERS:
             refusal = _refusal_of_producer
+        elif route.name == OF_BATCHES:
+            refusal = partial(_refusal_of_batches, note_refused)
         elif route.name == HUNG_UP_ON:
             refusal = _hang_up
         else:
@@ -87,17 +97,22 @@ def gate(routes: Routes, may_serve: Callable[[], bool]) -> None:
             route.shortcut = _gated_shortcut(route.shortcut, may_serve)
 
 
-def _refusal(code: ErrorCode, _request: object) -> Exception:
+def _refusal(code: ErrorCode, _context: object, _request: object) -> Exception:
     return KafkaError(code)
 
 
-def _refusal_of_producer(request: InitProducerIdRequest) -> Exception | None:
+def _refusal_of_batches(note: Note, context: RequestContext, request: ProduceRequest) -> Exception:
+    note(context, request)
+    return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+def _refusal_of_producer(_context: object, request: InitProducerIdRequest) -> Exception | None:
     if request.transactional_id is None:
         return None
     return KafkaError(ErrorCode.NOT_COORDINATOR)
 
 
-def _hang_up(_request: object) -> Exception:
+def _hang_up(_context: object, _request: object) -> Exception:
     return CloseConnection(NOT_HERE)
 
 
@@ -106,7 +121,7 @@ def _gated(
 ) -> Callable[..., Any]:
     def gated(context: RequestContext, request: Any) -> Any:  # noqa: ANN401
         if not may_serve():
-            refused = refusal(request)
+            refused = refusal(context, request)
             if refused is not None:
                 raise refused
         return handler(context, request)

@@ -47,6 +47,7 @@ from barnabas.broker.coordination.verification import (
     verify,
 )
 from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
+from barnabas.broker.handlers.refused_produce import note_batch
 from barnabas.broker.runtime import failpoints
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.topics.catalogue import Catalogue
@@ -69,6 +70,7 @@ from barnabas.protocol.records import (
     ATTRIBUTES_LOW_BYTE,
     COMPRESSION_MASK,
     HEADER_BYTES,
+    read_header,
     read_producer,
 )
 from barnabas.storage.appended import Appended
@@ -333,7 +335,13 @@ class ProduceHandler:
                 continue
             log = partitions[index].log
             if log is None:
-                results.append(self._without_log(context, partitions[index]))
+                results.append(self._without_log(context, partitions[index], data.records))
+                continue
+            if partitions[index].refused is not None and self._is_held_back(
+                partitions[index], log, data.records
+            ):
+                log.counts.refused += 1
+                results.append(_refused(index, ErrorCode.NOT_LEADER_OR_FOLLOWER))
                 continue
             if not may_be_zstd and _is_zstd(data.records):
                 results.append(_refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE))
@@ -369,9 +377,24 @@ class ProduceHandler:
             newest = appended.durable or newest
         return results, newest
 
+    def _is_held_back(
+        self, partition: Partition, log: PartitionLog, records: memoryview | None
+    ) -> bool:
+        """Whether a batch was sent behind one that was refused just now (S12)."""
+        refused = partition.refused
+        if refused is None or records is None or len(records) < HEADER_BYTES:
+            return False
+        refused.forget_old(self.host.clock.monotonic())
+        if not refused:
+            partition.refused = None
+            return False
+        return refused.holds_back(log.producers, read_header(records))
+
     def _without_log(
-        self, context: RequestContext, partition: Partition
+        self, context: RequestContext, partition: Partition, records: memoryview | None
     ) -> PartitionProduceResponse:
+        if partition.is_coming:
+            note_batch(partition, records, self.host.clock.monotonic())
         result = _refused(partition.index, partition.error_without_log)
         if partition.is_unreadable:
             return result

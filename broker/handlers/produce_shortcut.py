@@ -442,7 +442,8 @@ class ProduceShortcut:
         topic = self._topics.get(self._topic_key)
         if topic is None or topic.is_internal or not 0 <= partition < len(topic.partitions):
             return None
-        return topic.partitions[partition].log
+        found = topic.partitions[partition]
+        return found.log if found.refused is None else None
 
 
 def _varint_bytes(value: int) -> int:

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.topics.refused_batches import taken_back
 from barnabas.storage.counts import Histogram
 from barnabas.storage.errors import Corrupt, LedSince, NoRoom
 from barnabas.storage.journal import CommitGroup
@@ -318,6 +319,8 @@ class Leadership:
             place = self._places.get(log.partition_id)
             if place is not None and place.log is log:
                 is_taken = log.partition_id in moved
+                if not is_taken:
+                    self._note_taken_back(place.partition, log)
                 self._happens(place, Event.TAKEN if is_taken else Event.DROPPED)
         if logs:
             self.logs_closed += len(logs)
@@ -325,6 +328,12 @@ class Leadership:
             logger.warning(
                 words, len(logs), len([log for log in logs if log.partition_id in moved])
             )
+
+    def _note_taken_back(self, partition: Partition, log: PartitionLog) -> None:
+        """Have what was sent behind a refused batch wait for it: the log is read again soon."""
+        now_s = self._host.clock.monotonic()
+        for batch in taken_back(log):
+            partition.note_refused(*batch, now_s)
 
     def session_lost(self) -> None:
         """Take note that nothing is led here any more, until the view names later epochs."""

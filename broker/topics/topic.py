@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from barnabas.broker.topics.refused_batches import RefusedBatches
 from barnabas.broker.topics.topic_names import INTERNAL
 from barnabas.coordinator.transactions.state import TopicPartition
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -27,6 +28,7 @@ class Partition:
         "is_unreadable",
         "log",
         "partition_id",
+        "refused",
         "topic",
         "topic_partition",
     )
@@ -43,8 +45,16 @@ class Partition:
         """Whether this broker leads the partition, and does not serve it yet."""
         self.is_unreadable = False
         """Whether it is this broker that leads the partition, and cannot read its log."""
+        self.refused: RefusedBatches | None = None
+        """What was refused here for a moment; None: nothing, as nearly always."""
         self.topic_partition = TopicPartition(topic.name, index)
         """What transactions call it."""
+
+    def note_refused(self, producer_id: int, epoch: int, sequence: int, now_s: float) -> None:
+        """See ``RefusedBatches.note``."""
+        if self.refused is None:
+            self.refused = RefusedBatches()
+        self.refused.note(producer_id, epoch, sequence, now_s)
 
     @property
     def error_without_log(self) -> ErrorCode:

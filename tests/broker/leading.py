@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from barnabas.broker.cluster.view import Leader
+from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.topics.leadership import Leadership, State
 from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
@@ -171,7 +172,9 @@ class Member:
         self.released: list[int] = []
         self.asked_to_release: list[int] = []
         host: Any = SimpleNamespace(
-            loop=SimpleNamespace(run_in_executor=self._read_aside), spawn=self._spawn
+            clock=SystemClock(),
+            loop=SimpleNamespace(run_in_executor=self._read_aside),
+            spawn=self._spawn,
         )
         view: Any = self
         self.leadership = Leadership(host, self.store, view, cluster, self.removed.append)

@@ -1,0 +1,121 @@
+"""What was sent behind a batch that a broker has refused is not taken in its place (S12)."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.broker.cluster.durable_logs import FILLED_AT_ONCE
+from barnabas.broker.security.access import Access
+from barnabas.broker.topics.leadership import State
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.produce import PRODUCE, ProduceRequest
+from tests.broker.cluster.members import MemberBroker, all_served, members
+from tests.broker.data_plane import Named, Wire, batch, topic_data
+from tests.waiting import wait_until
+
+VERSION = 9
+KEPT, DOOMED = Named("kept"), Named("doomed")
+
+
+class Producer:
+    """An idempotent producer, several of whose requests are on their way to one broker."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        answer = wire.ask(INIT_PRODUCER_ID, InitProducerIdRequest(None, 60_000), 4)
+        assert answer.error_code == ErrorCode.NONE
+        self.producer_id = answer.producer_id
+
+    def sends(self, sequence: int, *beside: Named) -> ErrorCode:
+        """Send the record of a sequence, and what others write beside it in the same request."""
+        records = batch(b"%d" % sequence, **self.identity(sequence))
+        topics = [topic_data(VERSION, KEPT, (0, records))]
+        topics += [topic_data(VERSION, each, (0, batch())) for each in beside]
+        answer = self.wire.ask(PRODUCE, ProduceRequest(None, -1, 30_000, topics), VERSION)
+        return ErrorCode(answer.responses[0].partition_responses[0].error_code)
+
+    def identity(self, sequence: int) -> dict[str, int]:
+        return {"producer_id": self.producer_id, "producer_epoch": 0, "base_sequence": sequence}
+
+
+def lease_ends(broker: MemberBroker, *, after_s: float) -> None:
+    membership = broker.server._member._membership
+    membership._served_until_s = membership._clock() + after_s
+
+
+@pytest.mark.parametrize("known", [0, 2])
+def test_behind_a_batch_that_was_refused_without_a_lease(known):
+    with members(1) as (_, (broker,)):
+        broker.create_topic(KEPT.name, 1)
+        all_served([broker], KEPT.name, 1)
+        with Wire(broker.address) as wire:
+            producer = Producer(wire)
+            for sequence in range(known):
+                assert producer.sends(sequence) == ErrorCode.NONE
+            lease_ends(broker, after_s=-1)
+            assert producer.sends(known) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            lease_ends(broker, after_s=1000)
+            assert producer.sends(known + 1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            assert producer.sends(known) == ErrorCode.NONE
+            assert producer.sends(known + 1) == ErrorCode.NONE
+            assert producer.sends(known + 3) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+@pytest.mark.parametrize("known", [0, 2])
+def test_behind_a_batch_that_was_refused_for_the_sake_of_another_partition(known):
+    """The topic of which something was in the same flush was deleted by another broker."""
+    with members(1) as (store, (broker,)):
+        for topic in (KEPT, DOOMED):
+            broker.create_topic(topic.name, 1)
+            all_served([broker], topic.name, 1)
+        with Wire(broker.address) as wire:
+            producer = Producer(wire)
+            for sequence in range(known):
+                assert producer.sends(sequence) == ErrorCode.NONE
+            doomed = broker.call(lambda: broker.server.catalogue.partition(DOOMED.name, 0))
+            store.index.remove_partitions([doomed.partition_id])
+            assert producer.sends(known, DOOMED) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            wait_until(lambda: broker.leads(KEPT.name) == {0})
+            assert producer.sends(known + 1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            assert producer.sends(known) == ErrorCode.NONE
+            assert producer.sends(known + 1) == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("known", [0, 2])
+def test_behind_a_batch_that_came_before_the_log_was_read(known):
+    with members(1) as (_, (broker,)):
+        broker.create_topic(KEPT.name, 1)
+        all_served([broker], KEPT.name, 1)
+        with Wire(broker.address) as wire:
+            producer = Producer(wire)
+            for sequence in range(known):
+                assert producer.sends(sequence) == ErrorCode.NONE
+            turns = broker.server._member.durable_logs._filling
+            for _ in range(FILLED_AT_ONCE):
+                turns.acquire()
+            partition = broker.call(lambda: broker.server.catalogue.partition(KEPT.name, 0))
+            broker.call(lambda: broker.server.leadership.read_anew(partition.log))
+            assert broker.state(partition.partition_id) is State.READING
+            assert producer.sends(known) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            turns.release(FILLED_AT_ONCE)
+            wait_until(lambda: broker.leads(KEPT.name) == {0})
+            assert producer.sends(known + 1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            assert producer.sends(known) == ErrorCode.NONE
+            assert producer.sends(known + 1) == ErrorCode.NONE
+
+
+def test_who_may_not_write_holds_nobody_back(monkeypatch):
+    with members(1) as (_, (broker,)):
+        broker.create_topic(KEPT.name, 1)
+        all_served([broker], KEPT.name, 1)
+        partition = broker.call(lambda: broker.server.catalogue.partition(KEPT.name, 0))
+        with Wire(broker.address) as wire:
+            producer = Producer(wire)
+            lease_ends(broker, after_s=-1)
+            with monkeypatch.context() as patched:
+                patched.setattr(Access, "may_see", lambda *_: False)
+                assert producer.sends(0) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            assert partition.refused is None
+            assert producer.sends(0) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            assert len(partition.refused) == 1
