@@ -238,7 +238,7 @@ def partition_numbers(text: str) -> list[int]:
 def topic_partitions(text: str) -> tuple[str, list[int]]:
     """Read ``orders`` or ``orders:0,3``; no partitions stand for all."""
     topic, separator, numbers = text.partition(":")
-    if not topic:
+    if not topic or (separator and not all(numbers.split(","))):
         raise argparse.ArgumentTypeError(f"{text} is not TOPIC or TOPIC:N,N")
     return topic, partition_numbers(numbers) if separator else []
 

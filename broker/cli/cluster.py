@@ -6,6 +6,7 @@ import argparse
 import contextlib
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from barnabas.broker.cli import cluster_transfer
@@ -300,14 +301,17 @@ def release(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 def _chosen(cluster: Cluster, arguments: argparse.Namespace) -> list[Placed]:
     """Return the partitions that a command names; raises CommandError."""
-    asked = dict(arguments.partitions)
+    asked: dict[str, list[list[int]]] = {}
+    for topic, numbers in arguments.partitions:
+        asked.setdefault(topic, []).append(numbers)
     found = placed(cluster, list(asked))
     known = {each.topic_partition for each in found}
-    for topic, numbers in asked.items():
-        for number in numbers:
-            if (topic, number) not in known:
-                raise CommandError(f"there is no partition {partition_text((topic, number))}")
-    return [each for each in found if not asked[each.topic] or each.number in asked[each.topic]]
+    named = {(topic, each) for topic, lists in asked.items() for each in chain(*lists)}
+    for missing in sorted(named - known):
+        raise CommandError(f"there is no partition {partition_text(missing)}")
+    # One that is named alone, be it among others of its partitions, stands for all of them.
+    whole = {topic for topic, lists in asked.items() if [] in lists}
+    return [each for each in found if each.topic in whole or each.topic_partition in named]
 
 
 def drain(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -320,7 +324,9 @@ def drain(cluster: Cluster, arguments: argparse.Namespace) -> None:
         if arguments.format == "json":
             print_json({"broker": node_id, "changed": not arguments.dry_run})
         else:
-            print(f"broker {node_id} {'may' if arguments.dry_run else 'can'} lead partitions again")
+            print(
+                f"broker {node_id} {'could' if arguments.dry_run else 'can'} lead partitions again"
+            )
         return
     cordoned = _cordoned(cluster)
     takers = [each for each in cluster.node_ids if each != node_id and not cordoned.get(each)]

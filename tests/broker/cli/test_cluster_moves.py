@@ -121,6 +121,17 @@ def test_some_partitions_are_moved(shell, cluster):
     assert leaders(cluster) == [1, 1, 1, 1]
 
 
+def test_a_topic_may_be_named_again(shell):
+    def moved(*names):
+        return shell("cluster", "move", *names, "--to", 3, "--dry-run").lines
+
+    assert moved("t:0", "t:2") == ["t-0 would be moved", "t-2 would be moved"]
+    assert moved("t:0", "t") == moved("t", "t:0") == [f"t-{at} would be moved" for at in range(4)]
+    assert shell("cluster", "release", "t:7", "t:0").error == "there is no partition t-7"
+    unclear = shell("cluster", "release", "t:").stderr
+    assert unclear.startswith("barnabas: argument TOPIC: t: is not TOPIC or TOPIC:N,N")
+
+
 def test_a_broker_is_drained(shell, cluster):
     would = shell("cluster", "drain", 1, "--dry-run").lines
     assert would == ["t-0 would be moved", "t-1 would be moved", "t-3 would be moved"]
@@ -133,7 +144,7 @@ def test_a_broker_is_drained(shell, cluster):
     configs = ("cluster", "configs", "cordoned.log.dirs", "--broker", 1)
     assert shell(*configs).lines[1] == "cordoned.log.dirs * broker"
     assert shell("cluster", "drain", 1, "--undo", "--dry-run").lines == [
-        "broker 1 may lead partitions again"
+        "broker 1 could lead partitions again"
     ]
     assert shell("cluster", "drain", 1, "--undo").lines == ["broker 1 can lead partitions again"]
     assert shell(*configs).lines[1] == "cordoned.log.dirs default"
