@@ -51,6 +51,8 @@ class MemoryBase:
         self._lock = threading.Lock()
         self._ways: list[Way] = []
         self._is_closed = False
+        self.has_answered = False
+        """Whether anything was made while nothing was cut."""
 
     def cut(self) -> None:
         """Let nothing of this broker through until ``mend``: calls wait, and are not answered."""
@@ -105,3 +107,4 @@ class MemoryBase:
                 raise IndexClosed
             self._ways = [each for each in self._ways if not each.is_closed]
             self._ways.append(way)
+            self.has_answered = self.has_answered or not self._link.is_cut

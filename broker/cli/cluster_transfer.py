@@ -18,6 +18,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,7 @@ from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.opened_directory import opened, original, scratch_directory
 from barnabas.broker.cli.output import Progress, count_text
 from barnabas.broker.cli.repair import checkpoint
+from barnabas.broker.cli.store_waits import StoreWaits
 from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.cluster import METADATA, without_password
 from barnabas.broker.config.types import ConfigError
@@ -68,6 +70,10 @@ if TYPE_CHECKING:
 
 PATIENCE_S: Final = 60.0
 """For one answer of the store: all metadata are written at once."""
+CLOSED: Final = (
+    "barnabas: not exported, and no broker of the cluster starts until it is, or until"
+    " 'barnabas cluster reopen'"
+)
 
 
 def _add_import(parser: argparse.ArgumentParser) -> None:
@@ -131,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
     except ConfigError as error:
         raise CommandError(str(error), USAGE) from None
     name = without_password(config.metadata)
-    with contextlib.closing(base):
+    with contextlib.closing(base), StoreWaits(base, name):
         if arguments.verb == "reopen":
             was_closed = _reopen(base, config)
             print(f"{name}: {'open again' if was_closed else 'was not exported'}")
@@ -219,11 +225,14 @@ def export_directory(directory: str, base: TransferBase, config: BrokerConfig) -
     shutil.rmtree(unfinished, ignore_errors=True)
     with _translated(directory, scratch=""):
         transfer = base.transfer(config.node_id)
-        transfer.begin_export(uuid4())
+        files = LocalFileSystem()
+        # Before the cluster is closed to brokers: not for a directory that cannot be made.
+        os.mkdir(unfinished)
+        is_closed = False
         try:
-            files = LocalFileSystem()
-            os.mkdir(unfinished)
             mark_exporting(files, unfinished)
+            transfer.begin_export(uuid4())
+            is_closed = True
             config = replace(config, log_dirs=(unfinished,))
             progress = asyncio.run(_export(transfer, base, config))
             unmark_exporting(files, unfinished)
@@ -231,6 +240,8 @@ def export_directory(directory: str, base: TransferBase, config: BrokerConfig) -
             sync_name(directory)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
+            if is_closed:
+                print(CLOSED, file=sys.stderr, flush=True)
             raise
     return progress
 

@@ -73,8 +73,8 @@ def scratch_directory() -> Iterator[str]:
 
 
 def original(text: str, scratch: str, directory: str) -> str:
-    """Name the files of the directory, not those that stood for them."""
-    return text.replace(os.path.join(scratch, DATA), directory)
+    """Name the files of the directory, not those that stood for them, if any did."""
+    return text.replace(os.path.join(scratch, DATA), directory) if scratch else text
 
 
 @contextmanager

@@ -23,6 +23,10 @@ class ClusterBase(Protocol):
         """Return why the store does not answer now; empty: it does. Any thread may ask."""
 
     @property
+    def has_answered(self) -> bool:
+        """Return whether the store was found to be there, and good, since this was made."""
+
+    @property
     def warning(self) -> str | None:
         """Return what an operator should be told of how durable the store is, once it is open."""
 

@@ -38,7 +38,7 @@ class PostgreSqlBase:
         self._witness = Witness()
         self._primaries: list[Primary] = []
         self._is_closed = False
-        self._is_known = False
+        self.has_answered = False
         """Whether the server was found to be good once."""
         self.warning: str | None = None
         """What an operator should be told of how durable the server is, once something is made."""
@@ -91,7 +91,7 @@ class PostgreSqlBase:
         primary = Primary(
             self._address,
             patience_s=self._patience_s,
-            is_known=self._is_known,
+            is_known=self.has_answered,
             witness=self._witness,
         )
         with self._lock:
@@ -109,5 +109,5 @@ class PostgreSqlBase:
                 primary.close()
             raise
         self.warning = opened.warning
-        self._is_known = True
+        self.has_answered = True
         return opened

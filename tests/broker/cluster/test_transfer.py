@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -11,13 +12,15 @@ import pytest
 from kafka import KafkaProducer
 
 from barnabas.broker.cli.check import problems_of
-from barnabas.broker.cli.cluster_transfer import export_directory, import_directory
+from barnabas.broker.cli.cluster_transfer import CLOSED, export_directory, import_directory
 from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.store_waits import StoreWaits
 from barnabas.broker.config.loader import load_config
-from barnabas.broker.topics.identity import BACKUP_MANIFEST, IMPORTED_MARK
+from barnabas.broker.topics.identity import BACKUP_MANIFEST, IMPORTED_MARK, mark_imported
 from barnabas.storage.cluster_transfer import IN_USE, NOT_EMPTY, NOT_WHOLE
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.memory_base import MemoryStore
+from barnabas.storage.memory_transfer import MemoryTransfer
 from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
@@ -33,6 +36,7 @@ from tests.broker.cluster.carried import (
 )
 from tests.broker.cluster.members import CLUSTER_ID, MemberBroker, all_served
 from tests.broker.held_markers import Markers
+from tests.waiting import WAIT_S
 
 CONFIG = load_config().config
 GONE = 77
@@ -158,12 +162,22 @@ def directory(tmp_path):
     return str(made)
 
 
-def test_pins_stay_in_the_cluster_that_they_are_of(directory, store, tmp_path, monkeypatch):
-    def shell(*words):
+@pytest.fixture
+def transfer(monkeypatch):
+    """Runs a command on a base."""
+
+    def run(base, *words):
         made = "barnabas.broker.cli.cluster_transfer.base_of"
-        monkeypatch.setattr(made, lambda _config, _patience_s: store.base())
+        monkeypatch.setattr(made, lambda _config, _patience_s: base)
         address = "-Xbarnabas.metadata=postgresql://nowhere/cluster"
-        return Shell(monkeypatch, "")("cluster", *words, address, server=False).lines
+        return Shell(monkeypatch, "")("cluster", *words, address, server=False)
+
+    return run
+
+
+def test_pins_stay_in_the_cluster_that_they_are_of(directory, store, tmp_path, transfer):
+    def shell(*words):
+        return transfer(store.base(), *words).lines
 
     def pins():
         return [each.pinned_node for each in store.index.picture(0).led]
@@ -187,6 +201,84 @@ def test_pins_stay_in_the_cluster_that_they_are_of(directory, store, tmp_path, m
     with MemberBroker(store) as broker:
         all_served([broker], "t", 1)
         assert pins() == [GONE], "it comes back to whom it is pinned to"
+
+
+def test_an_export_to_where_nothing_can_be_leaves_the_cluster_as_it_is(
+    store, transfer, directory, tmp_path, capsys
+):
+    import_directory(directory, store.base(), CONFIG)
+    nowhere = str(tmp_path / "nowhere" / "exported")
+    said = transfer(store.base(), "export", nowhere).error
+    assert said == f"{nowhere}.unfinished: No such file or directory"
+    assert not store.base().transfer(1).reopen(), "it was not closed"
+    exported = str(tmp_path / "exported")
+    with pytest.raises(CutShort):
+        export_directory(exported, ShortBase(store.base(), "beginnings"), CONFIG)
+    assert capsys.readouterr().err.splitlines() == [CLOSED]
+    assert store.base().transfer(1).reopen()
+
+
+@pytest.fixture
+def no_patience(monkeypatch):
+    """Trouble is told of at once."""
+    monkeypatch.setattr("barnabas.broker.cli.store_waits.PATIENCE_S", 0.0)
+
+
+@pytest.mark.usefixtures("no_patience")
+def test_a_store_that_has_never_answered_is_given_up(store, transfer, directory, tmp_path):
+    for words in (("import", directory), ("export", str(tmp_path / "exported")), ("reopen",)):
+        base = store.base()
+        base.cut()
+        ended = transfer(base, *words)
+        assert ended.error == "postgresql://nowhere/cluster does not answer: it was cut off"
+
+
+@pytest.mark.usefixtures("no_patience")
+def test_a_store_that_has_answered_is_waited_for(store, transfer, directory, monkeypatch):
+    base = store.base()
+
+    def mark(*arguments):
+        base.cut()
+        mark_imported(*arguments)
+
+    def say(waits, what):
+        say_it(waits, what)
+        (looked.set if base.trouble == "" else base.mend)()
+
+    say_it = StoreWaits._say
+    monkeypatch.setattr(StoreWaits, "_say", say)
+    monkeypatch.setattr("barnabas.broker.cli.cluster_transfer.mark_imported", mark)
+    looked = threading.Event()
+    end = MemoryTransfer.end_import
+
+    def end_import(*given):
+        end(*given)
+        assert looked.wait(WAIT_S), "nobody has looked whether it answers again"
+
+    monkeypatch.setattr(MemoryTransfer, "end_import", end_import)
+    ended = transfer(base, "import", directory)
+    assert ended.exit_code == 0
+    assert ended.stderr.splitlines() == [
+        "barnabas: postgresql://nowhere/cluster does not answer, and is waited for: it was cut off",
+        "barnabas: postgresql://nowhere/cluster answers again",
+    ]
+
+
+def test_errors_are_told_as_they_are(transfer, store, tmp_path):
+    said = "the role may do nothing in the database of such data"
+
+    class Refusing(ShortBase):
+        def _end(self, *_arguments):
+            raise StoreUnusable(said)
+
+    def refusing(call):
+        base = Refusing(store.base(), call)
+        base.close, base.trouble = base.base.close, ""
+        return base
+
+    assert transfer(refusing("reopen"), "reopen").error == said
+    exported = str(tmp_path / "exported")
+    assert transfer(refusing("begin_export"), "export", exported).error == said
 
 
 class CutShort(Exception):
