@@ -164,7 +164,7 @@ class Membership:
             if member.node_id == self._node_id and member.session != self._session:
                 raise NodeIdTaken(
                     f"another broker has joined the cluster with node.id={self._node_id}"
-                    f" ({member.endpoints}): each needs one of its own"
+                    f"{_whereabouts(member)}: each needs one of its own"
                 )
         return self._register(index)
 
@@ -391,6 +391,16 @@ class Membership:
             if not self._loop.is_closed():
                 raise
             raise IndexClosed from None
+
+
+def _whereabouts(member: Member) -> str:
+    """Return where another broker says that it is, for an operator; empty where that is unclear."""
+    try:
+        endpoints = decode_place(member.endpoints).endpoints
+    except UnreadableEndpoints:
+        return ""
+    found = ", ".join(f"{host}:{port}" for host, port in endpoints.values())
+    return f" at {found}" if found else ""
 
 
 def _as_takers(members: Sequence[Member]) -> tuple[list[Member], frozenset[int]]:

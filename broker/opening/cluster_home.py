@@ -98,12 +98,12 @@ class ClusterHome:
         assert not specs, "logs come with their leadership"
         with self.until_given_up():
             self.committer = open_cache(logs, self._base.log_index(), self.session)
-        words = f"broker {self._metastore.identity.node_id}"
-        cluster_id = self._metastore.identity.cluster_id
+        ours = self._metastore.identity
+        words, cluster_id = f"broker {ours.node_id}", ours.cluster_id
         return Opened(
             clean=True,
             words=f"{words} of cluster {cluster_id}",
-            fields=f"cluster={cluster_id} session={self.session}",
+            fields=f"cluster={cluster_id} node_id={ours.node_id} session={self.session}",
         )
 
     def close_metadata(self) -> None:

@@ -27,6 +27,8 @@ class StoreWatch:
         self._timer: Timer | None = None
         self._since_s: float | None = None
         self._said_s: float | None = None
+        self._said: frozenset[str] = frozenset()
+        """What each server that was tried failed by, whichever came first, as it was last said."""
 
     @property
     def away_s(self) -> float | None:
@@ -55,11 +57,17 @@ class StoreWatch:
             self._since_s = now_s
         if self._said_s is None:
             if self._for(now_s) >= PATIENCE_S:
-                self._said_s = now_s
+                self._said_s, self._said = now_s, _parts(trouble)
                 logger.warning("the store of the cluster does not answer: %s", trouble)
         elif now_s - self._said_s >= SAID_EVERY_S:
-            self._said_s = now_s
-            logger.warning("the store of the cluster is away for_s=%d", self._for(now_s))
+            self._said_s, said = now_s, self._said
+            self._said = _parts(trouble)
+            news = "" if self._said == said else f", by now: {trouble}"
+            logger.warning("the store of the cluster is away for_s=%d%s", self._for(now_s), news)
 
     def _for(self, now_s: float) -> float:
         return 0.0 if self._since_s is None else now_s - self._since_s
+
+
+def _parts(trouble: str) -> frozenset[str]:
+    return frozenset(trouble.split("; "))

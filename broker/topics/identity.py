@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.cluster import METADATA
 from barnabas.storage.checkpoint import (
     CorruptFile,
     MetaProperties,
@@ -115,8 +116,9 @@ def settle_identity(
     directory = config.data_directory
     ours = metastore.identity
     if config.cluster_id not in {None, ours.cluster_id}:
+        what = f"the database of {METADATA}" if config.is_of_cluster else directory
         raise IdentityMismatch(
-            f"{directory} belongs to cluster {ours.cluster_id}, "
+            f"{what} belongs to cluster {ours.cluster_id}, "
             f"the configuration says {config.cluster_id}"
         )
     if properties is None:
@@ -124,6 +126,12 @@ def settle_identity(
         path = file_system.join(directory, META_PROPERTIES)
         file_system.write_file_atomically(path, encode_meta_properties(new))
     elif (properties.cluster_id, properties.node_id) != (ours.cluster_id, ours.node_id):
+        if config.is_of_cluster:
+            raise IdentityMismatch(
+                f"{directory} is the cache of node {properties.node_id} in cluster "
+                f"{properties.cluster_id}, and this is node {ours.node_id} in cluster "
+                f"{ours.cluster_id}: give it another directory, or empty that one"
+            )
         raise IdentityMismatch(
             f"{directory}/{META_PROPERTIES} is of cluster {properties.cluster_id} node "
             f"{properties.node_id}, its metadata of cluster {ours.cluster_id} node {ours.node_id}"

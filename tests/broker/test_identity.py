@@ -1,5 +1,7 @@
 """A data directory belongs to one cluster and one node, and says so in Kafka's own file."""
 
+from dataclasses import replace
+
 import pytest
 
 from barnabas.broker.config.broker_config import BrokerConfig
@@ -48,6 +50,17 @@ def test_a_configuration_of_another_cluster_is_refused(files, tmp_path):
     with pytest.raises(IdentityMismatch, match="the configuration says another"):
         settle_identity(files, config_for(tmp_path, cluster_id="another"), store_of(), None)
     assert not (tmp_path / META_PROPERTIES).exists()
+
+
+def test_a_broker_of_a_cluster_is_told_of_its_database_and_its_cache(files, tmp_path):
+    config = config_for(tmp_path, metadata="postgresql://nowhere/cluster", cluster_id="another")
+    with pytest.raises(IdentityMismatch, match=r"the database of barnabas\.metadata belongs to"):
+        settle_identity(files, config, store_of(), None)
+    config = replace(config, cluster_id=None)
+    settle_identity(files, config, store_of(), None)
+    properties = read_properties(files, str(tmp_path))
+    with pytest.raises(IdentityMismatch, match=r"is the cache of node 1 in .*this is node 2 in"):
+        settle_identity(files, config, store_of(node_id=2), properties)
 
 
 def test_a_file_that_cannot_be_read_is_refused(files, tmp_path):

@@ -324,6 +324,7 @@ def test_a_broker_that_is_cordoned_by_its_configuration_leads_nothing_until_that
 
 def test_two_brokers_with_one_node_id_do_not_take_turns(caplog):
     """Who was there first ends, and says why."""
+    caplog.set_level(logging.INFO, "barnabas.broker.server")
     store = MemoryStore(CLUSTER_ID)
     config = {"node.id": "5", "barnabas.lease.ms": "1000"}
     with contextlib.closing(store), MemberBroker(store, **config) as first:
@@ -333,6 +334,8 @@ def test_two_brokers_with_one_node_id_do_not_take_turns(caplog):
             assert "node.id=5" in str(first.server.failure)
             (said,) = (each for each in caplog.messages if each.startswith("broker stops: "))
             assert said == f"broker stops: {first.server.failure}"
+            opened = [each for each in caplog.messages if each.startswith("storage opened")]
+            assert [" node_id=5 " in each for each in opened] == [True, True]
             second.create_topic(TOPIC, 1)
             all_served([second], TOPIC, 1)
         first.crash()

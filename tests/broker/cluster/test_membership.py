@@ -513,7 +513,7 @@ async def test_two_brokers_with_one_node_id_do_not_fight(cluster):
     one.membership.beat_once()
     await asyncio.sleep(0)
     assert one.ended == [one.session]
-    with pytest.raises(NodeIdTaken, match=r"another broker .* node\.id=7"):
+    with pytest.raises(NodeIdTaken, match=r"another broker .* node\.id=7 at broker:9007: each"):
         one.membership.new_session(one.way)
     other.membership.beat_once()
     await asyncio.sleep(0)

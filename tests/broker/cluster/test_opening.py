@@ -86,9 +86,15 @@ def test_the_log_says_once_why_and_then_for_how_long(caplog):
     again = said(30)
     assert 5 <= len(again) <= 6
     assert all("is away for_s=" in each for each in again)
+    assert not any("refused" in each for each in again)
+    trouble[0] = "password authentication failed; connection refused"
+    first, *again = said(30)
+    assert first.endswith(", by now: password authentication failed; connection refused")
+    trouble[0] = "connection refused; password authentication failed"
+    assert not any("refused" in each for each in (*again, *said(30))), "in whatever order"
     trouble[0] = ""
     (last,) = said(30)
-    assert "answers again after_s=3" in last
+    assert "answers again after_s=9" in last
     trouble[0] = "again"
     assert len(said(2)) == 1
     watch.stop()
