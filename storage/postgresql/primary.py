@@ -174,7 +174,8 @@ def _raised(error: Exception) -> Exception:
         return StoreDamaged(_in_words(error))
     if isinstance(error, psycopg.Error) and error.sqlstate == _NOT_ALLOWED:
         return StoreUnusable(f"{_in_words(error)} (error {_NOT_ALLOWED})")
-    return IndexMisused(str(error))
+    code = error.sqlstate if isinstance(error, psycopg.Error) else None
+    return IndexMisused(f"{_in_words(error)} (error {code})" if code else _in_words(error))
 
 
 def _in_words(error: Exception) -> str:

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane, Outcome
+from barnabas.storage.log_index import Flush, IndexClosed, IndexMisused, Item, Lane, Outcome
 from barnabas.storage.postgresql.durability import NotDurable
 from barnabas.storage.postgresql.primary import QUIET_S, Primary
 from tests.counterparts.broker_process import HOST
@@ -320,3 +320,11 @@ def test_a_single_server_is_warned_of(pair):
 def test_settings_that_lose_commits_are_refused(setting, value):
     with Server(**{setting: value}) as server, pytest.raises(NotDurable, match=setting):
         WholeIndex.open(server.url)
+
+
+def test_an_error_that_comes_again_is_told_in_one_line(pair):
+    with closing(Primary(pair.url)) as primary, pytest.raises(IndexMisused) as told:
+        primary.value(int, "SELECT nobody FROM barnabas.sessions_of_another_release")
+    relation = "barnabas.sessions_of_another_release"
+    # Without the statement, and where in it that was.
+    assert str(told.value) == f'relation "{relation}" does not exist (error 42P01)'
