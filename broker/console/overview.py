@@ -27,7 +27,7 @@ from barnabas.broker.console.shapes import (
     Storage,
     Synonym,
 )
-from barnabas.broker.http.pages import readiness
+from barnabas.broker.http.pages import readiness, warnings_of
 from barnabas.broker.metrics.histograms import DURATION_BUCKETS
 from barnabas.broker.metrics.history import DOCS, HEAT, NAMES
 from barnabas.broker.version import __version__
@@ -63,6 +63,7 @@ async def overview(question: Question) -> Overview:
         broker.node_id,
         __version__,
         readiness(broker),
+        warnings_of(broker),
         {} if history is None else {each: _number(history.fine[each].newest) for each in NAMES},
         len(broker.catalogue.topics),
         len(broker.logs.logs),

@@ -344,6 +344,8 @@ class Overview:
     version: str
     checks: dict[str, str]
     """What has to be well for clients to be served: "ok", or what is wrong."""
+    warnings: dict[str, str]
+    """What to look after although clients are served as far as possible, as ``/readyz`` has it."""
     rates: dict[str, float | None]
     """The newest of each series of the history; none without a history."""
     topics: int

@@ -61,7 +61,7 @@ def pages(broker: Observed) -> dict[str, Callable[[], Answer]]:
         return _health({"loop": OK, "storage": _failure(broker) or OK})
 
     def ready() -> Answer:
-        return _health(readiness(broker), _warnings(broker), _progress(broker))
+        return _health(readiness(broker), warnings_of(broker), _progress(broker))
 
     def metrics() -> Answer:
         # A sync that failed may have been that of what the logs already count.
@@ -128,7 +128,7 @@ def effective_config(broker: Observed) -> list[dict[str, object]]:
     ]
 
 
-def _warnings(broker: Observed) -> dict[str, str]:
+def warnings_of(broker: Observed) -> dict[str, str]:
     """Return what an operator must look after although clients are served as far as possible.
 
     Damage of one log is no reason to keep them from all the others. Nor is a store of the cluster

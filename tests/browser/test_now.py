@@ -85,6 +85,19 @@ def test_a_broker_that_was_killed_is_said_to_be_away_until_it_is_back(page, own_
     assert page.evaluate("window.isTheSame")
 
 
+def test_what_to_look_after_is_shown_in_place_of_that_all_is_well(page, broker):
+    # As a broker of a cluster has it whose PostgreSQL is away.
+    page.add_init_script("""
+        const parse = JSON.parse;
+        JSON.parse = (text) => parse(
+            text, (key, value) => (key === "warnings" ? { store: "away for 6 s" } : value)
+        );
+    """)
+    page.goto(broker.url)
+    expect(page.get_by_text("store: away for 6 s")).to_be_visible()
+    expect(page.get_by_text("Clients are served.")).to_have_count(0)
+
+
 def test_what_a_group_is_called_stays_text(page, own_broker):
     group = "<img src=x onerror=alert(1)> & \u202egnorw"
     create(own_broker.bootstrap_servers, "orders", partitions=1)

@@ -186,7 +186,7 @@ async def test_who_does_not_read_is_skipped_and_then_cut(monkeypatch):
 
     async def overview(question):
         rates = {**large, "changes": float(next(numbers))}
-        return Overview(1, "", 1, "", {}, rates, 0, 0, 0, 0, 0, None, 0, None, 0, 0, None)
+        return Overview(1, "", 1, "", {}, {}, rates, 0, 0, 0, 0, 0, None, 0, None, 0, 0, None)
 
     (route,) = [each for each in ROUTES if each.watched == "overview"]
     watched = module.Watched("overview", replace(route, answering=overview), ())

@@ -215,3 +215,12 @@ async def test_what_is_switched_off():
         status, headers, body = await get(broker.server.http.address, "/api/v1/overview")
         assert (status, headers["content-type"]) == (404, "text/plain; charset=utf-8")
         assert "/metrics" in body
+
+
+def test_what_to_look_after_is_not_left_out_where_clients_are_served(broker, monkeypatch):
+    assert fetch(broker, "overview")["warnings"] == {}
+    found = {"store": "away for 6 s: nothing is acknowledged, nothing changes"}
+    monkeypatch.setattr(broker.server, "cluster_warnings", lambda: found)
+    overview = fetch(broker, "overview")
+    assert overview["warnings"] == found
+    assert set(overview["checks"].values()) == {"ok"}

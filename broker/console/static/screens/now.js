@@ -92,9 +92,13 @@ function summary(state) {
 function Health({ state }) {
   const untilFull = timeUntilFull(state.full_in_ms);
   const wrong = Object.entries(state.checks).filter(([, found]) => found !== "ok");
+  const warnings = Object.entries(state.warnings);
   return html`
-    ${wrong.length
-      ? html`<ul class="checks">${wrong.map(([name, found]) => html`<li key=${name}><${Mark} kind="bad">${name}: ${found}<//></li>`)}</ul>`
+    ${wrong.length + warnings.length
+      ? html`<ul class="checks">
+          ${wrong.map(([name, found]) => html`<li key=${name}><${Mark} kind="bad">${name}: ${found}<//></li>`)}
+          ${warnings.map(([name, found]) => html`<li key=${`${name}!`}><${Mark} kind="warn">${name}: ${found}<//></li>`)}
+        </ul>`
       : html`<p><${Mark} kind="good">Clients are served.<//></p>`}
     <${Facts} figures=${[
       ["Topics", html`<a href="/topics">${count(state.topics)}</a>`],
