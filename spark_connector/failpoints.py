@@ -33,10 +33,12 @@ def reach(place: str) -> None:
 def _take(directory: Path, place: str) -> None:
     taken = directory / f"{place}.{threading.get_native_id()}"
     try:
-        (directory / place).rename(taken)
+        # Opened first: once it has its new name, a test may take it away at any moment.
+        with (directory / place).open() as armed:
+            (directory / place).rename(taken)
+            effect = armed.read().strip()
     except FileNotFoundError:
         return
-    effect = taken.read_text().strip()
     if effect != "pause":
         taken.unlink()
     if effect == "kill":

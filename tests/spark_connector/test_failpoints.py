@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +62,19 @@ def test_pause_says_who_is_there_and_waits_for_the_word(directory):
     reached.unlink()
     assert passed.wait(60)
     thread.join()
+
+
+def test_the_word_may_come_as_soon_as_it_is_said_who_is_there(directory, monkeypatch):
+    """However long the process then needs for its next step."""
+    rename = Path.rename
+
+    def rename_and_be_late(path, target):
+        rename(path, target).unlink()
+
+    monkeypatch.setattr(Path, "rename", rename_and_be_late)
+    (directory / "C3").write_text("pause")
+    reach("C3")
+    assert not list(directory.iterdir())
 
 
 def test_an_unknown_effect_is_refused(directory):
