@@ -13,6 +13,8 @@ from typing import Final
 Action = Callable[[], object]
 _LOOK_S: Final = 0.02
 """How often it is looked whether the end was asked for."""
+_PY4J_FILE: Final = "/py4j/java_gateway.py"
+_PY4J_CALLED: Final = ("_garbage_collect_object", "<lambda>")
 
 
 class Stopped(BaseException):
@@ -42,17 +44,38 @@ class Stop:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
-    def _on_signal(self, _signal: int, _frame: FrameType | None) -> None:
-        if self.is_asked or not self.waits:
-            self.ask()
-            raise Stopped
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        is_urgent = self.is_asked or not self.waits
         self.ask()
+        if is_urgent and _is_raised_in_vain(frame):
+            threading.Timer(_LOOK_S, _signal_again, [number]).start()
+        elif is_urgent:
+            raise Stopped
 
     def wait(self, seconds: float) -> None:
         """Sleep, but not past being asked."""
         until_s = time.monotonic() + seconds
         while not self.is_asked and (left_s := until_s - time.monotonic()) > 0:
             time.sleep(min(left_s, _LOOK_S))
+
+
+def _is_raised_in_vain(frame: FrameType | None) -> bool:
+    """Whether Python itself has called what runs: it prints what is raised there, and goes on.
+
+    At any moment it tells Py4J of an object of Java's that is not used any more.
+    """
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name in _PY4J_CALLED and code.co_filename.endswith(_PY4J_FILE):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _signal_again(number: int) -> None:
+    main_thread = threading.main_thread().ident
+    assert main_thread is not None, "it has begun"
+    signal.pthread_kill(main_thread, number)
 
 
 def within(seconds: float, actions: Iterable[Action]) -> bool:
