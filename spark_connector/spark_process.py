@@ -215,9 +215,12 @@ def _launched(configuration: SparkConf, log: SparkLog) -> Any:  # noqa: ANN401 -
         return module.launch_gateway(configuration, popen_kwargs=log.popen_arguments())
     except PySparkRuntimeError as error:
         raise NotStarted(f"Spark's Java process did not start: {log.reason()}") from error
-    except BaseException:
-        # Nobody else knows of it yet; by itself it would look for packages first, and then end.
+    except BaseException as error:
         for java in started:
+            is_lost = isinstance(error, Exception) and has_lost_java(error)
+            if is_lost and (end := _end_of(java)) is not None:
+                raise _died_when_it_started(end, log) from error
+            # Nobody else knows of it yet; by itself it would look for packages first, and then end.
             java.kill()
         raise
     finally:
@@ -235,13 +238,16 @@ def _context(
         context = SparkContext(conf=configuration, gateway=gateway)
     except Exception as error:
         if has_lost_java(error) and (end := _end_of(gateway.proc)) is not None:
-            died = f"Spark's Java process {_how(end)} when it started"
-            raise NotStarted(f"{died}: {log.reason()}") from error
+            raise _died_when_it_started(end, log) from error
         raise NotStarted(f"Spark did not start: {sentence_of(error)}") from error
     let_the_other_side_leave(context._accumulatorServer)  # noqa: SLF001 - it has no other name
     if not configuration.contains("spark.log.level"):
         context.setLogLevel("WARN")
     return context
+
+
+def _died_when_it_started(exit_code: int, log: SparkLog) -> NotStarted:
+    return NotStarted(f"Spark's Java process {_how(exit_code)} when it started: {log.reason()}")
 
 
 # --------------------------------------------------------------------------------------------- end
