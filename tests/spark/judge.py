@@ -6,6 +6,7 @@ Asked over the wire and with librdkafka, of any broker.
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -26,7 +27,13 @@ from tests.waiting import wait_until
 
 PARTITIONS = 2
 PATIENCE_S = 120
+LOOK_S = 0.05
 OPEN_STATES = ["Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"]
+MOVING = {
+    confluent_kafka.KafkaError.NOT_LEADER_FOR_PARTITION,
+    confluent_kafka.KafkaError.LEADER_NOT_AVAILABLE,
+}
+"""What is said of a partition that another broker of the cluster is about to lead."""
 
 
 class Found(NamedTuple):
@@ -97,7 +104,7 @@ def until(look: Callable[[], object], wanted: object, what: str) -> None:
         seen[:] = [look()]
         return seen == [wanted]
 
-    wait_until(is_so, lambda: (what, *seen, wanted), seconds=PATIENCE_S, pause_s=0.05)
+    wait_until(is_so, lambda: (what, *seen, wanted), seconds=PATIENCE_S, pause_s=LOOK_S)
 
 
 def open_anywhere(brokers: Sequence[BrokerProcess], prefix: str) -> list[tuple[str, str]]:
@@ -106,10 +113,13 @@ def open_anywhere(brokers: Sequence[BrokerProcess], prefix: str) -> list[tuple[s
 
 
 def open_transactions(broker: BrokerProcess, prefix: str) -> list[tuple[str, str]]:
-    """Return the transactions of a sink that have not ended."""
+    """Return the transactions of a sink that have not ended, or that this is not known yet."""
     with WireClient(broker) as client:
         answer = client.ask(LIST_TRANSACTIONS, ListTransactionsRequest(OPEN_STATES), 0)
-    assert answer.error_code == ErrorCode.NONE, ErrorCode(answer.error_code)
+    code = ErrorCode(answer.error_code)
+    if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        return [("any", code.name)]  # It has just become their coordinator.
+    assert code == ErrorCode.NONE, code
     return [
         (each.transactional_id, each.transaction_state)
         for each in answer.transaction_states
@@ -123,11 +133,18 @@ def log_ends(
     """Return where partitions end for readers of an isolation level."""
     client = admin(servers)
     wanted = {TopicPartition(*place): OffsetSpec.latest() for place in places}
-    answers = client.list_offsets(wanted, isolation_level=isolation, request_timeout=60)
-    return {
-        (place.topic, place.partition): future.result(PATIENCE_S).offset
-        for place, future in answers.items()
-    }
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        answers = client.list_offsets(wanted, isolation_level=isolation, request_timeout=60)
+        try:
+            return {
+                (place.topic, place.partition): future.result(PATIENCE_S).offset
+                for place, future in answers.items()
+            }
+        except confluent_kafka.KafkaException as error:
+            if error.args[0].code() not in MOVING or time.monotonic() > deadline:
+                raise
+            time.sleep(LOOK_S)
 
 
 def offsets_of_checkpoint(job: Job) -> dict[tuple[str, int], int]:

@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import time
 
+from confluent_kafka import IsolationLevel
 from kafka import KafkaConsumer, TopicPartition
 
 from examples import spark_data
+from tests.spark.judge import log_ends
 
 PATIENCE_S = 600
 
 
 def committed(servers: str, topic: str) -> list[dict]:
-    """Return all that a reader of committed records finds."""
+    """Return all that a reader of committed records finds, once all that was begun has ended.
+
+    Apache Kafka answers a commit before its markers are there, and until then it takes the place in
+    front of the transaction for the end that such a reader has.
+    """
     consumer = KafkaConsumer(bootstrap_servers=servers, isolation_level="read_committed")
     places = [TopicPartition(topic, index) for index in range(2)]
     consumer.assign(places)
     consumer.seek_to_beginning()
-    ends = consumer.end_offsets(places)
+    ends = log_ends(servers, places, IsolationLevel.READ_UNCOMMITTED)
     found: list[dict] = []
     deadline = time.monotonic() + PATIENCE_S
     while any(consumer.position(place) < ends[place] for place in places):

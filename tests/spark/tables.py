@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import kafka
 import pyarrow.dataset
+from confluent_kafka import IsolationLevel
 
 from barnabas.spark import decided
 from tests.counterparts.jars import delta_jars, spark_kafka_jars
 from tests.spark.job import PARQUET, TABLES, Job, expected_value
-from tests.spark.judge import PARTITIONS, PATIENCE_S
+from tests.spark.judge import PARTITIONS, PATIENCE_S, log_ends
 
 
 class Row(NamedTuple):
@@ -88,10 +89,10 @@ def in_topic(job: Job) -> Counter[tuple[bytes, float]]:
     places = [kafka.TopicPartition(job.output, each) for each in range(PARTITIONS)]
     consumer.assign(places)
     consumer.seek_to_beginning(*places)
-    ends = consumer.end_offsets(places)
+    ends = log_ends(job.servers, places, IsolationLevel.READ_UNCOMMITTED)
     found: Counter[tuple[bytes, float]] = Counter()
     deadline = time.monotonic() + PATIENCE_S
-    while any(consumer.position(place) < end for place, end in ends.items()):
+    while any(consumer.position(place) < ends[place] for place in places):
         assert time.monotonic() < deadline, ends
         for records in consumer.poll(timeout_ms=100).values():
             found.update((record.value, float(record.key)) for record in records)
