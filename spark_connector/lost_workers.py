@@ -27,6 +27,11 @@ _OF_WORKERS: Final = re.compile(
     r"org\.apache\.spark\.(?:api|sql\.execution(?:\.datasources\.v2)?)\.python\."
 )
 _TAKES_ROWS: Final = re.compile(rf"org\.apache\.arrow\.|{_OF_WORKERS.pattern}")
+_OF_A_PIPE: Final = re.compile(
+    r"java\.base/java\.(?:lang\.ProcessBuilder\$NullOutputStream|io\.FileOutputStream)\.write"
+)
+_OF_DAEMONS: Final = re.compile(r"org\.apache\.spark\.api\.python\.PythonWorkerFactory\.")
+"""What tells a daemon by its standard input of a worker that is not needed any more."""
 _NO_END: Final = re.compile(r"time(?:d )?out|interrupt", re.IGNORECASE)
 """The other side may be well: it is slow, or a thread was interrupted that waited for it."""
 _EXITED: Final = "Python worker exited unexpectedly"
@@ -63,10 +68,11 @@ class _Raised:
             return False
         connection = takewhile(_OF_JAVA.match, self.frames)
         caller = self.first_frame_that_is_not(_IN_BETWEEN)
-        return (
-            caller is not None
-            and _OF_WORKERS.match(caller) is not None
-            and any(map(_OF_A_CONNECTION.match, connection))
+        if caller is None or not _OF_WORKERS.match(caller):
+            return False
+        return any(
+            _OF_A_CONNECTION.match(each) or (_OF_A_PIPE.match(each) and _OF_DAEMONS.match(caller))
+            for each in connection
         )
 
     def is_failure_of_rows(self) -> bool:

@@ -111,6 +111,30 @@ NO_PATH_OF_A_DAEMON = f"""{LOST_TASK}java.lang.NullPointerException
 \tat java.base/java.nio.file.Path.of(Path.java:147)
 \tat java.base/java.net.UnixDomainSocketAddress.of(UnixDomainSocketAddress.java:146)
 {CREATE_WORKER}"""
+STOP_WORKER = f"""\
+\tat java.base/java.io.BufferedOutputStream.flushBuffer(BufferedOutputStream.java:81)
+\tat java.base/java.io.BufferedOutputStream.flush(BufferedOutputStream.java:142)
+\tat java.base/java.io.DataOutputStream.flush(DataOutputStream.java:128)
+{FACTORY}.$anonfun$stopWorker$1(PythonWorkerFactory.scala:501)
+{FACTORY}.$anonfun$stopWorker$1$adapted(PythonWorkerFactory.scala:497)
+\tat scala.Option.foreach(Option.scala:437)
+{FACTORY}.stopWorker(PythonWorkerFactory.scala:497)
+{FACTORY}.create(PythonWorkerFactory.scala:149)
+\tat org.apache.spark.SparkEnv.createPythonWorker(SparkEnv.scala:182)
+"""
+NO_DAEMON_OF_AN_IDLE_WORKER = f"""{LOST_TASK}java.io.IOException: Stream closed
+\tat java.base/java.lang.ProcessBuilder$NullOutputStream.write(ProcessBuilder.java:445)
+\tat java.base/java.io.OutputStream.write(OutputStream.java:162)
+{STOP_WORKER}"""
+ENDING_DAEMON_OF_AN_IDLE_WORKER = f"""{LOST_TASK}java.io.IOException: Broken pipe
+\tat java.base/java.io.FileOutputStream.writeBytes(Native Method)
+\tat java.base/java.io.FileOutputStream.write(FileOutputStream.java:349)
+{STOP_WORKER}"""
+QUEUE_OF_ROWS_ON_DISK = f"""{LOST_TASK}java.io.IOException: Input/output error
+\tat java.base/java.io.FileOutputStream.writeBytes(Native Method)
+\tat java.base/java.io.FileOutputStream.write(FileOutputStream.java:349)
+\tat org.apache.spark.sql.execution.python.DiskRowQueue.add(RowQueue.scala:147)
+"""
 DEAD_BEFORE_IT_IS_LOOKED_FOR = f"""{LOST_TASK}java.lang.IllegalStateException: Python daemon \
 failed to launch worker.
 {FACTORY}.$anonfun$createThroughDaemon$1(PythonWorkerFactory.scala:192)
@@ -356,6 +380,8 @@ def test_what_spark_says_in_other_words(text, says):
         pytest.param(NO_DAEMON, id="no daemon at the port"),
         pytest.param(NO_SOCKET_OF_A_DAEMON, id="no daemon at the path"),
         pytest.param(NO_PATH_OF_A_DAEMON, id="no path of a daemon"),
+        pytest.param(NO_DAEMON_OF_AN_IDLE_WORKER, id="no daemon of an idle worker"),
+        pytest.param(ENDING_DAEMON_OF_AN_IDLE_WORKER, id="an ending daemon of an idle worker"),
         pytest.param(DEAD_BEFORE_IT_IS_LOOKED_FOR, id="dead before it is looked for"),
         pytest.param(NO_PORT, id="a daemon without a word"),
         pytest.param(IN_THE_MIDDLE, id="reset in the middle"),
@@ -383,6 +409,7 @@ def test_a_worker_has_died_whatever_spark_meets_first(text):
             FULL_DISK_IN_THE_MIDDLE, "a disk is full: that of the checkpoint", id="a disk"
         ),
         pytest.param(TOO_MANY_FILES, "Too many open files", id="too many files"),
+        pytest.param(QUEUE_OF_ROWS_ON_DISK, "Input/output error", id="rows on a disk"),
         pytest.param(SLOW_WORKER, "Read timed out", id="a worker that is slow"),
         pytest.param(
             RESET_WHEN_IT_IS_TO_SAY_WHO.replace(
