@@ -18,7 +18,7 @@ from tests.counterparts.java import java, java_home
 from tests.counterparts.probe import free_port
 from tests.counterparts.spark import class_path, quick_java
 from tests.spark.judge import until
-from tests.spark.sessions import command_of, kill_session, session_members
+from tests.spark.sessions import executors_of, kill_session
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 CORES_PER_HOST = 4
@@ -41,8 +41,7 @@ class SparkCluster(NamedTuple):
 
     def executors(self) -> list[int]:
         """Return the executors of all drivers."""
-        members = [pid for each in self.processes for pid in session_members(each.pid)]
-        return [pid for pid in members if b"CoarseGrainedExecutorBackend" in command_of(pid)]
+        return [pid for each in self.processes for pid in executors_of(each.pid)]
 
 
 @contextmanager

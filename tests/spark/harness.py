@@ -18,7 +18,13 @@ from barnabas.spark_connector.failpoints import VARIABLE
 from tests.checkout import ROOT
 from tests.counterparts.spark import QUICK_PYTHONPATH
 from tests.spark.job import Job
-from tests.spark.sessions import command_of, kill_session, parent_of, session_members
+from tests.spark.sessions import (
+    command_of,
+    executors_of,
+    kill_session,
+    parent_of,
+    session_members,
+)
 
 PATIENCE_S = 240
 LOOK_S = 0.02
@@ -103,8 +109,7 @@ class SparkDriver:
 
     def executors(self) -> list[int]:
         """Return Spark's executors, where they are processes of their own."""
-        members = session_members(self._running.pid)
-        return [pid for pid in members if b"CoarseGrainedExecutorBackend" in command_of(pid)]
+        return executors_of(self._running.pid)
 
     # -- queries -----------------------------------------------------------------------------------
 

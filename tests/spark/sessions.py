@@ -23,9 +23,20 @@ def session_members(leader: int) -> list[int]:
     return [pid for pid, status in _living() if int(status[3]) == leader]
 
 
+def executors_of(leader: int) -> list[int]:
+    """Return the executors of Spark in a session."""
+    members = session_members(leader)
+    return [pid for pid in members if b"CoarseGrainedExecutorBackend" in command_of(pid)]
+
+
 def children_of(parent: int) -> list[int]:
     """Return the living processes that one has started itself."""
     return [pid for pid, status in _living() if int(status[1]) == parent]
+
+
+def lives(pid: int) -> bool:
+    """Whether a process runs still."""
+    return _status(pid)[:1] not in ([], ["Z"])
 
 
 def parent_of(pid: int) -> int | None:

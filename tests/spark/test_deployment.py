@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -25,7 +25,7 @@ from tests.spark.cluster import spark_cluster
 from tests.spark.command import start_command, submit, words_of
 from tests.spark.conftest import SETTINGS
 from tests.spark.movements import check_movements, committed
-from tests.spark.sessions import command_of, kill_session, session_members
+from tests.spark.sessions import command_of, executors_of, kill_session, session_members
 from tests.waiting import wait_until
 
 PAYMENTS, PER_BATCH = 2000, 500
@@ -151,9 +151,10 @@ def check(servers: str, name: str) -> None:
         check_movements(committed(servers, f"{name}-{kind}"), PAYMENTS)
 
 
-def kill_one(executors: list[int]) -> None:
-    assert len(executors) >= 2, executors
-    os.kill(executors[0], signal.SIGKILL)
+def kill_one(executors: Callable[[], list[int]]) -> None:
+    """Kill one of two, of which a batch needs only the one that is there first."""
+    wait_until(lambda: len(executors()) == 2, executors, seconds=PATIENCE_S)
+    os.kill(executors()[0], signal.SIGKILL)
 
 
 def test_the_command_on_executors_of_which_one_dies(servers, tmp_path):
@@ -161,8 +162,7 @@ def test_the_command_on_executors_of_which_one_dies(servers, tmp_path):
     master = "local-cluster[2,1,1024]"
     with running(start_command(tmp_path, file, servers, master=master)) as lines:
         lines.wait("local-cluster", batch=0)
-        members = session_members(lines.process.pid)
-        kill_one([pid for pid in members if b"CoarseGrainedExecutorBackend" in command_of(pid)])
+        kill_one(lambda: executors_of(lines.process.pid))
         lines.wait("local-cluster", lag=0)
         lines.process.send_signal(signal.SIGTERM)
         assert lines.end() == 0, lines.errors
@@ -189,12 +189,14 @@ def test_spark_submit_to_a_cluster_stopped_in_the_middle_and_an_executor_dies(se
             lines.wait("submitted", batch=0)
             lines.process.send_signal(signal.SIGTERM)
             assert lines.end() == 128 + signal.SIGTERM
+        # Of which one would be killed otherwise.
+        wait_until(lambda: not cluster.executors(), cluster.executors, seconds=PATIENCE_S)
         # The quicker one may have written all that there was, and would have nothing to report.
         send_payments(servers, "submitted", HALF, PAYMENTS)
         with running(submit(tmp_path, options, file, *arguments)) as lines:
             # A batch that was cut off is written first.
             wait_until(lambda: len(lines.batches) > 0, lambda: lines.errors, seconds=PATIENCE_S)
-            kill_one(cluster.executors())
+            kill_one(cluster.executors)
             lines.wait("submitted", lag=0)
             os.kill(program_of(lines.process.pid, file), signal.SIGTERM)
             assert lines.end() == 0, lines.errors
