@@ -10,6 +10,15 @@ from pathlib import Path
 
 from tests.counterparts.spark import QUICK_PYTHONPATH, quick_launcher, quick_start
 
+PATIENT_VIEW = """
+from barnabas.spark_connector import broker_view
+broker_view.PATIENCE_MS = 60_000
+"""
+"""What a file begins with whose lines say all that brokers know of a batch, however slow they are.
+
+A line says that it is not known where it takes them longer than a pipeline should be held up.
+"""
+
 
 def start_command(
     directory: Path,

@@ -18,7 +18,7 @@ from barnabas.spark_connector.options import LEDGER_TOPIC
 from barnabas.spark_connector.preflight import cluster_of
 from barnabas.spark_connector.sinks import Sink
 from examples import spark_data
-from tests.spark.command import start_command
+from tests.spark.command import PATIENT_VIEW, start_command
 from tests.spark.test_pipeline import committed
 
 INPUT, EVENTS = "lines-in", "lines-events"
@@ -94,7 +94,7 @@ def batches(barnabas, directory):
     for second in SECONDS:
         producer.produce(EVENTS, b"%d" % second)
     assert producer.flush(PATIENCE_S) == 0
-    (directory / "lines.py").write_text(PIPELINES)
+    (directory / "lines.py").write_text(PATIENT_VIEW + PIPELINES)
     with start_command(directory, "lines.py", servers, "--once") as process:
         try:
             output, errors = process.communicate(timeout=PATIENCE_S)
@@ -203,7 +203,8 @@ def repeated(batches, barnabas, tmp_path_factory):
 
     def run(copies, *arguments, **armed):
         known = {"places": list(PLACES), "source": INPUT, "per_batch": PER_BATCH}
-        (directory / "copies.py").write_text(COPIES.format(copies=copies, **known))
+        text = COPIES.format(copies=copies, **known)
+        (directory / "copies.py").write_text(PATIENT_VIEW + text)
         arguments = ("copies.py", servers, "--once", *arguments)
         with start_command(directory, *arguments, **armed) as process:
             try:

@@ -10,7 +10,7 @@ from kafka import KafkaConsumer, TopicPartition
 from barnabas.spark_connector.cache import cache_directory
 from examples import spark_data
 from tests.counterparts.jars import spark_jars
-from tests.spark.command import start_command
+from tests.spark.command import PATIENT_VIEW, start_command
 
 RECORDS = 200
 PATIENCE_S = 300
@@ -39,7 +39,7 @@ def run(barnabas, tmp_path_factory):
     spark_data.create_topics(servers, ["numbers", "in-avro"], 1)
     numbers = (each._replace(topic="numbers") for each in spark_data.payments(RECORDS))
     spark_data.send(servers, numbers)
-    (directory / "avro.py").write_text(AVRO)
+    (directory / "avro.py").write_text(PATIENT_VIEW + AVRO)
 
     def start(*arguments):
         with start_command(directory, "avro.py", servers, "--once", *arguments) as process:

@@ -140,9 +140,13 @@ def issuer(keys):
 
 
 def issued(issuer: TokenServerForTests, keys: Keys):
-    """Return the settings of who gets tokens there, as Spark's own clients take them, too."""
+    """Return the settings of who gets tokens there, as Spark's own clients take them, too.
+
+    A token is fetched anew in half of its time: on a busy machine the next one takes seconds.
+    """
     trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": keys.trust}
-    return client_credentials(issuer.url, are_in_jaas=True, **trust)
+    half = {"sasl.login.refresh.window.factor": "0.5", "sasl.login.refresh.window.jitter": "0"}
+    return client_credentials(issuer.url, are_in_jaas=True, **trust) | half
 
 
 def test_every_kind_of_sink_over_tls_with_a_login(broker, keys, issuer, tmp_path):
@@ -200,7 +204,9 @@ def test_the_list_of_processes_shows_no_secret(broker, keys, tmp_path):
     process = run(tmp_path, [("auto", "seen")], where, where)
     try:
         wait_until(
-            lambda: len(committed(broker.bootstrap_servers, "out-auto-seen")) == RECORDS, pause_s=1
+            lambda: len(committed(broker.bootstrap_servers, "out-auto-seen")) == RECORDS,
+            seconds=PATIENCE_S,
+            pause_s=1,
         )
         lines = [command_of(pid) for pid in session_members(process.pid)]
         assert any(b"pyspark" in line for line in lines)
