@@ -20,8 +20,10 @@ def kcat() -> str:
 
 def run_kcat(arguments: list[str], *, stdin: bytes = b"", timeout_s: float = 60) -> bytes:
     """Run kcat and return its standard output; raise CalledProcessError when it fails."""
+    # By itself it waits five seconds for metadata, which a busy machine may let pass.
+    command = [kcat(), "-m", str(int(timeout_s)), *arguments]
     answer = subprocess.run(
-        [kcat(), *arguments], input=stdin, capture_output=True, timeout=timeout_s, check=True
+        command, input=stdin, capture_output=True, timeout=timeout_s, check=True
     )
     return answer.stdout
 
