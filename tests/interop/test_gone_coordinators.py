@@ -38,6 +38,8 @@ TRANSACTIONAL_ID = "worker"
 GAP_S = 3
 """Longer than librdkafka takes to be refused three times at once."""
 PATIENCE_S = 60
+SENT_S = 30
+"""What librdkafka is given for offsets: less than who waits for it to end at all."""
 SWEEP_S = 5
 ADDED = "AddOffsetsToTxn"
 
@@ -104,24 +106,30 @@ class Worker:
         """Commit an offset of the first partition; return whether that ends at all."""
         self._producer.begin_transaction()
         places = [confluent_kafka.TopicPartition(TOPIC, 0, offset)]
-        if not ends(lambda: self._producer.send_offsets_to_transaction(places, group, 10)):
+        if not ends(lambda: self._producer.send_offsets_to_transaction(places, group, SENT_S)):
             return False
         self._producer.commit_transaction(PATIENCE_S)
         return True
 
 
 def ends(operation: Callable[[], object]) -> bool:
-    """Run something on a thread; return whether it has returned, or raised, in good time."""
+    """Run something on a thread; return whether it ends in good time. Raises what it raises."""
     over = threading.Event()
+    raised: list[BaseException] = []
 
     def run() -> None:
         try:
             operation()
+        except KafkaException as error:
+            raised.append(error)
         finally:
             over.set()
 
     threading.Thread(target=run, daemon=True).start()
-    return over.wait(PATIENCE_S)
+    is_over = over.wait(PATIENCE_S)
+    if raised:
+        raise raised[0]
+    return is_over
 
 
 def test_the_group_has_no_coordinator_for_a_while(monkeypatch):
