@@ -43,7 +43,7 @@ from tests.broker.security.wire import Wire
 from tests.interop.comparison import check_equal
 from tests.interop.secured import LIFETIME_MS, USERS, SecuredBarnabas, SecuredBroker, SecuredKafka
 from tests.issuer import rsa_key, token, unsigned
-from tests.waiting import wait_until
+from tests.waiting import WAIT_S, wait_until
 
 PASSWORD = USERS["alice"]
 PLAIN_TOKEN = f"\0alice\0{PASSWORD}".encode()
@@ -71,6 +71,8 @@ class Client:
 
     def __init__(self, broker: SecuredBroker, listener: str) -> None:
         self.wire = Wire(None, broker.address(listener))
+        self.is_late = False
+        """Whether more time has passed than the case allows for."""
 
     def ask(self, api: Any, version: int, request: Any) -> Any:
         return self.plain(self.wire.ask(api, version, request))
@@ -473,14 +475,20 @@ def oauth_logins() -> dict[str, Case]:
 
 
 def again(*steps: str, version: int = 1) -> Case:
-    """A login and what ``steps`` say; "wait": until the login has ended."""
+    """A login and what ``steps`` say; "wait": until the login has ended, which it had not before;
+    "at once": all of that within the second in which Apache Kafka takes no third login.
+    """
 
     def case(client: Client) -> Iterator[Any]:
+        begun_s = time.monotonic()
         yield client.handshake(version=version)
         yield client.authenticate() if version else client.bare(PLAIN_TOKEN)
         for step in steps:
             match step.split():
+                case ["at", "once"]:
+                    client.is_late = time.monotonic() - begun_s > AT_ONCE_S
                 case ["wait"]:
+                    client.is_late = time.monotonic() - begun_s > LIFETIME_MS / 1000
                     time.sleep(LIFETIME_MS / 1000 + 0.3)
                 case ["pause"]:
                     time.sleep(1.1)
@@ -503,10 +511,11 @@ def again(*steps: str, version: int = 1) -> Case:
 
 
 LOGIN_AGAIN = ("handshake PLAIN", "token")
+AT_ONCE_S = 0.9
 REPEATED: dict[str, Case] = {
     "again": again(*LOGIN_AGAIN, "ask DescribeCluster"),
     "again and again": again(*LOGIN_AGAIN, "pause", *LOGIN_AGAIN, "ask DescribeCluster"),
-    "again and again at once": again(*LOGIN_AGAIN, *LOGIN_AGAIN, "ask DescribeCluster"),
+    "again and again at once": again(*LOGIN_AGAIN, *LOGIN_AGAIN, "at once", "ask DescribeCluster"),
     "again as somebody else": again("handshake PLAIN", "bob", "ask DescribeCluster"),
     "again as somebody else, by a guess": again("handshake PLAIN", "guess"),
     "again with a wrong password": again("handshake PLAIN", "wrong", "ask DescribeCluster"),
@@ -548,10 +557,20 @@ LISTENERS = {
 def answers(broker: SecuredBroker, cases: dict[str, Case]) -> dict[str, Any]:
     found = {}
     for name, case in cases.items():
-        client = Client(broker, LISTENERS.get(name, "SASL"))
-        with client.wire:
-            found[name] = list(case(client))
+        found[name] = answers_in_time(broker, LISTENERS.get(name, "SASL"), case)
     return found
+
+
+def answers_in_time(broker: SecuredBroker, listener: str, case: Case) -> list[Any]:
+    """What a case yields; on a busy machine it is begun anew until it was as quick as it says."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        client = Client(broker, listener)
+        with client.wire:
+            found = list(case(client))
+        if not client.is_late:
+            return found
+        assert time.monotonic() < deadline, "there is no time for a few requests"
 
 
 def create_scram_users(broker: SecuredBroker) -> None:
@@ -570,7 +589,7 @@ def create_scram_users(broker: SecuredBroker) -> None:
             assert [result.error_code for result in results] == [0] * len(each)
         wait_until(lambda: _knows(wire, "scram", 2), "the users are known")
     # It tells what it knows before it goes by it; and it comes to know of users in their order.
-    wait_until(lambda: _logs_in(broker, "scram", "secret", "SCRAM-SHA-512"), "the last one logs in")
+    wait_until(lambda: logs_in(broker, "scram", "secret", "SCRAM-SHA-512"), "the last one logs in")
 
 
 def _knows(wire: Wire, name: str, credentials: int) -> bool:
@@ -579,7 +598,7 @@ def _knows(wire: Wire, name: str, credentials: int) -> bool:
     return len(found.credential_infos) == credentials
 
 
-def _logs_in(
+def logs_in(
     broker: SecuredBroker, name: str, password: str, mechanism: str = "SCRAM-SHA-256"
 ) -> bool:
     with Wire(None, broker.address()) as wire:
@@ -613,7 +632,7 @@ def test_a_user_that_is_deleted(brokers):
             upsertion = ScramCredentialUpsertion("doomed", 1, 4096, b"salt", salted)
             request = AlterUserScramCredentialsRequest([], [upsertion])
             admin.ask(ALTER_USER_SCRAM_CREDENTIALS, 0, request)
-            wait_until(lambda broker=broker: _logs_in(broker, "doomed", "d"), "it logs in")
+            wait_until(lambda broker=broker: logs_in(broker, "doomed", "d"), "it logs in")
             _, last = wire.log_in_with_scram("doomed", "d")
             assert last is not None
             assert last.error_code == 0
