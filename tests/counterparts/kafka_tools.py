@@ -27,10 +27,13 @@ DUMP_LOG_SEGMENTS = "org.apache.kafka.tools.DumpLogSegments"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
 STORAGE = "kafka.tools.StorageTool"
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
+ACLS = "org.apache.kafka.tools.AclCommand"
 TRANSACTIONAL_MESSAGE_COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
 
 # Small heap, serial collector, first-tier compiler: a tool lives for a second or two.
 JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+_LIST_OF_ACLS = "Current ACLs for resource"
 
 
 class ToolResult(NamedTuple):
@@ -64,3 +67,14 @@ def tool_command(main_class: str, *arguments: str, jvm_options: Sequence[str] = 
     """Return the command line of one of Kafka's tools; ``jvm_options`` beside a quick start's."""
     options = [*JVM_OPTIONS, *archive_options(TOOLS), *jvm_options]
     return [str(java()), *options, "-cp", kafka_class_path(), main_class, *arguments]
+
+
+def with_list_of(again: str, output: str) -> str:
+    """Return what kafka-acls said of a change, and the list behind that as it is ``again``.
+
+    Apache Kafka's broker hears of a change a moment after its controller has answered, and may list
+    what there was before; the same change made again changes nothing, and is followed by the list.
+    """
+    said, _, _ = output.partition(_LIST_OF_ACLS)
+    _, heading, listed = again.partition(_LIST_OF_ACLS)
+    return f"{said}{heading}{listed}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.counterparts.kafka_tools import ToolResult, run_tool
+from tests.counterparts.kafka_tools import ACLS, ToolResult, run_tool, with_list_of
 from tests.counterparts.secured import (
     ADMIN,
     PASSWORD,
@@ -19,7 +20,6 @@ from tests.counterparts.secured import (
     client_settings,
 )
 
-ACLS = "org.apache.kafka.tools.AclCommand"
 PREFIXED = ("--resource-pattern-type", "prefixed")
 
 SCRIPT: dict[str, tuple[str, ...]] = {
@@ -75,19 +75,11 @@ _WORDS_OF_OURS = re.compile(r"(ClusterAuthorizationException): .*")
 _STACK = re.compile(r"^\s+at .*\n|^Caused by: .*\n|^\[.*\n", re.MULTILINE)
 
 
-def run(broker: Secured, directory: Path) -> dict[str, ToolResult]:
-    """Run the whole script against one broker."""
-    directory.mkdir()
-    for user in (ADMIN, "bob"):
-        lines = [f"{key}={value}\n" for key, value in client_settings(user).items()]
-        (directory / user).write_text("".join(lines))
-    results = {}
-    for label, arguments in SCRIPT.items():
-        user = "bob" if label.endswith(AS_SOMEBODY) else ADMIN
-        config = str(directory / user)
-        servers = ("--bootstrap-server", broker.sasl_servers, "--command-config", config)
-        results[label] = run_tool(ACLS, *servers, *arguments)
-    return results
+def run(broker: Secured, directory: Path, label: str) -> ToolResult:
+    """Run one command of the script against one broker."""
+    user = "bob" if label.endswith(AS_SOMEBODY) else ADMIN
+    config = ("--command-config", str(directory / user))
+    return run_tool(ACLS, "--bootstrap-server", broker.sasl_servers, *config, *SCRIPT[label])
 
 
 @pytest.fixture(scope="module")
@@ -95,13 +87,24 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dict[str,
     """What every command said of the two."""
     directory = tmp_path_factory.mktemp("acls")
     users = {ADMIN: PASSWORD, "bob": PASSWORD}
+    for user in users:
+        lines = [f"{key}={value}\n" for key, value in client_settings(user).items()]
+        (directory / user).write_text("".join(lines))
     with (
         SecuredBarnabas(users) as ours,
         SecuredKafka(users) as theirs,
         ThreadPoolExecutor(2) as pool,
     ):
-        brokers, places = (ours, theirs), (directory / "ours", directory / "theirs")
-        yield list(pool.map(run, brokers, places))
+        found: list[dict[str, ToolResult]] = [{}, {}]
+        for label, arguments in SCRIPT.items():
+            asked = partial(run, directory=directory, label=label)
+            results = [*pool.map(asked, (ours, theirs))]
+            if "--list" not in arguments and said(results[0]) != said(results[1]):
+                output = with_list_of(asked(theirs).output, results[1].output)
+                results[1] = results[1]._replace(output=output)
+            for of_one, result in zip(found, results, strict=True):
+                of_one[label] = result
+        yield found
 
 
 def said(result: ToolResult) -> tuple[int, list[str]]:

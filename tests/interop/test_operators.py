@@ -11,13 +11,12 @@ import confluent_kafka
 import pytest
 
 from barnabas.broker.config.security import STANDARD_AUTHORIZER
-from tests.counterparts.kafka_tools import CONFIGS, run_tool
+from tests.counterparts.kafka_tools import ACLS, CONFIGS, run_tool
 from tests.interop.command_line import CommandLine, Ran
 from tests.interop.secured import SecuredBarnabas, SecuredBroker, SecuredKafka
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(600)
-ACLS = "org.apache.kafka.tools.AclCommand"
 BROKERS: dict[str, type[SecuredBroker]] = {"barnabas": SecuredBarnabas, "kafka": SecuredKafka}
 TIMEOUT_S = 60
 SETTINGS = {

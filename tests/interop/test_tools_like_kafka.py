@@ -26,7 +26,6 @@ from tests.interop.comparison import now_ms, produce
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
-ACLS = "org.apache.kafka.tools.AclCommand"
 ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
@@ -82,7 +81,7 @@ SCRIPT: dict[str, tuple[str, ...]] = {
     "move nowhere": (REASSIGN, "--execute", "--reassignment-json-file", "@move"),
     "verify a move": (REASSIGN, "--verify", "--reassignment-json-file", "@move"),
     "move elsewhere": (REASSIGN, "--execute", "--reassignment-json-file", "@elsewhere"),
-    "list rules": (ACLS, "--list"),
+    "list rules": (kafka_tools.ACLS, "--list"),
     "delete a topic": topics("--delete", "--topic", TOPIC),
 }
 
