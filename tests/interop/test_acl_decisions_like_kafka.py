@@ -42,6 +42,7 @@ from tests.broker.security.access_users import PASSWORD, UserClient, add_acls
 from tests.counterparts.secured import ADMIN, Secured, SecuredBarnabas, SecuredKafka
 from tests.counterparts.wire_client import WireClient
 from tests.interop.comparison import NOT_LEADER_YET
+from tests.interop.consumer_group import wait_for_coordinator
 from tests.seeds import SEED
 from tests.waiting import wait_until
 
@@ -77,9 +78,9 @@ class Decider:
         topics = [CreatableTopic(name, 1, 1) for name in NAMES]
         made = self._client.ask(CREATE_TOPICS, CreateTopicsRequest(topics, 60_000), 7)
         assert not any(topic.error_code for topic in made.topics)
-        for kind in (0, 1):
-            request = FindCoordinatorRequest("a", kind)
-            wait_until(lambda r=request: not self._client.ask(FIND_COORDINATOR, r, 3).error_code)
+        wait_for_coordinator(self._client)
+        request = FindCoordinatorRequest("a", 1)
+        wait_until(lambda: not self._client.ask(FIND_COORDINATOR, request, 3).error_code)
         self._users = {user: UserClient(broker.sasl_address, user) for user in USERS}
 
     def close(self) -> None:

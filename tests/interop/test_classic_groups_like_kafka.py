@@ -18,7 +18,6 @@ import pytest
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from barnabas.protocol.messages.join_group import (
     JOIN_GROUP,
@@ -45,6 +44,7 @@ from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import create
 from tests.interop.comparison import comparable
+from tests.interop.consumer_group import wait_for_coordinator
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -521,16 +521,8 @@ AT_ONCE = {"group.initial.rebalance.delay.ms": "0"}
 
 def prepare(broker: BrokerProcess) -> None:
     create(broker.bootstrap_servers, TOPIC, partitions=1)
-    deadline = time.monotonic() + 60
     with WireClient(broker) as client:
-        client.ask(FIND_COORDINATOR, FindCoordinatorRequest("any", 0, ["any"]), 6)
-        while client.ask(LIST_GROUPS, ListGroupsRequest(), 5).error_code:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        heartbeat = HeartbeatRequest("any", 1, "nobody")
-        while client.ask(HEARTBEAT, heartbeat, 4).error_code != 25:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_for_coordinator(client)
 
 
 def answers(broker: BrokerProcess, script: Callable[[Group], Answers]) -> dict[str, Any]:

@@ -51,6 +51,7 @@ from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.counterparts.wire_client import WireClient
 from tests.interop import transactional_offsets
 from tests.interop.comparison import Answer, check_alike, check_equal, comparable
+from tests.interop.consumer_group import wait_for_coordinator
 
 UNKNOWN_ID = bytes([9] * 16)
 NOT_READY = {
@@ -288,6 +289,9 @@ def brokers(tmp_path_factory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
         BarnabasProcess(directory / "ours", **settings) as ours,
         ApacheKafka(directory / "theirs", **settings) as theirs,
     ):
+        for broker in (ours, theirs):
+            with WireClient(broker) as client:
+                wait_for_coordinator(client)
         yield ours, theirs
 
 

@@ -46,6 +46,7 @@ from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import create
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
@@ -186,7 +187,15 @@ def kafka(tmp_path_factory) -> Iterator[BrokerProcess]:
         with WireClient(broker) as client:
             client.ask(FIND_COORDINATOR, FindCoordinatorRequest("t", 1), 3)
             Asker(client, "first").do(InitProducer("first", 1000))
+            wait_until(lambda: _knows_of_nobody(client), "every coordinator has loaded")
         yield broker
+
+
+def _knows_of_nobody(client: WireClient) -> bool:
+    """Whether ids of all partitions are known to be nobody's: each loads its own by itself."""
+    request = DescribeTransactionsRequest([f"nobody-{number}" for number in range(100)])
+    found = client.ask(DESCRIBE_TRANSACTIONS, request, 0).transaction_states
+    return {each.error_code for each in found} == {E.TRANSACTIONAL_ID_NOT_FOUND}
 
 
 @pytest.mark.parametrize("command", ASKED)
