@@ -159,9 +159,17 @@ def log_dirs(client: WireClient) -> Iterator[Answer]:
             yield f"sizes of {label} v{version}", answer
 
 
+def _are_led(client: WireClient, name: str, partitions: int) -> bool:
+    """Whether all partitions are there: Apache Kafka opens them one after the other."""
+    request = DescribeProducersRequest([TopicRequest(name, list(range(partitions)))])
+    (topic,) = client.ask(DESCRIBE_PRODUCERS, request, 0).topics
+    return not any(each.error_code for each in topic.partitions)
+
+
 def producers(client: WireClient) -> Iterator[Answer]:
     """DescribeProducers, of partitions with and without producers."""
     create(client, "produced", 2)
+    wait_until(lambda: _are_led(client, "produced", 2), "both partitions are led")
     producer_id = new_producer_id(client)
     records = [Record(offset, now_ms(), b"k", b"v") for offset in range(3)]
     for sequence in (0, 3):
