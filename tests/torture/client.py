@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.torture.journal import Journal
+from tests.torture.sessions import patience_s
 from tests.torture.settings import HUNG_EXIT_CODE, Settings
 
-HUNG_S = 25
+HANGS_AFTER_S = 10
+"""Once its patience is over: by then a library has given up by itself."""
 LOOK_S = 1.0
 
 
@@ -40,11 +42,12 @@ class Client:
         self.stopping = True
 
     def _watch(self) -> None:
+        hung_s = patience_s(self.settings.transaction_timeout_ms) + HANGS_AFTER_S
         # Counted in looks: time that passed while the process was paused is nobody's fault.
         while True:
             time.sleep(LOOK_S)
             busy_s = self._busy_s
             if busy_s is not None:
                 self._busy_s = busy_s + LOOK_S
-                if busy_s > HUNG_S:
+                if busy_s > hung_s:
                     os._exit(HUNG_EXIT_CODE)

@@ -11,7 +11,7 @@ from tests.history.model import COMMITTED, REBALANCE, SEEK, Partition, Read
 from tests.torture.client import Client
 from tests.torture.readers import taken
 from tests.torture.settings import GROUP, LEFT, LIBRDKAFKA
-from tests.torture.transformers import MOST_RECORDS, POLL_S, SESSION_MS
+from tests.torture.transformers import MOST_RECORDS, POLL_S, session_ms
 
 
 class Input:
@@ -30,7 +30,7 @@ class Input:
                 "auto.offset.reset": "earliest",
                 "isolation.level": COMMITTED,
                 "partition.assignment.strategy": "range",
-                "session.timeout.ms": SESSION_MS,
+                "session.timeout.ms": session_ms(client),
                 "heartbeat.interval.ms": 500,
                 "fetch.wait.max.ms": 50,
                 **LIBRDKAFKA,

@@ -14,7 +14,7 @@ from tests.counterparts.logins import kafka_python_settings
 from tests.history.model import COMMITTED, REBALANCE, SEEK, Partition, Read
 from tests.torture.client import Client
 from tests.torture.settings import GROUP, LEFT
-from tests.torture.transformers import MOST_RECORDS, POLL_S, RETRY_S, SESSION_MS
+from tests.torture.transformers import MOST_RECORDS, POLL_S, RETRY_S, session_ms
 
 
 class Input(ConsumerRebalanceListener):
@@ -31,7 +31,7 @@ class Input(ConsumerRebalanceListener):
             auto_offset_reset="earliest",
             isolation_level=COMMITTED,
             partition_assignment_strategy=[RangePartitionAssignor],
-            session_timeout_ms=SESSION_MS,
+            session_timeout_ms=session_ms(client),
             heartbeat_interval_ms=500,
             fetch_max_wait_ms=50,
             reconnect_backoff_ms=20,

@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaError
 from tests.counterparts.logins import Login, aiokafka_settings
 from tests.counterparts.mended_aiokafka import patient
 from tests.history.model import Partition, Write
-from tests.torture.sessions import PATIENCE_S, Failed, Over
+from tests.torture.sessions import Failed, Over, patience_s
 
 Result = TypeVar("Result")
 
@@ -21,6 +21,7 @@ class Session:
     """aiokafka, on an event loop that runs while something is asked of it."""
 
     def __init__(self, servers: str, transactional_id: str, timeout_ms: int, login: Login) -> None:
+        self._patience_s = patience_s(timeout_ms)
         self._runner = asyncio.Runner()
 
         async def start() -> aiokafka.AIOKafkaProducer:
@@ -68,7 +69,7 @@ class Session:
 
     def _run(self, operation: Coroutine[Any, Any, Result], failure: type[Exception]) -> Result:
         async def bounded() -> Result:
-            return await asyncio.wait_for(operation, PATIENCE_S)
+            return await asyncio.wait_for(operation, self._patience_s)
 
         try:
             return self._runner.run(bounded())

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException
 
 from tests.counterparts.logins import Login, librdkafka_settings
 from tests.history.model import NOT_KNOWN, Partition, Write
-from tests.torture.sessions import PATIENCE_S, Failed, Over
+from tests.torture.sessions import Failed, Over, patience_s
 from tests.torture.settings import LIBRDKAFKA
 
 RETRY_S = 0.05
@@ -24,6 +24,7 @@ class Session:
     """confluent-kafka, which is librdkafka."""
 
     def __init__(self, servers: str, transactional_id: str, timeout_ms: int, login: Login) -> None:
+        self._patience_s = patience_s(timeout_ms)
         self._producer = confluent_kafka.Producer(
             {
                 "bootstrap.servers": servers,
@@ -41,7 +42,7 @@ class Session:
         )
         self._acked: list[Write] = []
         self._errors: list[str] = []
-        self._try(lambda: self._producer.init_transactions(PATIENCE_S))
+        self._try(lambda: self._producer.init_transactions(self._patience_s))
 
     def begin(self) -> None:
         self._try(self._producer.begin_transaction)
@@ -51,7 +52,7 @@ class Session:
         for write in writes:
             self._try(lambda write=write: self._produce(write))
         try:
-            left = self._producer.flush(PATIENCE_S)
+            left = self._producer.flush(self._patience_s)
         except (SystemError, KafkaException, confluent_kafka.KafkaError) as error:
             # A fatal error comes as itself, or wrapped where the report of a delivery is called.
             # The library's own errors are raised, too, and have no cause.
@@ -62,13 +63,15 @@ class Session:
 
     def send_offsets(self, offsets: Mapping[Partition, int], group: Any) -> None:
         places = [confluent_kafka.TopicPartition(*place, at) for place, at in offsets.items()]
-        self._try(lambda: self._producer.send_offsets_to_transaction(places, group, PATIENCE_S))
+        self._try(
+            lambda: self._producer.send_offsets_to_transaction(places, group, self._patience_s)
+        )
 
     def commit(self) -> None:
-        self._try(lambda: self._producer.commit_transaction(PATIENCE_S))
+        self._try(lambda: self._producer.commit_transaction(self._patience_s))
 
     def abort(self) -> None:
-        self._try(lambda: self._producer.abort_transaction(PATIENCE_S))
+        self._try(lambda: self._producer.abort_transaction(self._patience_s))
 
     def close(self) -> None:
         """Nothing: it ends when it is forgotten."""
@@ -87,9 +90,8 @@ class Session:
             write.topic, write.value, partition=write.partition, on_delivery=delivered
         )
 
-    @staticmethod
-    def _try(operation: Callable[[], object]) -> None:
-        until_s = time.monotonic() + PATIENCE_S
+    def _try(self, operation: Callable[[], object]) -> None:
+        until_s = time.monotonic() + self._patience_s
         while True:
             try:
                 operation()

@@ -17,7 +17,7 @@ from tests.counterparts.jars import kafka_class_path
 from tests.counterparts.java import java
 from tests.counterparts.logins import Login, java_settings
 from tests.history.model import NOT_KNOWN, Partition, Write
-from tests.torture.sessions import PATIENCE_S, Failed, Over
+from tests.torture.sessions import Failed, Over, patience_s
 
 JVM_OPTIONS = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
 STRINGS = "org.apache.kafka.common.serialization.StringSerializer"
@@ -56,8 +56,8 @@ class Session:
             "value.serializer": STRINGS,
             "linger.ms": "0",
             "request.timeout.ms": str(REQUEST_TIMEOUT_MS),
-            "delivery.timeout.ms": str(2 * REQUEST_TIMEOUT_MS),
-            "max.block.ms": str(PATIENCE_S * 1000),
+            "delivery.timeout.ms": str(max(2 * REQUEST_TIMEOUT_MS, timeout_ms)),
+            "max.block.ms": str(patience_s(timeout_ms) * 1000),
             "reconnect.backoff.ms": "20",
             "reconnect.backoff.max.ms": "200",
             **java_settings(login),

@@ -13,7 +13,7 @@ from kafka.structs import OffsetAndMetadata
 from tests.counterparts.logins import Login, kafka_python_settings
 from tests.counterparts.mended_kafka_python import PatientClient
 from tests.history.model import Partition, Write
-from tests.torture.sessions import PATIENCE_S, Failed, Over
+from tests.torture.sessions import Failed, Over, patience_s
 
 Result = TypeVar("Result")
 
@@ -22,12 +22,13 @@ class Session:
     """kafka-python."""
 
     def __init__(self, servers: str, transactional_id: str, timeout_ms: int, login: Login) -> None:
+        self._patience_s = patience_s(timeout_ms)
         self._producer = self._try(
             lambda: kafka.KafkaProducer(
                 bootstrap_servers=servers,
                 transactional_id=transactional_id,
                 transaction_timeout_ms=timeout_ms,
-                max_block_ms=PATIENCE_S * 1000,
+                max_block_ms=self._patience_s * 1000,
                 reconnect_backoff_ms=20,
                 reconnect_backoff_max_ms=200,
                 kafka_client=PatientClient,
@@ -46,7 +47,7 @@ class Session:
                 self._producer.send(write.topic, write.value.encode(), partition=write.partition)
                 for write in writes
             ]
-            placed = [future.get(timeout=PATIENCE_S) for future in sent]
+            placed = [future.get(timeout=self._patience_s) for future in sent]
             return [w._replace(offset=p.offset) for w, p in zip(writes, placed, strict=True)]
 
         return self._try(send_all, Failed)

@@ -9,8 +9,16 @@ from typing import Any, Protocol
 from tests.counterparts.logins import Login
 from tests.history.model import Partition, Write
 
-PATIENCE_S = 15
-"""How long a client tries one thing while the broker may be down."""
+PATIENCE_S, PATIENCE_MOST_S = 15, 60
+
+
+def patience_s(timeout_ms: int) -> int:
+    """Return how long a client tries one thing while the broker may be down.
+
+    That is as long as its transaction may last: whose transaction outlasts every takeover is to
+    fail by none, however long a busy machine takes.
+    """
+    return min(max(PATIENCE_S, timeout_ms // 1000), PATIENCE_MOST_S)
 
 
 class Failed(Exception):

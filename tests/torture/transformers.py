@@ -39,6 +39,11 @@ class Input(Protocol):
     def close(self) -> None: ...
 
 
+def session_ms(client: Client) -> int:
+    """Return the session of a member: longer where nothing but its end is to put it out."""
+    return max(SESSION_MS, client.settings.transaction_timeout_ms // 2)
+
+
 def _input_kind(library: str) -> type[Input]:
     """Return the members of a library, the only one that is imported."""
     kind: type[Input] = importlib.import_module(f"tests.torture.input_{library}").Input
