@@ -51,6 +51,10 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield path
 
 
+def ends_well(words: list[str], variables: Mapping[str, str]) -> bool:
+    return subprocess.run(words, env=variables, check=False).returncode == 0
+
+
 def librdkafka(directory: Path) -> dict[str, str]:
     lines = (directory / "admin.librdkafka").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines)
@@ -137,8 +141,8 @@ def test_the_compose_file_has_such_a_broker(tmp_path):
     }
     files = tmp_path / "barnabas"
     with serving("serve", more=settings):
-        # The image's health check.
-        subprocess.run(command("ready"), env=environment() | settings, check=True)
+        # The image's health check, which has three seconds, and is repeated.
+        wait_until(lambda: ends_well(command("ready"), environment() | settings), "it is ready")
         for port in ports.values():
             client = librdkafka(files) | {"bootstrap.servers": f"localhost:{port}"}
             producer = confluent_kafka.Producer(client)
