@@ -47,6 +47,7 @@ from tests.crash.transaction_client import (
     history,
     persistent,
     producers,
+    wait_until_loaded,
 )
 from tests.crash.transaction_history import Ended, TransactionHistory
 from tests.interop.transactional import Confluent
@@ -109,6 +110,7 @@ class Stage:
         self.client.close()
         self.broker.restart()
         producer.client = self.client = WireClient(self.broker)
+        wait_until_loaded(self.client)
 
     def history(self) -> TransactionHistory:
         return history(self.client)
@@ -341,9 +343,10 @@ def preset_epoch(broker: FailingBroker, producer: Producer, epoch: int) -> None:
     """Write a record that has a producer near the end of its epochs."""
     assert broker.terminate() == 0
     with Broker(storage=broker.data_directory) as inner:
+        transactions = inner.server.transactions
+        wait_until(lambda: not inner.call(lambda: transactions.is_loading))
 
         def write() -> None:
-            transactions = inner.server.transactions
             shard = transactions.log.shard_of(producer.key)
             present = transactions.transaction(producer.key)
             assert present is not None
