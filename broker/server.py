@@ -355,8 +355,9 @@ class BrokerServer:
         if self._engine.dead:
             return
         self._engine.dead = True
-        self.failure = error
+        # First it is said why: who sees on another thread that it has failed finds it said.
         logger.critical("broker stops: %s", words_of_end(error))
+        self.failure = error
         self.sockets.cut_off()
         self._ended.set()
 

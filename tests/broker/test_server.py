@@ -270,6 +270,20 @@ async def test_an_fsync_error_ends_the_broker_and_nothing_is_answered(simulated,
     await server.crash()
 
 
+async def test_it_is_said_why_a_broker_ends_before_it_can_be_seen_to(simulated, monkeypatch):
+    """Whoever looks after it on another thread reads the log next."""
+    server = simulated
+    await server.start()
+    seen = []
+    monkeypatch.setattr(
+        "barnabas.broker.server.logger.critical", lambda *_: seen.append(server.failure)
+    )
+    server.fatal(OSError(errno.EIO, "Input/output error"))
+    assert seen == [None]
+    assert server.failure is not None
+    await server.crash()
+
+
 async def test_a_background_task_that_fails_is_fatal(simulated):
     server = simulated
     await server.start()
