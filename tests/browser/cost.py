@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -49,8 +50,12 @@ def _used_s(broker: ConsoleBroker) -> float:
     """Return the processor's time that all threads of a broker have had; in finer steps than
     the hundredths of a second of `cpu_time`, one of which is much for a page.
     """
-    threads = Path(f"/proc/{broker.pid}/task").glob("*/schedstat")
-    return sum(int(each.read_text().split()[0]) for each in threads) / 1e9
+    used_ns = 0
+    for each in Path(f"/proc/{broker.pid}/task").glob("*/schedstat"):
+        # Threads end while they are looked at.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            used_ns += int(each.read_text().split()[0])
+    return used_ns / 1e9
 
 
 def watch(page: Page, broker: ConsoleBroker, seconds: float) -> Cost:
