@@ -66,9 +66,10 @@ async def beside_a_user(
     clients do. Once the attack is over, nothing is in the way any more.
     """
     port = target.broker.login_port
-    attacking = asyncio.ensure_future(attack)
     refused_in_a_row = most_refused = 0
     async with await log_in(port) as user:
+        # Behind the user's own login, which nobody comes again for.
+        attacking = asyncio.ensure_future(attack)
         while not attacking.done():
             found = await user.ask(METADATA, MetadataRequest([]), 9)
             target.expect(found.cluster_id, "the user was not served")
