@@ -173,7 +173,9 @@ class Server:
 
     def pause(self) -> None:
         """Have it do nothing more: connections are taken, and stay, and nobody answers on them."""
-        for each in (self.pid, *children(self.pid)):
+        # First the one that has children: none comes after these were looked for.
+        _signal(self.pid, signal.SIGSTOP)
+        for each in children(self.pid):
             _signal(each, signal.SIGSTOP)
 
     def resume(self) -> None:
