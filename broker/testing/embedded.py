@@ -38,6 +38,7 @@ from barnabas.broker.config.properties import properties_text
 from barnabas.broker.daemon import loop_factory
 from barnabas.broker.peers.interface import Peers
 from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.runtime.first import wait_for_first
 from barnabas.broker.security.acls import AclFilter
 from barnabas.broker.server import BrokerServer
 from barnabas.broker.testing.inside import InsideClient, connect_inside
@@ -410,6 +411,9 @@ class Broker:
         await server.start()
         self._server = server
         self._keep_ports(server)
+        # What a start has not read soon is read beside the first requests. A test, on a machine
+        # that is busy, is not to meet that by chance.
+        await wait_for_first(server.coordinators_loaded(), server.wait_for_failure())
 
     def _open_metastore(self) -> None:
         in_memory = isinstance(self._file_system, SimulatedFileSystem)

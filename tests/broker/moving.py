@@ -235,9 +235,20 @@ class MovingCluster:
                 lambda each=each: broker.state(each) is State.SERVED,
                 lambda each=each: f"{each}: {broker.state(each)}",
             )
+        wait_until(lambda: has_loaded(broker), "coordinators have read what came to them")
 
     def others(self, broker: MovingBroker) -> list[MovingBroker]:
         return [each for each in self.brokers if each is not broker]
+
+
+def has_loaded(broker: MovingBroker) -> bool:
+    """Whether a broker knows whom it coordinates: it reads that once it serves the partitions."""
+
+    def is_so() -> bool:
+        coordinators = (broker.server.groups, broker.server.transactions)
+        return all(each.log.replayed.is_set() for each in coordinators)
+
+    return broker.call(is_so)
 
 
 def moving_pair(

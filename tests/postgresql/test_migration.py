@@ -13,7 +13,6 @@ from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.testing import Broker
 from tests.broker.cli.command import barnabas
 from tests.broker.cluster.carried import (
-    PARTITIONS,
     SETTINGS,
     Carried,
     contents_of,
@@ -22,7 +21,7 @@ from tests.broker.cluster.carried import (
     same_metadata,
     see_that_the_store_has,
 )
-from tests.broker.cluster.members import MemberBroker, all_served
+from tests.broker.cluster.members import MemberBroker, everything_served
 from tests.broker.held_markers import Markers
 from tests.counterparts.postgresql_servers import Server
 
@@ -73,8 +72,7 @@ def test_a_directory_goes_into_a_cluster(tmp_path, monkeypatch):
             assert base.log_index().partition(900) is None
             see_that_the_store_has(base.log_index(), inspected)
         with MemberBroker(store, **{"transaction.two.phase.commit.enable": "true"}) as broker:
-            for topic, partitions in PARTITIONS.items():
-                all_served([broker], topic, partitions)
+            everything_served(broker)
             carried.check(broker)
             carried.check_decided(broker)
             carried.go_on(broker)

@@ -57,6 +57,15 @@ class MemberBroker(Broker):
 
         return self.call(serves)
 
+    def has_loaded(self) -> bool:
+        """Whether it knows whom it coordinates: it reads that once it serves the partitions."""
+
+        def is_so() -> bool:
+            coordinators = (self.server.groups, self.server.transactions)
+            return all(each.log.replayed.is_set() for each in coordinators)
+
+        return self.call(is_so)
+
     def leader_of(self, topic: str, index: int) -> int:
         """Which node leads a partition, as this broker sees it."""
 
@@ -96,6 +105,14 @@ def all_served(brokers: list[MemberBroker], topic: str, partitions: int) -> None
         return sorted(served) == list(range(partitions)) and set(known) <= nodes
 
     wait_until(is_so, lambda: f"{[each.leads(topic) for each in brokers]}")
+    wait_until(lambda: all(map(MemberBroker.has_loaded, brokers)), "coordinators have read theirs")
+
+
+def everything_served(broker: MemberBroker) -> None:
+    """Wait until the only broker serves all there is, and whom it coordinates it knows by that."""
+    topics = broker.call(lambda: dict(broker.server.catalogue.topics))
+    for name, topic in topics.items():
+        all_served([broker], name, len(topic.partitions))
 
 
 def send(broker: MemberBroker, topic: str, values: range, partitions: int) -> None:

@@ -25,7 +25,6 @@ from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 from tests.broker.cluster.carried import (
-    PARTITIONS,
     SETTINGS,
     Carried,
     contents_of,
@@ -34,7 +33,7 @@ from tests.broker.cluster.carried import (
     same_metadata,
     see_that_the_store_has,
 )
-from tests.broker.cluster.members import CLUSTER_ID, MemberBroker, all_served
+from tests.broker.cluster.members import CLUSTER_ID, MemberBroker, all_served, everything_served
 from tests.broker.held_markers import Markers
 from tests.waiting import WAIT_S
 
@@ -74,11 +73,6 @@ def files_of(directory):
         for path in directory.rglob("*")
         if path.is_file() and not path.name.endswith(("-wal", "-shm"))
     }
-
-
-def everything_served(broker):
-    for topic, partitions in PARTITIONS.items():
-        all_served([broker], topic, partitions)
 
 
 def test_all_of_a_directory_is_served_by_the_cluster(source, store):
