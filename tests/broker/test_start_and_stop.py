@@ -9,15 +9,19 @@ import logging
 import threading
 import urllib.error
 import urllib.request
+from types import SimpleNamespace
 
 import pytest
 
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.coordination import coordinator_log
 from barnabas.broker.daemon import _started
 from barnabas.broker.server import BrokerServer
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.simulated import SimulatedCrash, SimulatedFileSystem
+from barnabas.testing import Broker
+from tests.counterparts.offsets_client import OffsetsClient
 from tests.waiting import until
 
 PARTITIONS = 20
@@ -190,8 +194,19 @@ async def test_a_start_that_fails_is_no_orderly_stop(machine):
         await _started(machine.broker(), asyncio.Event())
 
 
-async def test_a_stop_that_takes_too_long_leaves_the_rest_to_the_journal(machine, caplog):
+async def test_a_stop_that_takes_too_long_leaves_the_rest_to_the_journal(
+    machine, caplog, monkeypatch
+):
     caplog.set_level(logging.INFO, "barnabas.broker.server")
+    limits: list[tuple[float, asyncio.Timeout]] = []
+
+    def limit(seconds: float) -> asyncio.Timeout:
+        """One that is over when it is said so: whoever asks meanwhile may take his time."""
+        limits.append((seconds, asyncio.timeout(None)))
+        return limits[-1][1]
+
+    timed = SimpleNamespace(**{**vars(asyncio), "timeout": limit})
+    monkeypatch.setattr("barnabas.broker.opening.store.asyncio", timed)
     server = machine.broker(shutdown_checkpoint_timeout_ms=300)
     await server.start()
     await machine.fill(server)
@@ -202,6 +217,10 @@ async def test_a_stop_that_takes_too_long_leaves_the_rest_to_the_journal(machine
     assert status == 503
     assert said["checks"]["listeners"].startswith("stopping: checkpoint, 0 of ")
     assert (await asyncio.to_thread(ask, server, "/livez"))[0] == 200
+    assert not stopping.done()
+    ((seconds, is_over),) = limits
+    assert seconds == 0.3
+    is_over.reschedule(asyncio.get_running_loop().time())
     assert await stopping is False
     (line,) = [each for each in caplog.messages if "last checkpoint" in each]
     assert line.startswith("stopped without a last checkpoint, the next start reads the journal ")
@@ -232,3 +251,20 @@ async def test_a_stop_has_its_last_checkpoint_behind_the_one_under_way(machine, 
     await again.start()
     assert "clean=true partitions=20 batches_replayed=0" in caplog.text
     await again.stop()
+
+
+def test_a_broker_of_a_test_knows_whom_it_coordinates_when_it_is_there(monkeypatch):
+    """However slowly it has read that: who asks at once is not to be told to ask again."""
+    with Broker(config={"offsets.topic.num.partitions": "1"}) as broker:
+        broker.create_topic("t")
+        broker.port = broker.address[1]
+        with OffsetsClient(broker) as client:
+            client.find("g", 0)
+            for offset in range(5):
+                assert client.commit_plainly("g", {("t", 0): offset}) == {0}
+        slow = SimpleNamespace(Event=asyncio.Event, sleep=lambda _seconds: asyncio.sleep(0.05))
+        monkeypatch.setattr(coordinator_log, "asyncio", slow)
+        for name in ("LOAD_BEFORE_READY_MS", "LOAD_TURN_MS"):
+            monkeypatch.setattr(coordinator_log, name, 0)
+        broker.restart()
+        assert not broker.call(lambda: broker.server.groups.is_loading)

@@ -182,7 +182,7 @@ def test_tokens_of_a_server(at, settings_file):
         )
         server.status = 503
         path = settings_file(protocol | client_credentials(server.url, scope="another"))
-        ended = shell("topics", "list", "--command-config", path, "--timeout", "0.5")
+        ended = shell("topics", "list", "--command-config", path, "--timeout", "3")
         assert ended.exit_code == 1
         assert f"{server.url}: the server answers 503" in ended.stderr
         assert "secret" not in ended.stderr

@@ -298,10 +298,11 @@ def test_a_broker_that_restarts(own_broker, own_shell, monkeypatch):
 def test_a_broker_that_leaves(own_broker, own_shell):
     own_shell("topics", "create", "left")
     (address,) = addresses(own_shell.address)
-    with Cluster([address], 1) as cluster:
-        writer = Producer(cluster, "left", ProducerOptions(timeout_seconds=0.5))
+    with Cluster([address], 10) as cluster:
+        writer = Producer(cluster, "left", ProducerOptions(timeout_seconds=60))
         writer.write([NewRecord(None, b"x")])
         own_broker.crash()
+        writer._options = ProducerOptions(timeout_seconds=0.5)
         try:
             with pytest.raises(Unreachable) as problem:
                 writer.write([NewRecord(None, b"y")])

@@ -76,7 +76,7 @@ def test_the_others_are_listed_while_a_coordinator_is_away(cluster, shell):
     reached, away = sorted(coordinated_by(first)), second.node_id
     second.crash()
     for options in (("--format", "json"), ()):
-        ended = shell("transactions", "list", "--timeout", "1", *options)
+        ended = shell("transactions", "list", "--timeout", "3", *options)
         assert ended.exit_code == 1
         (line,) = ended.stderr.splitlines()
         assert line.startswith(f"barnabas: not all is listed: broker {away}: ")
@@ -96,5 +96,5 @@ def test_what_nobody_can_list_is_an_error_alone(cluster, shell):
     _, (first, second) = cluster
     second.crash()
     pattern = f"(?:{'|'.join(sorted(set(IDS) - set(coordinated_by(first))))})"
-    ended = shell("transactions", "list", "--timeout", "1", "--pattern", pattern)
+    ended = shell("transactions", "list", "--timeout", "3", "--pattern", pattern)
     assert (ended.exit_code, ended.stdout) == (1, "")

@@ -175,11 +175,13 @@ def test_before_the_login_only_tokens_may_be_long(wire):
 
 def test_a_client_that_does_not_log_in_is_closed():
     with (
-        Broker(config=SECURE | {"barnabas.login.timeout.ms": "200"}) as broker,
+        Broker(config=SECURE | {"barnabas.login.timeout.ms": "60000"}) as broker,
         Wire(broker) as logged_in,
         Wire(broker) as silent,
     ):
         logged_in.log_in()
+        assert not silent.is_closed_soon
+        broker.clock.advance(seconds=90)  # It is looked at each quarter of that time.
         assert silent.is_closed
         assert logged_in.ask(METADATA, 12, MetadataRequest()).cluster_id
 

@@ -109,10 +109,11 @@ def test_a_repetition_under_way_may_come_to_its_end(broker, wire):
 
 
 def test_a_repetition_has_a_time_limit():
-    settings = SETTINGS | {"barnabas.login.timeout.ms": "200"}
+    settings = SETTINGS | {"barnabas.login.timeout.ms": "60000"}
     with Broker(config=settings) as broker, Wire(broker) as wire:
         wire.log_in()
         assert handshake(wire) == 0
+        broker.clock.advance(seconds=90)  # It is looked at each quarter of that time.
         assert wire.is_closed
 
 

@@ -54,6 +54,6 @@ def test_an_expression_too_big_for_the_memory_given_is_none():
 @pytest.mark.parametrize("regex", ["(a+)+b", "(a|a)*b", "(.*)*b", "(a|aa)+b"])
 def test_no_expression_takes_more_than_linear_time(regex):
     """With Python's own ``re`` each of these takes longer than the universe is old."""
-    started = time.perf_counter()
+    started = time.thread_time()
     assert matching([regex], ["a" * 249]) == {regex: frozenset()}
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5
