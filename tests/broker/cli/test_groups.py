@@ -324,7 +324,7 @@ def test_members_share_the_partitions(shell, numbers):
         joining = threading.Thread(target=lambda: shares.update(second=second.join()))
         joining.start()
         shares["first"] = rejoined(first)
-        joining.join(20)
+        joining.join(60)
         assert sorted(shares["first"] + shares["second"]) == [(numbers, n) for n in range(3)]
         assert {len(share) for share in shares.values()} == {1, 2}
         second.leave()

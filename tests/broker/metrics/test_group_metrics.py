@@ -87,7 +87,7 @@ def test_a_group_of_a_real_client(broker):
     assert seen("barnabas_groups", state="Stable") == 1
     assert [lag(seen, partition, "readers") for partition in (0, 1)] == [0, 0]
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
-    producer.send("t", b"one more", partition=1).get(10)
+    producer.send("t", b"one more", partition=1).get(60)
     assert lag(scrape(broker), 1, "readers") == 1
     producer.close()
     consumer.close()

@@ -26,7 +26,7 @@ def keys_at(url, clock=None, **changes):
 
 
 async def until(condition):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110  on a thread and another server
             await asyncio.sleep(0.005)
 
