@@ -5,12 +5,9 @@ import re
 import signal
 import sys
 import threading
-import time
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 
 import pytest
-from py4j.java_gateway import JavaObject
 
 from barnabas.broker.client.security_keys import SECRETS
 from barnabas.spark import run as run_program
@@ -29,7 +26,7 @@ from barnabas.spark_connector.spark_log import SparkLog
 from barnabas.spark_connector.spark_process import check_master, settings_of
 from barnabas.spark_connector.stopping import Stop, Stopped, within
 from barnabas.testing import Broker
-from tests.waiting import WAIT_S, wait_until
+from tests.waiting import wait_until
 
 HEAD = "from barnabas.spark_connector import Pipeline, Sink, Source\n"
 ONE = 'a = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="{}", topic="out"))\n'
@@ -405,28 +402,6 @@ def test_where_nothing_runs_yet_the_first_signal_waits_for_nothing():
     stop.on_signals()
     with pytest.raises(Stopped):
         os.kill(os.getpid(), signal.SIGTERM)
-
-
-@pytest.mark.parametrize("waits", [False, True], ids=["first", "second"])
-def test_a_signal_that_comes_while_py4j_is_told_of_an_unused_object_is_not_lost(waits):
-    """What is raised there Python prints, and goes on."""
-    stop = Stop()
-    stop.on_signals()
-    stop.waits = stop.is_asked = waits
-    with pytest.raises(Stopped):
-        signalled_when_it_loses_an_object()
-
-
-def signalled_when_it_loses_an_object():
-    class Client:
-        address = port = "a"
-        gateway_property = SimpleNamespace(auto_field=False, enable_memory_management=True)
-
-        def garbage_collect_object(self, _object_id):
-            signal.raise_signal(signal.SIGTERM)
-
-    JavaObject("o1", Client())
-    time.sleep(WAIT_S)
 
 
 def test_what_does_not_end_in_its_time_is_not_waited_for():

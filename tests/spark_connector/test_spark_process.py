@@ -9,11 +9,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from pyspark import SparkConf, java_gateway
 
 from barnabas.spark_connector.quiet import let_the_other_side_leave
-from barnabas.spark_connector.spark_log import SparkLog
-from barnabas.spark_connector.spark_process import NotStarted, _launched, unix_sockets
+from barnabas.spark_connector.spark_process import unix_sockets
 
 
 class Failing(socketserver.BaseRequestHandler):
@@ -39,18 +37,6 @@ def test_only_an_end_in_mid_message_prints_nothing(failure, is_shown, capsys):
             serving.join(10)
     assert (type(failure).__name__ in capsys.readouterr().err) == is_shown
     assert not serving.is_alive()
-
-
-def test_java_may_die_between_saying_where_it_is_and_being_asked(monkeypatch):
-    def launch(_configuration, popen_kwargs):
-        java = java_gateway.Popen(["sh", "-c", "echo Error: no room; kill -9 $$"], **popen_kwargs)
-        java.wait()
-        raise ConnectionRefusedError(111, "Connection refused")
-
-    monkeypatch.setattr(java_gateway, "launch_gateway", launch)
-    says = "^Spark's Java process was killed by SIGKILL when it started: Error: no room$"
-    with SparkLog(verbose=False) as log, pytest.raises(NotStarted, match=says):
-        _launched(SparkConf(loadDefaults=False), log)
 
 
 def test_sockets_have_a_directory_of_their_own_while_spark_runs(tmp_path, monkeypatch):

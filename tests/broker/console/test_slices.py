@@ -218,7 +218,12 @@ def crowd():
     def partition(name, index):
         return by_name[name].partitions[index]
 
-    coordinator = {"is_loading": False, "is_coordinator": lambda: True, "refusal": lambda _: 0}
+    coordinator = {
+        "is_loading": False,
+        "is_coordinator": lambda: True,
+        "refusal": lambda _: 0,
+        "log": SimpleNamespace(unreadable=[]),
+    }
     tasks = []
 
     def spawn(coroutine, name):
@@ -237,6 +242,7 @@ def crowd():
         events=EventRing(ManualClock()),
         sockets=SimpleNamespace(connections=connections_of(looks), is_listening=True),
         scrubber=SimpleNamespace(describe_damage=lambda: None),
+        cluster_warnings=dict,
         cleaner=SimpleNamespace(latest=[CompactionPass(0, "large", 0, 2, 1)] * PASSES_REMEMBERED),
         logs=SimpleNamespace(
             root="/data",
