@@ -47,7 +47,7 @@ from barnabas.broker.coordination.verification import (
     verify,
 )
 from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
-from barnabas.broker.handlers.refused_produce import note_batch
+from barnabas.broker.handlers.refused_produce import is_held_back, note_batch
 from barnabas.broker.runtime import failpoints
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.topics.catalogue import Catalogue
@@ -70,7 +70,6 @@ from barnabas.protocol.records import (
     ATTRIBUTES_LOW_BYTE,
     COMPRESSION_MASK,
     HEADER_BYTES,
-    read_header,
     read_producer,
 )
 from barnabas.storage.appended import Appended
@@ -337,8 +336,8 @@ class ProduceHandler:
             if log is None:
                 results.append(self._without_log(context, partitions[index], data.records))
                 continue
-            if partitions[index].refused is not None and self._is_held_back(
-                partitions[index], log, data.records
+            if partitions[index].refused is not None and is_held_back(
+                partitions[index], log, data.records, self.host.clock.monotonic()
             ):
                 log.counts.refused += 1
                 results.append(_refused(index, ErrorCode.NOT_LEADER_OR_FOLLOWER))
@@ -376,19 +375,6 @@ class ProduceHandler:
             )
             newest = appended.durable or newest
         return results, newest
-
-    def _is_held_back(
-        self, partition: Partition, log: PartitionLog, records: memoryview | None
-    ) -> bool:
-        """Whether a batch was sent behind one that was refused just now (S12)."""
-        refused = partition.refused
-        if refused is None or records is None or len(records) < HEADER_BYTES:
-            return False
-        refused.forget_old(self.host.clock.monotonic())
-        if not refused:
-            partition.refused = None
-            return False
-        return refused.holds_back(log.producers, read_header(records))
 
     def _without_log(
         self, context: RequestContext, partition: Partition, records: memoryview | None

@@ -1,4 +1,4 @@
-"""Takes note of batches that a broker refuses for a moment, by ``topics/refused_batches.py``."""
+"""Batches that a broker refuses for a moment, as ``topics/refused_batches.py`` goes by them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import TOPIC, WRITE
-from barnabas.protocol.records import HEADER_BYTES, read_header
+from barnabas.protocol.records import HEADER_BYTES, BatchHeader, read_header
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.broker.topics.topic import Partition
     from barnabas.protocol.messages.produce import ProduceRequest
+    from barnabas.storage.partition_log import PartitionLog
 
 BATCHES_MAX: Final = 200
 """Of one request that are noted: what is refused is refused at once."""
@@ -42,8 +43,30 @@ def note_refused_produce(
 
 def note_batch(partition: Partition, records: memoryview | None, now_s: float) -> None:
     """Take note of one batch that will come again."""
-    if records is not None and len(records) >= HEADER_BYTES:
-        header = read_header(records)
-        if header.producer_id >= 0:
-            claim = header.producer_id, header.producer_epoch
-            partition.note_refused(*claim, header.base_sequence, now_s)
+    header = _header_of_producer(records)
+    if header is not None:
+        claim = header.producer_id, header.producer_epoch
+        partition.note_refused(*claim, header.base_sequence, now_s)
+
+
+def is_held_back(
+    partition: Partition, log: PartitionLog, records: memoryview | None, now_s: float
+) -> bool:
+    """Return whether a batch was sent behind one that was refused just now (S12)."""
+    refused = partition.refused
+    if refused is None:
+        return False
+    refused.forget_old(now_s)
+    if not refused:
+        partition.refused = None
+        return False
+    header = _header_of_producer(records)
+    return header is not None and refused.holds_back(log.producers, header)
+
+
+def _header_of_producer(records: memoryview | None) -> BatchHeader | None:
+    """Return what a batch says of its producer; None: it has none, or is malformed."""
+    if records is None or len(records) < HEADER_BYTES:
+        return None
+    header = read_header(records)
+    return header if header.producer_id >= 0 else None

@@ -28,6 +28,7 @@ from tests.broker.several import (
     BrokerWithView,
     ScriptedView,
     SharedMetaStore,
+    has_loaded,
     node,
 )
 from tests.storage.flushes import assign, register
@@ -242,16 +243,6 @@ class MovingCluster:
 
     def others(self, broker: MovingBroker) -> list[MovingBroker]:
         return [each for each in self.brokers if each is not broker]
-
-
-def has_loaded(broker: MovingBroker) -> bool:
-    """Whether a broker knows whom it coordinates: it reads that once it serves the partitions."""
-
-    def is_so() -> bool:
-        coordinators = (broker.server.groups, broker.server.transactions)
-        return all(each.log.replayed.is_set() for each in coordinators)
-
-    return broker.call(is_so)
 
 
 def moving_pair(

@@ -110,6 +110,16 @@ class SharedMetaStore:
         """Leave it open for the others."""
 
 
+def has_loaded(broker: Broker) -> bool:
+    """Whether a broker knows whom it coordinates: it reads that once it serves the partitions."""
+
+    def is_so() -> bool:
+        coordinators = (broker.server.groups, broker.server.transactions)
+        return all(each.log.replayed.is_set() for each in coordinators)
+
+    return broker.call(is_so)
+
+
 class BrokerWithView(Broker):
     """A broker that goes by a view, and finds its topics in the MetaStore when it starts."""
 

@@ -343,10 +343,9 @@ def preset_epoch(broker: FailingBroker, producer: Producer, epoch: int) -> None:
     """Write a record that has a producer near the end of its epochs."""
     assert broker.terminate() == 0
     with Broker(storage=broker.data_directory) as inner:
-        transactions = inner.server.transactions
-        wait_until(lambda: not inner.call(lambda: transactions.is_loading))
 
         def write() -> None:
+            transactions = inner.server.transactions
             shard = transactions.log.shard_of(producer.key)
             present = transactions.transaction(producer.key)
             assert present is not None

@@ -11,6 +11,7 @@ from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.topics.leadership import State
 from barnabas.storage.memory_base import MemoryBase, MemoryStore
 from barnabas.testing import Broker
+from tests.broker.several import has_loaded
 from tests.waiting import wait_until
 
 CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
@@ -57,15 +58,6 @@ class MemberBroker(Broker):
 
         return self.call(serves)
 
-    def has_loaded(self) -> bool:
-        """Whether it knows whom it coordinates: it reads that once it serves the partitions."""
-
-        def is_so() -> bool:
-            coordinators = (self.server.groups, self.server.transactions)
-            return all(each.log.replayed.is_set() for each in coordinators)
-
-        return self.call(is_so)
-
     def leader_of(self, topic: str, index: int) -> int:
         """Which node leads a partition, as this broker sees it."""
 
@@ -105,7 +97,7 @@ def all_served(brokers: list[MemberBroker], topic: str, partitions: int) -> None
         return sorted(served) == list(range(partitions)) and set(known) <= nodes
 
     wait_until(is_so, lambda: f"{[each.leads(topic) for each in brokers]}")
-    wait_until(lambda: all(map(MemberBroker.has_loaded, brokers)), "coordinators have read theirs")
+    wait_until(lambda: all(map(has_loaded, brokers)), "coordinators have read theirs")
 
 
 def everything_served(broker: MemberBroker) -> None:

@@ -27,6 +27,19 @@ class Producer:
         assert answer.error_code == ErrorCode.NONE
         self.producer_id = answer.producer_id
 
+    @classmethod
+    def that_has_sent(cls, count: int, wire: Wire) -> Producer:
+        producer = cls(wire)
+        for sequence in range(count):
+            assert producer.sends(sequence) == ErrorCode.NONE
+        return producer
+
+    def sends_again_in_order(self, refused: int) -> None:
+        """What is behind a batch that was refused is refused, too, until that one has come."""
+        assert self.sends(refused + 1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert self.sends(refused) == ErrorCode.NONE
+        assert self.sends(refused + 1) == ErrorCode.NONE
+
     def sends(self, sequence: int, *beside: Named) -> ErrorCode:
         """Send the record of a sequence, and what others write beside it in the same request."""
         records = batch(b"%d" % sequence, **self.identity(sequence))
@@ -50,15 +63,11 @@ def test_behind_a_batch_that_was_refused_without_a_lease(known):
         broker.create_topic(KEPT.name, 1)
         all_served([broker], KEPT.name, 1)
         with Wire(broker.address) as wire:
-            producer = Producer(wire)
-            for sequence in range(known):
-                assert producer.sends(sequence) == ErrorCode.NONE
+            producer = Producer.that_has_sent(known, wire)
             lease_ends(broker, after_s=-1)
             assert producer.sends(known) == ErrorCode.NOT_LEADER_OR_FOLLOWER
             lease_ends(broker, after_s=1000)
-            assert producer.sends(known + 1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
-            assert producer.sends(known) == ErrorCode.NONE
-            assert producer.sends(known + 1) == ErrorCode.NONE
+            producer.sends_again_in_order(known)
             assert producer.sends(known + 3) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
@@ -70,16 +79,12 @@ def test_behind_a_batch_that_was_refused_for_the_sake_of_another_partition(known
             broker.create_topic(topic.name, 1)
             all_served([broker], topic.name, 1)
         with Wire(broker.address) as wire:
-            producer = Producer(wire)
-            for sequence in range(known):
-                assert producer.sends(sequence) == ErrorCode.NONE
+            producer = Producer.that_has_sent(known, wire)
             doomed = broker.call(lambda: broker.server.catalogue.partition(DOOMED.name, 0))
             store.index.remove_partitions([doomed.partition_id])
             assert producer.sends(known, DOOMED) == ErrorCode.NOT_LEADER_OR_FOLLOWER
             wait_until(lambda: broker.leads(KEPT.name) == {0})
-            assert producer.sends(known + 1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
-            assert producer.sends(known) == ErrorCode.NONE
-            assert producer.sends(known + 1) == ErrorCode.NONE
+            producer.sends_again_in_order(known)
 
 
 @pytest.mark.parametrize("known", [0, 2])
@@ -88,9 +93,7 @@ def test_behind_a_batch_that_came_before_the_log_was_read(known):
         broker.create_topic(KEPT.name, 1)
         all_served([broker], KEPT.name, 1)
         with Wire(broker.address) as wire:
-            producer = Producer(wire)
-            for sequence in range(known):
-                assert producer.sends(sequence) == ErrorCode.NONE
+            producer = Producer.that_has_sent(known, wire)
             turns = broker.server._member.durable_logs._filling
             for _ in range(FILLED_AT_ONCE):
                 turns.acquire()
@@ -100,9 +103,7 @@ def test_behind_a_batch_that_came_before_the_log_was_read(known):
             assert producer.sends(known) == ErrorCode.NOT_LEADER_OR_FOLLOWER
             turns.release(FILLED_AT_ONCE)
             wait_until(lambda: broker.leads(KEPT.name) == {0})
-            assert producer.sends(known + 1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
-            assert producer.sends(known) == ErrorCode.NONE
-            assert producer.sends(known + 1) == ErrorCode.NONE
+            producer.sends_again_in_order(known)
 
 
 def test_who_may_not_write_holds_nobody_back(monkeypatch):
