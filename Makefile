@@ -268,9 +268,9 @@ attack-small: $(VENV)/.dev $(if $(COMPILED),$(COMPILED)/.built) ## Clients that 
 	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(if $(PARALLEL),--numprocesses=3 --dist=worksteal) $(or $(ARGS),tests/attack)
 
 .PHONY: spark-crash
-spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark sinks; half an hour
+spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark sinks, and the heap over 100 batches; an hour
 	$(call heading,Spark crash tables)
-	@$(PYTEST) --quiet $(or $(ARGS),tests/spark/full_crash_table.py)
+	@$(PYTEST) --quiet $(or $(ARGS),tests/spark/full_crash_table.py tests/spark/full_heap.py)
 
 .PHONY: package
 package: $(VENV)/.dev ## The wheel, installed and run outside of this directory

@@ -80,6 +80,12 @@ def is_finished(location: str | None, batch_id: int) -> bool:
     return files is not None and files.exists(f"commits/{batch_id}")
 
 
+def has_state(location: str | None) -> bool:
+    """Whether the query of a checkpoint keeps state; true where the checkpoint cannot be read."""
+    files = files_at(location)
+    return files is None or bool(files.names("state"))
+
+
 def next_batch(location: str | None) -> int | None:
     """The batch that a query begins with when it starts; None if that cannot be seen from here."""
     files = files_at(location)

@@ -5,7 +5,7 @@ sends everything in one transaction. What is sent passes through the driver, a p
 DataFrame at a time, so one must fit into its memory, twice.
 
 ``two_phase`` is the protocol of the data source ``barnabas``. Here the driver recovers before
-it launches any task, and does not evaluate a batch that was decided.
+it launches any task, and evaluates a batch that was decided only for its state (`stateful.py`).
 
 Both evaluate the DataFrame once, or leave that to the table that they are given: then the topic
 gets what the table has (`table.py`), and a batch that was decided comes to neither. The query's id
@@ -33,8 +33,10 @@ from barnabas.spark_connector.encoded import EncodedBatch
 from barnabas.spark_connector.errors import SinkError, WrongOption
 from barnabas.spark_connector.failpoints import reach
 from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.partitions import rows_by_partition
 from barnabas.spark_connector.single import SingleTransactionSink
 from barnabas.spark_connector.spark_schema import check_frame
+from barnabas.spark_connector.stateful import evaluate_state
 from barnabas.spark_connector.table import Batch, Table, rows_for_topic
 from barnabas.spark_connector.task import Attempt, borrowed_cluster, encode, write_prepared
 from barnabas.spark_connector.two_phase import Decider, Prepared
@@ -115,11 +117,14 @@ class _Topic(NamedTuple):
         """Return the rows of a batch that was not decided."""
         if self.table is None:
             return frame
-        sink.begin_batch(batch_id, end.fingerprint)
+        was_begun = sink.begin_batch(batch_id, end.fingerprint)
         reach("T-begun")
         rows = rows_for_topic(self.table, frame, Batch(query_id_of(frame), batch_id))
         check_frame(rows.schema, self.options.topic)
         reach("T-written")
+        if was_begun:
+            # The table had the rows, perhaps, and did not evaluate them again.
+            evaluate_state(frame, self.options.checkpoint_location)
         return rows
 
 
@@ -165,13 +170,17 @@ class _SingleTransaction:
         if sink is None:
             sink = SingleTransactionSink(self._options, query_id_of(frame))
         try:
-            if self._topic.table is None or not sink.is_decided(
+            # Without a table `write_batch` checks this.
+            is_new = self._topic.table is None or not sink.is_decided(
                 batch_id, end.fingerprint, end.topics
-            ):
+            )
+            if is_new:
                 rows = self._topic.rows(sink, frame, batch_id, end)
-                # A generator: no task is launched before the sink asks for the first batch.
+                # A generator: no task starts before the sink takes the first batch.
                 with closing(self._encoded(rows)) as encoded:
-                    sink.write_batch(batch_id, encoded, end.fingerprint, end.offsets)
+                    is_new = sink.write_batch(batch_id, encoded, end.fingerprint, end.offsets)
+            if not is_new:
+                evaluate_state(frame, self._options.checkpoint_location)
         except BaseException:
             sink.close()
             raise
@@ -186,7 +195,7 @@ class _SingleTransaction:
                     yield _as_row(batch)
 
         encoded = frame.mapInArrow(encode_partition, _ENCODED)
-        for row in encoded.toLocalIterator(prefetchPartitions=True):
+        for row in rows_by_partition(encoded):
             yield EncodedBatch(row.topic, row.partition, row.record_count, bytearray(row.records))
 
 
@@ -218,7 +227,9 @@ class _TwoPhase:
         try:
             if is_new:
                 decider.recover(batch_id)
-            if not decider.is_decided(batch_id, end.fingerprint, end.topics):
+            if decider.is_decided(batch_id, end.fingerprint, end.topics):
+                evaluate_state(frame, self._options.checkpoint_location)
+            else:
                 rows = self._topic.rows(decider, frame, batch_id, end)
                 prepared = self._run_tasks(rows, batch_id, decider)
                 decider.commit(batch_id, prepared, end.fingerprint, end.offsets)

@@ -170,18 +170,20 @@ class Ownership:
         owns = self.producer.still_owns if pins else None
         sweep(self._cluster, self._options.sink_id, decided, owns)
 
-    def begin_batch(self, query_id: str, batch_id: int, fingerprint: str) -> None:
-        """Note in the ledger that a batch is begun, and with which offsets.
+    def begin_batch(self, query_id: str, batch_id: int, fingerprint: str) -> bool:
+        """Note in the ledger that a batch is begun; return whether it was begun before.
 
         After this its rows may go where no transaction of this sink reaches: into a table that
         keeps the first it gets. Who was fenced gets no further, and what is begun once is not begun
         with other offsets.
         """
+        was_begun = self.entry.begun.batch_id == batch_id
         with self.held():
             entry = self.entry._replace(begun=Begun(batch_id, fingerprint))
             batch = self.ledger.entry_batch(self._options.sink_id, query_id, entry)
             self.producer.write([batch])
             self.decide(entry)
+        return was_begun
 
     def write_decision(
         self,

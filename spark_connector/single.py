@@ -54,9 +54,9 @@ class SingleTransactionSink(Closing):
             self._query_id, "P1-fenced", batch_id, fingerprint, source_topics
         )
 
-    def begin_batch(self, batch_id: int, fingerprint: str) -> None:
+    def begin_batch(self, batch_id: int, fingerprint: str) -> bool:
         """Note in the ledger that a batch is begun; see Ownership."""
-        self._ownership.begin_batch(self._query_id, batch_id, fingerprint)
+        return self._ownership.begin_batch(self._query_id, batch_id, fingerprint)
 
     def write_batch(
         self,

@@ -163,10 +163,10 @@ class Decider(Closing):
             self._query_id, "C1", batch_id, fingerprint, source_topics
         )
 
-    def begin_batch(self, batch_id: int, fingerprint: str) -> None:
+    def begin_batch(self, batch_id: int, fingerprint: str) -> bool:
         """Note in the ledger that a batch is begun; see Ownership."""
         assert self._query_id is not None, "beginning needs the query's id"
-        self._ownership.begin_batch(self._query_id, batch_id, fingerprint)
+        return self._ownership.begin_batch(self._query_id, batch_id, fingerprint)
 
     def commit(
         self,

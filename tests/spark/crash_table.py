@@ -19,11 +19,17 @@ from tests.interop.transactional import committed_offset
 from tests.spark.harness import SparkDriver
 from tests.spark.job import DATA_SOURCE, SINGLE, TABLES, TWO_PHASE, Job
 from tests.spark.judge import PARTITIONS, feed, judge, open_transactions, until
+from tests.spark.stateful import (
+    AGGREGATION,
+    AGGREGATION_APPEND,
+    DROP_DUPLICATES,
+    JOIN,
+    TRANSFORM_WITH_STATE,
+)
 from tests.spark.tables import judge_table
 
 BATCH = 200
-RECORDS = 3 * BATCH
-"""One batch before the crash, one in it, one after it."""
+"""One batch is written before the crash, one in it, one after it."""
 TRANSACTION_TIMEOUT_MS = 60_000
 """Long enough for a batch on a busy machine."""
 
@@ -37,6 +43,11 @@ AT_A_START = ("C1", "C2-middle")
 # are played by tests/interop/sink_cores.
 DATA_SOURCE_PLACES = tuple(place for place in TWO_PHASE_PLACES if place not in AT_A_START)
 PLACES = {SINGLE: SINGLE_PLACES, TWO_PHASE: TWO_PHASE_PLACES, DATA_SOURCE: DATA_SOURCE_PLACES}
+STATEFUL = {
+    SINGLE: (AGGREGATION, DROP_DUPLICATES, JOIN, TRANSFORM_WITH_STATE),
+    TWO_PHASE: (AGGREGATION, DROP_DUPLICATES, JOIN, TRANSFORM_WITH_STATE),
+    DATA_SOURCE: (AGGREGATION_APPEND, DROP_DUPLICATES, JOIN, TRANSFORM_WITH_STATE),
+}
 # With a table, what comes before and after it; the rest is as without one.
 AT_A_TABLE = {
     "P1-parquet": ("T-begun", "T-aside", "T-written", "P1-before-end", "P1-after-end"),
@@ -53,9 +64,14 @@ class Row:
     sink: str
     place: str
     loses_checkpoint: bool = False
+    operator: str = ""
+    """The stateful operator of its query; empty for a query without state."""
+    state_format: int = 1
 
     def __str__(self) -> str:
-        return f"{self.sink}-at-{self.place}{'-without-checkpoint' * self.loses_checkpoint}"
+        state = f"-{self.operator}-{self.state_format}" * bool(self.operator)
+        lost = "-without-checkpoint" * self.loses_checkpoint
+        return f"{self.sink}{state}-at-{self.place}{lost}"
 
 
 class Play:
@@ -66,28 +82,38 @@ class Play:
         self._broker = broker
         name = f"{what}-{row}"
         self.job = Job(
-            broker.bootstrap_servers, row.sink, name, str(directory / name), per_trigger=BATCH
+            broker.bootstrap_servers,
+            row.sink,
+            name,
+            str(directory / name),
+            per_trigger=BATCH,
+            operator=row.operator,
+            state_format=row.state_format,
         )
-        feed(self.job, range(BATCH))
+        # A stateful query has its first results in its second batch, and C2 commits again what the
+        # batch before has listed.
+        self._before = 2 * BATCH if row.operator else BATCH
+        self._records = self._before + 2 * BATCH
+        feed(self.job, range(self._before))
 
     def to_the_place(self, driver: SparkDriver, **options: str) -> None:
-        """Write one batch, and pause at the row's place in the second, which has more options."""
-        self._first_batch(driver)
+        """Write what is there, and pause at the place in the next batch, with more options."""
+        self._first_batches(driver)
         self.job = replace(self.job, options=options)
         driver.begin_until(self.job, self.row.place)
 
     def to_the_end(self, driver: SparkDriver, effect: str) -> str | None:
-        """Write one batch, have the effect in the second; return what the query fails of."""
-        self._first_batch(driver)
+        """Write what is there, have the effect in the next batch; return the query's error."""
+        self._first_batches(driver)
         driver.arm(self.row.place, effect)
         driver.begin(self.job)
         error = driver.end(self.job)
         assert not (driver.failpoints / self.row.place).exists(), "the place was not reached"
         return error
 
-    def _first_batch(self, driver: SparkDriver) -> None:
+    def _first_batches(self, driver: SparkDriver) -> None:
         driver.run(self.job)
-        feed(self.job, range(BATCH, RECORDS))
+        feed(self.job, range(self._before, self._records))
 
     def go_on(self, driver: SparkDriver) -> None:
         """Run the query, which starts again from its checkpoint or its group, and judge."""
@@ -98,14 +124,15 @@ class Play:
 
     def one_more_batch(self, driver: SparkDriver) -> None:
         """Run the query once more: it clears up what came too late for the batch before."""
-        feed(self.job, range(RECORDS, RECORDS + BATCH))
+        feed(self.job, range(self._records, self._records + BATCH))
+        self._records += BATCH
         driver.run(self.job)
-        self.judge(RECORDS + BATCH)
+        self.judge()
 
-    def judge(self, records: int = RECORDS) -> None:
-        judge([self._broker], self.job, records)
+    def judge(self) -> None:
+        judge([self._broker], self.job, self._records)
         if self.job.sink in TABLES:
-            judge_table(self.job, records)
+            judge_table(self.job, self._records)
 
     def _lose_checkpoint(self) -> None:
         shutil.rmtree(self.job.checkpoint)

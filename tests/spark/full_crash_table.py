@@ -14,6 +14,7 @@ from tests.spark.cluster import SPECULATION, spark_cluster
 from tests.spark.crash_table import (
     AT_A_TABLE,
     PLACES,
+    STATEFUL,
     Play,
     Row,
     kill_driver,
@@ -27,6 +28,7 @@ from tests.spark.crash_table import (
 )
 from tests.spark.harness import WITH_EXECUTORS, SparkDriver
 from tests.spark.job import DATA_SOURCE, EXACT_SINKS, SINGLE, TABLES, TWO_PHASE
+from tests.spark.stateful import AGGREGATION, STATE_FORMATS
 from tests.spark.tables import delta_settings
 
 pytestmark = pytest.mark.timeout(3600)
@@ -59,6 +61,31 @@ def test_a_driver_dies(where, sink, request, driver, tmp_path):
     with SparkDriver(tmp_path / "old") as old:
         plays = [Play(row, f"killed-on-{where}", broker, tmp_path) for row in ROWS[sink]]
         kill_driver(old, driver, plays)
+
+
+@pytest.mark.parametrize("state_format", STATE_FORMATS)
+@pytest.mark.parametrize("sink", EXACT_SINKS)
+def test_driver_of_stateful_queries_dies(sink, state_format, barnabas, driver, tmp_path):
+    rows = [
+        Row(sink, place, operator=operator, state_format=state_format)
+        for place in PLACES[sink]
+        for operator in STATEFUL[sink]
+    ]
+    with SparkDriver(tmp_path / "old") as old:
+        kill_driver(old, driver, [Play(row, "killed", barnabas, tmp_path) for row in rows])
+
+
+@pytest.mark.parametrize("state_format", STATE_FORMATS)
+@pytest.mark.parametrize("sink", TABLES)
+def test_driver_of_stateful_queries_with_a_table_dies(
+    sink, state_format, barnabas, delta_driver, tmp_path
+):
+    rows = [
+        Row(sink, place, operator=AGGREGATION, state_format=state_format)
+        for place in AT_A_TABLE[sink]
+    ]
+    with SparkDriver(tmp_path / "old", **delta_settings()) as old:
+        kill_driver(old, delta_driver, [Play(row, "killed", barnabas, tmp_path) for row in rows])
 
 
 @pytest.mark.parametrize(("where", "sink"), TABLES_ON_BOTH)

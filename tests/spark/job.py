@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from examples.spark_ledger import movements
+from tests.spark.stateful import OPERATORS, state_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +41,10 @@ class Job:
     """More options of the sink."""
     least: int = 0
     """Numbers below are left out."""
+    operator: str = ""
+    """The stateful operator of the query, one of `OPERATORS`; empty for a query without state."""
+    state_format: int = 1
+    """Spark's `checkpointFormatVersion` of state stores."""
 
     @property
     def input(self) -> str:
@@ -53,6 +58,12 @@ class Job:
     def group(self) -> str:
         """Where our sinks commit the source's offsets."""
         return f"spark.{self.name}"
+
+    def results_of(self, records: int) -> int:
+        """Return how many of the first records have a result when all of them were read."""
+        if not self.operator:
+            return records
+        return records - OPERATORS[self.operator].missing(self.per_trigger)
 
     @property
     def table(self) -> str:
@@ -68,6 +79,12 @@ class Job:
 
     def start(self, spark: SparkSession) -> StreamingQuery:
         """Start it on what is there now; it ends by itself."""
+        if not self.operator:
+            return self._start(spark)
+        with state_settings(spark, self.operator, self.state_format):
+            return self._start(spark)
+
+    def _start(self, spark: SparkSession) -> StreamingQuery:
         writer = _written(self, spark, _transformed(self, spark))
         writer = writer.option("checkpointLocation", self.checkpoint)
         return writer.trigger(availableNow=True).start()
@@ -90,13 +107,17 @@ def _transformed(job: Job, spark: SparkSession) -> DataFrame:
     # By chance: no task writes the same records again when a batch is run a second time.
     numbers = numbers.selectExpr("*", "rand() as chance").repartition(TASKS, "chance")
     numbers = numbers.where(f"number >= {job.least}")
+    if job.operator:
+        found = OPERATORS[job.operator].apply(numbers, job.per_trigger)
+        numbers = found.selectExpr("cast(number as string) key", "number", "rand() chance")
     if job.sink in TABLES:
         return numbers
     return numbers.selectExpr("key", "cast(concat(number, ':', number * number) as binary) value")
 
 
 def _written(job: Job, spark: SparkSession, results: DataFrame) -> DataStreamWriter:
-    writer = results.writeStream.outputMode("append")
+    output_mode = OPERATORS[job.operator].output_mode if job.operator else "append"
+    writer = results.writeStream.outputMode(output_mode)
     if job.sink == STOCK:
         options = {"kafka.bootstrap.servers": job.servers, "topic": job.output}
         return writer.format("kafka").options(**options)

@@ -87,9 +87,9 @@ def results(job: Job, records: int) -> Found:
     """Compare what a reader of committed records sees with what it should see."""
     seen = read_with_confluent(job.servers, job.output, PARTITIONS, COMMITTED)
     counted = Counter(value for values in seen.values() for value in values)
-    expected = {expected_value(number) for number in range(records)}
+    expected = {expected_value(number) for number in range(job.results_of(records))}
     return Found(
-        records,
+        len(expected),
         duplicates=sum(count - 1 for count in counted.values()),
         losses=len(expected - counted.keys()),
         strangers=len(counted.keys() - expected),
@@ -151,9 +151,14 @@ def offsets_of_checkpoint(job: Job) -> dict[tuple[str, int], int]:
     """Return how far the source was read by the last batch that Spark takes for done."""
     checkpoint = Path(job.checkpoint)
     last = max(int(each.name) for each in (checkpoint / "commits").iterdir() if each.name.isdigit())
-    _version, _metadata, source = (checkpoint / "offsets" / str(last)).read_text().splitlines()
-    return {
-        (topic, int(partition)): offset
-        for topic, offsets in json.loads(source).items()
-        for partition, offset in offsets.items()
-    }
+    _version, _metadata, *sources = (checkpoint / "offsets" / str(last)).read_text().splitlines()
+    ends = [
+        {
+            (topic, int(partition)): offset
+            for topic, offsets in json.loads(source).items()
+            for partition, offset in offsets.items()
+        }
+        for source in sources
+    ]
+    assert all(each == ends[0] for each in ends), "sources of one topic that end differently"
+    return ends[0]

@@ -72,7 +72,9 @@ def decided_rows(job: Job) -> list[Row]:
 
 def judge_table(job: Job, records: int) -> None:
     """Demand that the table has every result once, and the very rows that the topic has."""
-    assert Counter(row.number for row in decided_rows(job)) == Counter(range(records))
+    assert Counter(row.number for row in decided_rows(job)) == Counter(
+        range(job.results_of(records))
+    )
     assert in_table(job) == in_topic(job)
 
 

@@ -22,6 +22,7 @@ from tests.spark.crash_table import (
 )
 from tests.spark.harness import SparkDriver
 from tests.spark.job import DATA_SOURCE, SINGLE, TWO_PHASE
+from tests.spark.stateful import AGGREGATION, DROP_DUPLICATES, JOIN, TRANSFORM_WITH_STATE
 
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.slow]
 
@@ -34,6 +35,17 @@ KILLS = (
     Row(DATA_SOURCE, "C5-middle"),
 )
 KILLS_ON_KAFKA = (Row(SINGLE, "P1-before-end"), Row(SINGLE, "P1-after-end"))
+WITH_STATE = (
+    Row(TWO_PHASE, "C4-after", operator=AGGREGATION, state_format=1),
+    Row(TWO_PHASE, "C4-after", operator=JOIN, state_format=2),
+    Row(SINGLE, "P1-after-end", operator=AGGREGATION, state_format=2),
+    Row(SINGLE, "P1-after-end", operator=TRANSFORM_WITH_STATE, state_format=1),
+    Row(TWO_PHASE, "C5-after", operator=TRANSFORM_WITH_STATE, state_format=2),
+    Row(TWO_PHASE, "C3", operator=DROP_DUPLICATES, state_format=1),
+    Row(DATA_SOURCE, "C5-middle", operator=DROP_DUPLICATES, state_format=2),
+    # The table has the rows already, and its function does not evaluate them again.
+    Row("P2-parquet", "T-written", operator=AGGREGATION, state_format=2),
+)
 OVERTAKEN = (
     Row(SINGLE, "P1-before-end"),
     Row(TWO_PHASE, "C4-before"),
@@ -58,7 +70,7 @@ def test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away(
         lost = [Play(row, "lost", mortal, tmp_path) for row in LOST_BROKERS]
         with lose_broker(mortal, driver, lost):
             overtake(old, driver, [Play(row, "overtaken", barnabas, tmp_path) for row in OVERTAKEN])
-            plays = [Play(row, "killed", barnabas, tmp_path) for row in KILLS]
+            plays = [Play(row, "killed", barnabas, tmp_path) for row in (*KILLS, *WITH_STATE)]
             plays += [Play(row, "killed-on-kafka", kafka, tmp_path) for row in KILLS_ON_KAFKA]
             kill_driver(old, driver, plays)
 

@@ -3,6 +3,7 @@
 import gc
 import pickle
 import weakref
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -23,6 +24,24 @@ class Row(NamedTuple):
     message: bytes
 
 
+class Noop:
+    """A writer that notes that the rows are evaluated and dropped."""
+
+    def __init__(self, asked):
+        self.asked = asked
+
+    def format(self, name):
+        assert name == "noop"
+        return self
+
+    def mode(self, name):
+        assert name == "append"
+        return self
+
+    def save(self):
+        self.asked.append("evaluated for its state")
+
+
 class Frame:
     """A batch that notes when it is evaluated."""
 
@@ -33,6 +52,10 @@ class Frame:
         self.fails = fails
 
     sparkSession = None  # noqa: N815 - Spark's name
+
+    @property
+    def write(self):
+        return Noop(self.asked)
 
     def mapInArrow(self, function, schema):  # noqa: N802 - Spark's name
         return self
@@ -50,6 +73,7 @@ class Sinks:
     def __init__(self):
         self.asked = []
         self.decided = -1
+        self.was_begun = False
         self.fails = False
         self.reads_batches = False
 
@@ -70,11 +94,15 @@ class Sinks:
         self._decide(batch_id, fingerprint, offsets)
 
     def write_batch(self, batch_id, batches, fingerprint, offsets):
+        if batch_id <= self.decided:
+            return False
         self.asked.extend(batches if self.reads_batches else ())
         self._decide(batch_id, fingerprint, offsets)
+        return True
 
     def begin_batch(self, batch_id, fingerprint):
         self.asked.append(("begin", batch_id, len(fingerprint)))
+        return self.was_begun
 
     def _decide(self, batch_id, fingerprint, offsets):
         assert offsets == OFFSETS
@@ -102,6 +130,7 @@ def sinks(monkeypatch):
     monkeypatch.setattr(foreach_batch, "SingleTransactionSink", sinks)
     monkeypatch.setattr(foreach_batch, "Decider", sinks)
     monkeypatch.setattr(foreach_batch, "query_id_of", lambda _frame: "query")
+    monkeypatch.setattr(foreach_batch, "rows_by_partition", lambda frame: frame.by_partition())
     return sinks
 
 
@@ -138,6 +167,43 @@ def test_two_phases_start_no_task_for_what_is_decided(sinks, options):
     write = two_phase(options)
     write(Frame(sinks.asked), 3)
     assert sinks.news() == [MADE, ("recover", 3), ("is_decided", 3, 64)]
+
+
+@pytest.fixture
+def stateful(options):
+    """The same options, of a query that keeps state."""
+    state = Path(options["checkpointLocation"]) / "state" / "0"
+    state.mkdir(parents=True)
+    return options
+
+
+@pytest.mark.parametrize("make", [single_transaction, two_phase])
+def test_decided_batch_of_stateful_query_is_evaluated_for_its_state(sinks, stateful, make):
+    sinks.decided = 3
+    write = make(stateful)
+    write(Frame(sinks.asked), 3)
+    asked = sinks.news()
+    assert asked[-1] == "evaluated for its state"
+    assert not [each for each in asked if "decide" in each]
+
+
+@pytest.mark.parametrize("make", [single_transaction, two_phase])
+def test_new_batch_of_stateful_query_is_evaluated_once(sinks, stateful, make):
+    write = make(stateful)
+    write(Frame(sinks.asked), 3)
+    assert sinks.news()[-1] == ("decide", 3, 64)
+
+
+@pytest.mark.parametrize("make", [single_transaction, two_phase])
+@pytest.mark.parametrize(("was_begun", "evaluations"), [(True, 1), (False, 0)])
+def test_begun_batch_with_a_table_is_evaluated_for_its_state(
+    sinks, stateful, make, was_begun, evaluations
+):
+    """The function may find the rows in the table and evaluate nothing."""
+    sinks.was_begun = was_begun
+    sinks.reads_batches = True
+    make(stateful, saving(sinks.asked))(WithoutValue(sinks.asked), 3)
+    assert sinks.news().count("evaluated for its state") == evaluations
 
 
 def test_what_the_tasks_of_two_phases_left_when_one_failed_is_aborted(sinks, options):
@@ -204,8 +270,7 @@ class FromTable(Frame):
         self.asked.append("tasks from the table")
         return [Row(pickle.dumps(tuple(PREPARED)))]
 
-    def toLocalIterator(self, *, prefetchPartitions):  # noqa: N802, N803 - Spark's names
-        assert prefetchPartitions
+    def by_partition(self):
         self.asked.append("rows from the table")
         return iter(())
 

@@ -16,6 +16,7 @@ from barnabas.spark_connector.foreach_batch import single_transaction, two_phase
 from tests.counterparts.spark import spark_session
 from tests.interop.administration import create
 from tests.interop.transactional import committed_offset
+from tests.spark import heap
 from tests.spark.judge import open_transactions, until
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]
@@ -244,3 +245,12 @@ def test_the_files_of_a_checkpoint_in_a_hadoop_file_system(spark, tmp_path):
     found = files_at(f"{tmp_path}/checkpoint")
     assert isinstance(found, LocalFiles)
     assert found.read("note") == b"another"
+
+
+@pytest.mark.parametrize("kind", heap.KINDS)
+def test_driver_heap_stays_flat(spark, barnabas, tmp_path, kind):
+    """A sink that kept what it has written would keep 36 MB here; full_heap.py writes 1.4 GB."""
+    load = heap.Load(batch_rows=14_000, batches_before=3, batches=12)
+    servers = barnabas.bootstrap_servers
+    growth = heap.heap_growth_bytes(spark, servers, kind, load, tmp_path)
+    assert growth < heap.GROWTH_MAX_BYTES

@@ -154,15 +154,15 @@ class Driver:
         elif not sink.is_decided(batch_id, end.fingerprint, end.topics):
             sink.commit(batch_id, self._run_task(batch_id), end.fingerprint, end.offsets)
 
-    def begin(self) -> None:
-        """What a sink does with the next batch before a table is written."""
+    def begin(self) -> bool:
+        """Note that the next batch is begun, as before a table is written; whether it was begun."""
         if not self.files.is_planned(self.batch_id):
             self.files.plan(self.batch_id)
         self.is_first = True  # What is planned is not planned again.
         end = checkpoint.batch_end(str(self.files.directory), self.batch_id)
         sink = self._made(self.batch_id)
         assert not sink.is_decided(self.batch_id, end.fingerprint, end.topics)
-        sink.begin_batch(self.batch_id, end.fingerprint)
+        return sink.begin_batch(self.batch_id, end.fingerprint)
 
     def _made(self, batch_id: int) -> SingleTransactionSink | Decider:
         """The sink, which recovers before its first batch."""

@@ -113,6 +113,15 @@ def test_where_a_query_begins(location):
     assert checkpoint.batch_end(uri, 1).topics == ["orders", "payments"]
 
 
+def test_state_of_a_query_is_seen_in_its_checkpoint(location):
+    assert not checkpoint.has_state(str(location))
+    (location / "state").mkdir()
+    assert not checkpoint.has_state(str(location))
+    (location / "state" / "0").mkdir()
+    assert checkpoint.has_state(str(location))
+    assert checkpoint.has_state(None), "unknown: an evaluation too many is harmless"
+
+
 @pytest.fixture
 def _in_the_driver(monkeypatch):
     """Where Spark is, a local checkpoint is known to be one before there is a directory."""

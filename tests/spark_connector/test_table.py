@@ -62,17 +62,22 @@ def test_what_is_begun_is_not_decided(broker, files, start, kind):
     with Cluster(broker.bootstrap_servers, client_id="test", timeout_ms=10_000) as cluster:
         assert not cluster.existing(["ledger"]), "who reads has made it"
     driver = start(kind)
-    driver.begin()
+    assert not driver.begin()
     assert condition(broker) == "false"
     driver.run(0)
     assert condition(broker) == f"(query = '{files.query_id}' AND batch <= 0)"
-    driver.begin()
-    driver.begin()
+    assert not driver.begin()
+    assert driver.begin()
     assert condition(broker) == f"(query = '{files.query_id}' AND batch <= 0)"
     driver.run(1)
     assert condition(broker) == f"(query = '{files.query_id}' AND batch <= 1)"
     assert condition(broker, "another") == "false"
     assert committed(broker) == {"0": 1, "1": 1}
+
+
+def test_second_driver_sees_that_a_batch_was_started(broker, start):
+    start(TWO_PHASE).begin()
+    assert start(SINGLE).begin()
 
 
 @pytest.mark.parametrize("kind", KINDS)

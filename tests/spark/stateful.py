@@ -1,0 +1,127 @@
+"""Stateful queries of the crash tables: a result needs state that an earlier batch has left.
+
+Each number comes twice: in its own batch, and once more in the batch after it. Aggregation, join
+and `transformWithState` have a result for a number when they see it again, `dropDuplicates` when
+they see it first. So state that was lost shows as losses, and there as duplicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import Row
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.sql.streaming import StatefulProcessor
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+AGGREGATION: Final = "aggregation"
+AGGREGATION_APPEND: Final = "aggregation-append"
+DROP_DUPLICATES: Final = "dropDuplicates"
+JOIN: Final = "join"
+TRANSFORM_WITH_STATE: Final = "transformWithState"
+STATE_FORMATS: Final = (1, 2)
+ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+ALLOWED_DELAY_S: Final = 100
+"""Delay of the watermark beyond the numbers of one batch, which are seconds of event time."""
+BEGINNING_S: Final = 1_000_000
+"""Event time of the number 0. Spark's watermark begins at 0, and drops what is not later."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A stateful operator from numbers to numbers."""
+
+    apply: Callable[[DataFrame, int], DataFrame]
+    """From a stream with the column `number`, and the count of numbers in a batch."""
+    missing: Callable[[int], int] = lambda batch_size: batch_size
+    """Count of the last numbers without a result at the end of the input, by batch size."""
+    output_mode: str = "append"
+    needs_rocksdb: bool = False
+
+
+def _twice(numbers: DataFrame, batch_size: int) -> DataFrame:
+    pairs = F.explode(F.array("number", F.col("number") - batch_size))
+    return numbers.select(pairs.alias("number")).where("number >= 0")
+
+
+def _with_event_time(numbers: DataFrame, batch_size: int) -> DataFrame:
+    at = F.timestamp_seconds(F.col("number") + BEGINNING_S)
+    twice = _twice(numbers, batch_size).withColumn("at", at)
+    return twice.withWatermark("at", f"{batch_size + ALLOWED_DELAY_S} seconds")
+
+
+def _aggregation(numbers: DataFrame, batch_size: int) -> DataFrame:
+    counted = _twice(numbers, batch_size).groupBy("number").count()
+    return counted.where("count = 2").select("number")
+
+
+def _aggregation_with_watermark(numbers: DataFrame, batch_size: int) -> DataFrame:
+    counted = _with_event_time(numbers, batch_size).groupBy("at", "number").count()
+    return counted.where("count = 2").select("number")
+
+
+def _drop_duplicates(numbers: DataFrame, batch_size: int) -> DataFrame:
+    return _with_event_time(numbers, batch_size).dropDuplicates(["number", "at"]).select("number")
+
+
+def _join(numbers: DataFrame, batch_size: int) -> DataFrame:
+    again = numbers.select((F.col("number") - batch_size).alias("earlier"))
+    return numbers.select("number").join(again, F.expr("number = earlier")).select("number")
+
+
+class SecondOccurrence(StatefulProcessor):
+    """Returns a number when it occurs for the second time."""
+
+    def init(self, handle: Any) -> None:
+        self._times = handle.getValueState("times", "times int")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803 - Spark's names
+        before = self._times.get()[0] if self._times.exists() else 0
+        times = before + sum(1 for _ in rows)
+        self._times.update((times,))
+        if times == 2:
+            yield Row(number=key[0])
+
+    def close(self) -> None:
+        pass
+
+
+def _transform_with_state(numbers: DataFrame, batch_size: int) -> DataFrame:
+    by_number = _twice(numbers, batch_size).groupBy("number")
+    return by_number.transformWithState(SecondOccurrence(), "number long", "append", "none")
+
+
+OPERATORS: Final = {
+    AGGREGATION: Operator(_aggregation, output_mode="update"),
+    # Spark has no update mode for a data source in Python.
+    AGGREGATION_APPEND: Operator(
+        _aggregation_with_watermark, missing=lambda batch_size: batch_size + ALLOWED_DELAY_S
+    ),
+    DROP_DUPLICATES: Operator(_drop_duplicates, missing=lambda _batch_size: 0),
+    JOIN: Operator(_join),
+    TRANSFORM_WITH_STATE: Operator(_transform_with_state, needs_rocksdb=True),
+}
+
+
+@contextmanager
+def state_settings(spark: SparkSession, operator: str, state_format: int) -> Iterator[None]:
+    """Give queries that start inside the state format 1 or 2 of Spark.
+
+    A query takes the settings of its session when it starts. They are those of the only session,
+    since Spark looks for data sources in the active one.
+    """
+    settings = {"spark.sql.streaming.stateStore.checkpointFormatVersion": str(state_format)}
+    if state_format == 2 or OPERATORS[operator].needs_rocksdb:
+        settings["spark.sql.streaming.stateStore.providerClass"] = ROCKSDB
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key in settings:
+            spark.conf.unset(key)
