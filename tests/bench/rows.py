@@ -22,6 +22,10 @@ class Versus(NamedTuple):
     key: str
     rate: float
     """At least so much of the other's rate; 0 where there is no target."""
+    cpu: float = 0.0
+    """At most so much of the other's CPU time for each row; 0 where there is no target."""
+    slower_ms: float = 0.0
+    """At most so many milliseconds more than the other's p50; 0 where there is no target."""
 
 
 class Row(NamedTuple):

@@ -49,6 +49,8 @@ class Taken(NamedTuple):
     """In each sample."""
     broker_cpu_s: float
     """Of the broker's CPU, user and system, for all samples."""
+    spark_cpu_s: float = 0.0
+    """CPU time of Spark's JVM and Python processes for all samples; 0 where it is not measured."""
 
 
 class SparkMeasurement(NamedTuple):
@@ -61,6 +63,8 @@ class SparkMeasurement(NamedTuple):
     broker_cpu_s: float
     """Per sample."""
     samples: int
+    row_cpu_s: float | None = None
+    """CPU time of Spark and the broker for each row, or None where Spark's is not measured."""
 
 
 def turns(names: list[str], rounds: int) -> list[tuple[int, str]]:
@@ -79,4 +83,6 @@ def summarise(rounds: list[Taken]) -> SparkMeasurement:
     p50_s = statistics.median(times)
     cpu_s = sum(taken.broker_cpu_s for taken in rounds)
     p95_s = times[min(count - 1, count * 95 // 100)]
-    return SparkMeasurement(rounds[0].rows / p50_s, p50_s, p95_s, cpu_s / count, count)
+    spark_cpu_s = sum(taken.spark_cpu_s for taken in rounds)
+    row_cpu_s = (spark_cpu_s + cpu_s) / (count * rounds[0].rows) if spark_cpu_s else None
+    return SparkMeasurement(rounds[0].rows / p50_s, p50_s, p95_s, cpu_s / count, count, row_cpu_s)

@@ -13,14 +13,21 @@ class SparkRow(NamedTuple):
     key: str
     title: str
     kind: str
-    """trigger, real-time, sink or sink-row."""
+    """trigger, real-time, read, sink or sink-row."""
     variant: str = ""
     """Of a trigger: stateless or stateful; of a sink: its kind."""
     p50: float | None = None
     """At most, Barnabas / Apache Kafka in the same run."""
+    rate: float | None = None
+    """At least, Barnabas / Apache Kafka in the same run."""
     versus: tuple[Versus, ...] = ()
     cores: int = 2
     partitions: int = 4
+
+    @property
+    def is_about_time(self) -> bool:
+        """Whether a sample is one record, so that there is no rate to speak of."""
+        return self.kind in {"trigger", "real-time"}
 
     @property
     def against_kafka(self) -> bool:
@@ -30,6 +37,9 @@ class SparkRow(NamedTuple):
 
 _STOCK = "spark-sink-stock"
 _STOCK_ROW = "spark-row-stock"
+_TWO_PHASE_ROW = "spark-row-two-phase"
+FORMAT = "format"
+"""The sink `format("barnabas")`, which is `two_phase` as a data source."""
 
 
 def _trigger(variant: str, target: float) -> SparkRow:
@@ -50,10 +60,13 @@ SPARK_ROWS = (
     _trigger("stateless", 0.35),
     _trigger("stateful", 0.5),
     SparkRow("spark-real-time", "Spark, real-time mode", "real-time", p50=1.0, partitions=1),
+    SparkRow("spark-read", "Spark, read of a topic", "read", rate=1.5),
     _sink(_STOCK, "stock"),
-    _sink("spark-sink-single", "single_transaction", Versus(_STOCK, 0.3)),
-    _sink("spark-sink-two-phase", "two_phase", Versus(_STOCK, 0.8)),
+    _sink("spark-sink-single", "single_transaction", Versus(_STOCK, 0.3, cpu=1.1)),
+    _sink("spark-sink-two-phase", "two_phase", Versus(_STOCK, 0.8, cpu=1.1)),
+    _sink("spark-sink-format", FORMAT, Versus(_STOCK, 0.8, cpu=1.1)),
     _sink_row(_STOCK_ROW, "stock"),
     _sink_row("spark-row-single", "single_transaction", Versus(_STOCK_ROW, 0.5)),
-    _sink_row("spark-row-two-phase", "two_phase", Versus(_STOCK_ROW, 0.5)),
+    _sink_row(_TWO_PHASE_ROW, "two_phase", Versus(_STOCK_ROW, 0.5)),
+    _sink_row("spark-row-format", FORMAT, Versus(_TWO_PHASE_ROW, 0.0, slower_ms=60)),
 )

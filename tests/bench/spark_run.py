@@ -38,12 +38,14 @@ FULL = {
     # The JVM comes to its speed in a thousand records or two: before, whoever is first is slowest.
     # A median of 250 records is 20 % up or down in the next round.
     "real-time": Effort(rounds=10, warm_up_samples=1000, samples=250),
+    "read": Effort(rounds=3, warm_up_samples=2, samples=3),
     "sink": Effort(rounds=1, warm_up_samples=0, samples=5),
     "sink-row": Effort(rounds=2, warm_up_samples=4, samples=24),
 }
 QUICK = {
     "trigger": Effort(rounds=1, warm_up_samples=4, samples=4),
     "real-time": Effort(rounds=1, warm_up_samples=50, samples=100),
+    "read": Effort(rounds=1, warm_up_samples=1, samples=1),
     "sink": Effort(rounds=1, warm_up_samples=0, samples=2),
     "sink-row": Effort(rounds=1, warm_up_samples=4, samples=8),
 }

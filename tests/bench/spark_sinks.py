@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING
 import confluent_kafka
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from barnabas.spark_connector import Sink, sinks
+from barnabas.spark_connector import Sink, read, sinks
+from barnabas.spark_connector.data_source import BarnabasDataSource
 from tests.bench.spark_job import Job, Taken, Target
 from tests.bench.spark_latency import POLL_S, Triggers, check, stock_source
-from tests.counterparts.usage import cpu_time
+from tests.bench.spark_rows import FORMAT
+from tests.counterparts.usage import cpu_time, descendants_cpu_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 250_000
 VALUE_BYTES = 100
+READ_ROWS = 1_000_000
+"""Rows of the topic that is read, with a value of 180 bytes each."""
 WARM_UP_BATCHES = 2
 TIMEOUT_S = 480
 
@@ -35,8 +40,14 @@ def generated(spark: SparkSession, partitions: int) -> DataFrame:
 
 def started(rows: DataFrame, job: Job, servers: str, topic: str, run: str) -> StreamingQuery:
     """Start the sink that the job is about, as a pipeline of `barnabas.spark run` does it."""
+    checkpoint = str(Path(job.directory) / run)
+    if job.variant == FORMAT:
+        rows.sparkSession.dataSource.register(BarnabasDataSource)
+        sink = Sink(sink_id=topic, topic=topic, servers=servers)
+        writer = rows.writeStream.format("barnabas").options(**sink.spark_options(checkpoint))
+        return writer.start()
     sink = Sink(sink_id=topic, topic=topic, servers=servers, kind=job.variant)
-    return sinks.start(rows, sink, job.variant, str(Path(job.directory) / run), once=False)
+    return sinks.start(rows, sink, job.variant, checkpoint, once=False)
 
 
 def measure_sink(spark: SparkSession, job: Job, target: Target, topic: str, run: str) -> Taken:
@@ -46,13 +57,42 @@ def measure_sink(spark: SparkSession, job: Job, target: Target, topic: str, run:
     try:
         _wait(query, WARM_UP_BATCHES, deadline)
         before = cpu_time(target.pid).total_s
+        spark_before = descendants_cpu_time(os.getpid()).total_s
         done = len(query.recentProgress)
         batches = _wait(query, done + job.samples, deadline)[done : done + job.samples]
         cpu_s = cpu_time(target.pid).total_s - before
+        spark_cpu_s = descendants_cpu_time(os.getpid()).total_s - spark_before
         _check_arrival(target.servers, topic, job.partitions, (done + job.samples) * BATCH_ROWS)
     finally:
         query.stop()
-    return Taken(batches, BATCH_ROWS, cpu_s)
+    return Taken(batches, BATCH_ROWS, cpu_s, spark_cpu_s)
+
+
+def measure_read(spark: SparkSession, job: Job, target: Target, topic: str) -> Taken:
+    """Read a whole topic with the defaults of `Source`, again and again, and drop the rows."""
+    _fill(target.servers, topic, job.partitions)
+    rows = read(spark, topic, servers=target.servers).select("key", "value", "timestamp")
+    before, spark_before = cpu_time(target.pid).total_s, descendants_cpu_time(os.getpid()).total_s
+    times_s = []
+    for _ in range(job.samples):
+        began_s = time.monotonic()
+        rows.write.format("noop").mode("overwrite").save()
+        times_s.append(time.monotonic() - began_s)
+    cpu_s = cpu_time(target.pid).total_s - before
+    spark_cpu_s = descendants_cpu_time(os.getpid()).total_s - spark_before
+    return Taken(times_s, READ_ROWS, cpu_s, spark_cpu_s)
+
+
+def _fill(servers: str, topic: str, partitions: int) -> None:
+    settings = {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 20}
+    producer = confluent_kafka.Producer(settings)
+    value = b"barnabas-" * 20
+    for number in range(READ_ROWS):
+        producer.produce(topic, value, b"%d" % number, partition=number % partitions)
+        if number % 10_000 == 0:
+            producer.flush(TIMEOUT_S)
+    if producer.flush(TIMEOUT_S):
+        raise RuntimeError(f"the topic {topic} could not be filled")
 
 
 def measure_one_row(

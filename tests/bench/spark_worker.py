@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from barnabas.spark_connector.spark_process import unix_sockets
 from tests.bench.spark_job import Job, Taken, Target, turns
 from tests.bench.spark_latency import WARM_UP_SHARE, RealTime, Triggers
-from tests.bench.spark_sinks import measure_one_row, measure_sink
+from tests.bench.spark_sinks import measure_one_row, measure_read, measure_sink
 from tests.counterparts.spark import spark_session
 from tests.counterparts.usage import cpu_time
 from tests.interop.administration import create
@@ -77,6 +77,11 @@ def measure_sinks(spark: SparkSession, job: Job, target: Target, run: str) -> Ta
     return measure_sink(spark, job, target, _topics(job, target, run)[1], run)
 
 
+def measure_reads(spark: SparkSession, job: Job, target: Target, run: str) -> Taken:
+    """Read a topic as a table, a few times."""
+    return measure_read(spark, job, target, _topics(job, target, run)[0])
+
+
 def measure_sink_rows(spark: SparkSession, job: Job, target: Target, run: str) -> Taken:
     """Write one row in each micro-batch with one sink."""
     return measure_one_row(spark, job, target, _topics(job, target, run), run)
@@ -92,6 +97,7 @@ def _topics(job: Job, target: Target, run: str) -> tuple[str, str]:
 MEASURES: dict[str, Callable[[SparkSession, Job, Target, str], Taken]] = {
     "trigger": measure_triggers,
     "real-time": measure_real_time,
+    "read": measure_reads,
     "sink": measure_sinks,
     "sink-row": measure_sink_rows,
 }

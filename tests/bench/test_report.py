@@ -48,8 +48,8 @@ TRIGGER, SINK, SINGLE = (
 SPARK = {
     ("barnabas", TRIGGER.key): SparkMeasurement(2.5, 0.4, 0.5, 0.01, 24),
     ("kafka", TRIGGER.key): SparkMeasurement(1.25, 0.8, 1.6, 0.02, 24),
-    ("barnabas", SINK.key): SparkMeasurement(200_000.0, 1.25, 1.5, 0.5, 5),
-    ("barnabas", SINGLE.key): SparkMeasurement(50_000.0, 5.0, 5.5, 0.7, 5),
+    ("barnabas", SINK.key): SparkMeasurement(200_000.0, 1.25, 1.5, 0.5, 5, 4e-6),
+    ("barnabas", SINGLE.key): SparkMeasurement(50_000.0, 5.0, 5.5, 0.7, 5, 4.2e-6),
 }
 
 
@@ -60,7 +60,31 @@ def test_a_query_is_held_against_the_same_query_on_kafka():
 
 def test_a_sink_is_held_against_the_stock_sink_on_the_same_broker():
     rows = cells(report.versus_table(Results(spark=SPARK), SPARK_ROWS, ["barnabas", "kafka"]))[2:]
-    assert rows == [[SINGLE.title, SINK.title, "Barnabas", "0.25", ">= 0.3", "missed"]]
+    assert rows == [
+        [SINGLE.title, SINK.title, "rate", "Barnabas", "0.25", ">= 0.3", "missed"],
+        [SINGLE.title, SINK.title, "CPU of a row", "Barnabas", "1.05", "<= 1.1", "met"],
+    ]
+
+
+def test_one_row_trigger_is_compared_in_milliseconds():
+    spark = {
+        ("barnabas", "spark-row-two-phase"): SparkMeasurement(3.0, 0.3, 0.4, 0.1, 5),
+        ("barnabas", "spark-row-format"): SparkMeasurement(2.7, 0.37, 0.4, 0.1, 5),
+    }
+    rows = cells(report.versus_table(Results(spark=spark), SPARK_ROWS, ["barnabas"]))[2:]
+    assert [row[2:] for row in rows] == [
+        ["rate", "Barnabas", "0.90", "", ""],
+        ["p50", "Barnabas", "+70 ms", "<= +60 ms", "missed"],
+    ]
+
+
+def test_read_is_compared_by_rate():
+    spark = {
+        ("barnabas", "spark-read"): SparkMeasurement(500.0, 2.0, 2.0, 0.1, 5),
+        ("kafka", "spark-read"): SparkMeasurement(250.0, 4.0, 4.0, 0.1, 5),
+    }
+    rows = cells(report.ratio_table(Results(spark=spark), [], SPARK_ROWS))[2:]
+    assert [row[1:] for row in rows] == [["rate", "2.00", ">= 1.5", "met"]]
 
 
 def test_a_transaction_is_held_against_plain_writes():
@@ -73,9 +97,9 @@ def test_a_transaction_is_held_against_plain_writes():
     }
     rows = cells(report.versus_table(Results(rows=measured), ROWS, ["barnabas", "kafka"]))[2:]
     assert [row[2:] for row in rows] == [
-        ["Barnabas", "0.94", ">= 0.9", "met"],
-        ["Apache Kafka", "0.25", "", ""],
-        ["Barnabas", "0.50", "", ""],
+        ["rate", "Barnabas", "0.94", ">= 0.9", "met"],
+        ["rate", "Apache Kafka", "0.25", "", ""],
+        ["rate", "Barnabas", "0.50", "", ""],
     ]
 
 
@@ -90,8 +114,8 @@ def test_every_row_that_another_is_held_against_exists():
 def test_only_rows_of_which_more_than_the_latency_is_told_have_a_rate():
     rows = cells(report.spark_table(Results(spark=SPARK), SPARK_ROWS, ["barnabas", "kafka"]))[2:]
     assert rows[:2] == [
-        [TRIGGER.title, "Barnabas", "", "400.0", "500.0", "10.0", "24"],
-        [TRIGGER.title, "Apache Kafka", "", "800.0", "1,600.0", "20.0", "24"],
+        [TRIGGER.title, "Barnabas", "", "400.0", "500.0", "10.0", "", "24"],
+        [TRIGGER.title, "Apache Kafka", "", "800.0", "1,600.0", "20.0", "", "24"],
     ]
     assert rows[2][2:4] == ["200,000", "1,250.0"]
 

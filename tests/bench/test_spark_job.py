@@ -21,6 +21,12 @@ def test_medians_are_over_the_samples_of_all_rounds():
     assert measured.rate == pytest.approx(500)
     assert measured.broker_cpu_s == pytest.approx(0.1)
     assert measured.samples == 5
+    assert measured.row_cpu_s is None
+
+
+def test_cpu_time_of_a_row_is_that_of_spark_and_broker():
+    rounds = [Taken([0.1, 0.5], 100, 0.3, 0.9), Taken([0.9], 100, 0.2, 0.1)]
+    assert summarise(rounds).row_cpu_s == pytest.approx(1.5 / 300)
 
 
 def test_brokers_take_turns_at_being_first():
@@ -48,6 +54,7 @@ def test_a_sink_is_measured_on_one_broker_and_a_query_on_all():
     assert kinds == {
         "trigger": {"barnabas", "kafka"},
         "real-time": {"barnabas", "kafka"},
+        "read": {"barnabas", "kafka"},
         "sink": {"barnabas"},
         "sink-row": {"barnabas"},
     }

@@ -37,6 +37,18 @@ def tree_cpu_time(pid: int) -> CpuTime:
     return CpuTime(user / _TICKS_PER_SECOND, system / _TICKS_PER_SECOND)
 
 
+def descendants_cpu_time(pid: int) -> CpuTime:
+    """Return the CPU time of a process and all below it, those that have ended included."""
+    own = _fields(pid)
+    user, system = int(own[11]) + int(own[13]), int(own[12]) + int(own[14])
+    user_s, system_s = user / _TICKS_PER_SECOND, system / _TICKS_PER_SECOND
+    for child in children(pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            below = descendants_cpu_time(child)
+            user_s, system_s = user_s + below.user_s, system_s + below.system_s
+    return CpuTime(user_s, system_s)
+
+
 def tree_bytes(pid: int) -> int:
     """Return the memory of a process and its children, what they share counted once."""
     total = 0
