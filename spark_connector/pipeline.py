@@ -44,11 +44,17 @@ class Pipeline:
         """The sink's id: what the query and its checkpoint are called."""
         return self.sink.sink_id
 
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """Return the stream of what is to be written."""
+    def frame(self, spark: SparkSession, *, once: bool = False) -> DataFrame:
+        """Return the stream of what is to be written; ``once`` takes the place of the trigger.
+
+        Batches of a `processingTime` trigger have no bound: more records than the bound may arrive
+        between two of them, and the query would fall behind permanently. Other triggers start the
+        next batch at once; there a bound keeps the first batch from being the whole topic.
+        """
         if isinstance(self.source, Source):
             with raising("Spark's Kafka source"):
-                stream = self.source.load(spark)
+                is_bounded = once or "processingTime" not in self.sink.trigger
+                stream = self.source.load(spark, is_bounded=is_bounded)
         else:
             with raising("source"):
                 stream = self.source(spark)

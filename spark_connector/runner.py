@@ -136,7 +136,7 @@ def run(plan: Plan, screen: Screen, stop: Stop, log: SparkLog) -> None:
             stop.on_signals()
             if address := spark.sparkContext.uiWebUrl:
                 screen.announce(f"Spark's UI is at {address}")
-            frames = [_frame_of(pipeline, spark) for pipeline in plan.pipelines]
+            frames = [_frame_of(pipeline, spark, plan) for pipeline in plan.pipelines]
             _run_queries(plan, frames, kinds, screen, stop)
     except QueryFailed as failed:
         # Who ends a whole service asks its Java process to end as well, and maybe that one first.
@@ -201,9 +201,9 @@ def _kind_of(pipeline: Pipeline) -> str:
         return check_brokers(pipeline)
 
 
-def _frame_of(pipeline: Pipeline, spark: SparkSession) -> DataFrame:
+def _frame_of(pipeline: Pipeline, spark: SparkSession, plan: Plan) -> DataFrame:
     with failures_of(pipeline.name):
-        frame = pipeline.frame(spark)
+        frame = pipeline.frame(spark, once=plan.once)
         check_frame(pipeline, frame)
     return frame
 

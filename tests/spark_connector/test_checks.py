@@ -1,5 +1,7 @@
 """Every wrong option has its sentence, before Spark is started."""
 
+from unittest.mock import MagicMock
+
 import pytest
 
 from barnabas.spark_connector import Pipeline, Sink, Source
@@ -232,6 +234,7 @@ def test_a_source_reads_committed_records_from_their_beginning(monkeypatch):
     assert Source(topic=["a", "b"]).spark_options(starting="earliest") == {
         "kafka.bootstrap.servers": "localhost:9092",
         "kafka.isolation.level": "read_committed",
+        "kafka.max.poll.records": "10000",
         "startingOffsets": "earliest",
         "subscribe": "a,b",
     }
@@ -240,15 +243,36 @@ def test_a_source_reads_committed_records_from_their_beginning(monkeypatch):
 def test_what_a_user_says_wins(monkeypatch):
     monkeypatch.setenv("BARNABAS_SERVERS", "from-the-command:1")
     options = {"startingTimestamp": 5, "KAFKA.isolation.level": "read_uncommitted"}
-    options["failOnDataLoss"] = False
+    options |= {"failOnDataLoss": False, "kafka.MAX.poll.records": 1}
     assert Source(pattern="a.*", options=options).spark_options(starting="earliest") == {
         "kafka.bootstrap.servers": "from-the-command:1",
         "kafka.isolation.level": "read_uncommitted",
+        "kafka.max.poll.records": "1",
         "startingTimestamp": "5",
         "failOnDataLoss": "false",
         "subscribePattern": "a.*",
     }
     assert Source(topic="a", servers="b:1").spark_options()["kafka.bootstrap.servers"] == "b:1"
+
+
+@pytest.mark.parametrize(
+    ("trigger", "once", "options", "bound"),
+    [
+        ({}, False, {}, "1000000"),
+        ({"availableNow": True}, False, {}, "1000000"),
+        ({"processingTime": "1 hour"}, True, {}, "1000000"),
+        ({"processingTime": "1 hour"}, False, {}, None),
+        ({}, True, {"maxOffsetsPerTrigger": 7}, "7"),
+        ({}, False, {"MAXOFFSETSPERTRIGGER": 7}, None),
+    ],
+)
+def test_batches_that_follow_at_once_are_bounded(trigger, once, options, bound):
+    """Of a trigger with pauses they are not: more records than the bound may come in a pause."""
+    spark = MagicMock()
+    each = pipeline(Source(topic="in", options=options), trigger=trigger)
+    each.frame(spark, once=once)
+    (given,) = [call.kwargs for call in spark.readStream.format().options.mock_calls if call.kwargs]
+    assert given.get("maxOffsetsPerTrigger") == bound
 
 
 @pytest.mark.parametrize(

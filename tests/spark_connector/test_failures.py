@@ -45,7 +45,7 @@ def failing(_frame):
 
 def test_what_a_transform_has_raised_is_said_with_its_place():
     class NoSource(Source):
-        def load(self, spark):
+        def load(self, spark, *, is_bounded):
             return spark
 
     each = Pipeline(source=NoSource(topic="in"), transform=failing, sink=Sink(sink_id="a"))
