@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.image.base_image import base_archive
 from tests.image.container import Container
-from tests.image.image import Store
-from tests.image.tools import MissingTool, check_tools
+from tests.image.shared_image import SharedImage
+from tests.image.tools import MissingTool
 
 TIMEOUT_S = 300
 
@@ -22,16 +21,16 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def image(tmp_path_factory):
-    store = Store(tmp_path_factory.mktemp("store"))
+def image(tmp_path_factory, worker_id):
+    """Return the image, which the first of the workers builds for all of them."""
+    base = tmp_path_factory.getbasetemp()
+    shared = SharedImage((base if worker_id == "master" else base.parent) / "image")
     try:
-        check_tools()
-        store.add_base(base_archive())
-        built = store.build()
+        built = shared.take()
     except MissingTool as missing:
-        pytest.exit(f"image-check: {missing}", returncode=1)
+        pytest.fail(f"image-check: {missing}", pytrace=False)
     yield built
-    store.clear()
+    shared.give_back()
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ import platform
 import re
 
 from barnabas.broker.version import __version__
+from tests.conftest import SAID
 
 LARGEST_BYTES = 200_000_000
 """The driver of PostgreSQL brings libraries of its own, OpenSSL and Kerberos among them: 15 MB."""
 
 
-def test_its_size(image, capsys):
-    with capsys.disabled():
-        print(f"\nimage-check: {image.size_bytes / 1e6:.0f} MB", end=" ")
+def test_its_size(image, request):
+    request.node.user_properties.append((SAID, f"the image has {image.size_bytes / 1e6:.0f} MB"))
     assert image.size_bytes < LARGEST_BYTES
 
 
