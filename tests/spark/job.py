@@ -68,7 +68,7 @@ class Job:
 
     def start(self, spark: SparkSession) -> StreamingQuery:
         """Start it on what is there now; it ends by itself."""
-        writer = _written(self, spark, _transformed(self, spark))
+        writer = _written(self, _transformed(self, spark))
         writer = writer.option("checkpointLocation", self.checkpoint)
         return writer.trigger(availableNow=True).start()
 
@@ -95,7 +95,7 @@ def _transformed(job: Job, spark: SparkSession) -> DataFrame:
     return numbers.selectExpr("key", "cast(concat(number, ':', number * number) as binary) value")
 
 
-def _written(job: Job, spark: SparkSession, results: DataFrame) -> DataStreamWriter:
+def _written(job: Job, results: DataFrame) -> DataStreamWriter:
     writer = results.writeStream.outputMode("append")
     if job.sink == STOCK:
         options = {"kafka.bootstrap.servers": job.servers, "topic": job.output}
@@ -108,9 +108,6 @@ def _written(job: Job, spark: SparkSession, results: DataFrame) -> DataStreamWri
         **job.options,
     }
     if job.sink == DATA_SOURCE:
-        from barnabas.spark_connector.data_source import BarnabasDataSource
-
-        spark.dataSource.register(BarnabasDataSource)
         return writer.format("barnabas").options(**options)
     from barnabas.spark_connector import foreach_batch
 
