@@ -1,0 +1,36 @@
+"""format("barnabas") where nothing is registered: the examples, killed with -9 and run again.
+
+full_by_name.py has all places and all ways, in a fresh environment.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark.job import DATA_SOURCE, Job
+from tests.spark.judge import feed, judge
+from tests.spark.programs import CONNECT, DECLARATIVE, Program
+
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.slow]
+
+BATCH = 200
+RECORDS = 2 * BATCH
+PLACES = ("C4-before", "C4-after")
+"""Right before and after the decision."""
+
+
+@pytest.mark.parametrize("way", [CONNECT, DECLARATIVE])
+def test_killed_queries_of_the_examples_write_each_record_once(way, barnabas, tmp_path):
+    servers = barnabas.bootstrap_servers
+    jobs = [
+        Job(servers, DATA_SOURCE, f"{way}-{number}", str(tmp_path / f"{number}"), BATCH)
+        for number in range(len(PLACES))
+    ]
+    for job in jobs:
+        feed(job, range(RECORDS))
+    program = Program(way, tmp_path / way, jobs)
+    program.write()
+    program.run_until(PLACES)
+    program.run()
+    for job in jobs:
+        judge([barnabas], program.judged(job), RECORDS)
