@@ -68,7 +68,7 @@ def test_killed_at_every_place_in_a_fresh_environment(way, fresh, barnabas, tmp_
 
 
 def counted(job: Job) -> Counter[int]:
-    """Return how many results there are how often."""
+    """Count the results by how often each is in the topic."""
     seen = read_with_confluent(job.servers, job.output, PARTITIONS, COMMITTED)
     values = Counter(value for values in seen.values() for value in values)
     assert values.keys() == set(map(expected_value, range(BATCH)))
@@ -90,7 +90,7 @@ def test_a_full_refresh_is_refused_until_new_query_names_the_query(barnabas, tmp
         given_up = set(value.split(","))
         assert len(given_up) == refreshes
         program.write(newQuery=value)
-        program.run()  # Goes on with the checkpoint that the refused run has begun.
+        program.run()  # Continues with the checkpoint of the refused run.
         program.run()
         assert counted(job) == {refreshes + 1: BATCH}
     assert not open_transactions(barnabas, "spark.refreshed")
