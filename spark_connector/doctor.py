@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from barnabas.broker.version import __version__
 from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
@@ -15,7 +15,7 @@ from barnabas.protocol.messages.describe_configs import (
 )
 from barnabas.spark_connector.cluster import Cluster
 from barnabas.spark_connector.errors import SinkError
-from barnabas.spark_connector.jars import jars_of_installed_spark, pyspark_version
+from barnabas.spark_connector.jars import jars_of_installed_spark
 from barnabas.spark_connector.java import java_home, major_version
 from barnabas.spark_connector.options import addresses
 from barnabas.spark_connector.preflight import CLIENT_ID, TIMEOUT_MS
@@ -86,8 +86,8 @@ def _of_python(python: WorkerPython) -> Iterator[Finding]:
 
 def _of_packages(python: WorkerPython) -> Iterator[Finding]:
     install = f"run {python.executable} -m pip install"
-    wanted = {"barnabas": __version__, "pyspark": _installed_pyspark()}
-    for name, version in wanted.items():
+    for name in ("barnabas", "pyspark"):
+        version = _installed(name)
         found = python.versions.get(name)
         if found is None:
             advice = f"set PYSPARK_PYTHON to {sys.executable}, or {install} {INSTALL}"
@@ -200,11 +200,11 @@ def _is_allowed(cluster: Cluster) -> bool | None:
     return [each.value for each in result.configs] == ["true"]
 
 
-def _installed_pyspark() -> str | None:
-    """Return the version of the PySpark of this Python, or `None` if there is none."""
+def _installed(name: str) -> str | None:
+    """Return the version of a package that this Python has, or `None` if it has none."""
     try:
-        return pyspark_version()
-    except Refusal:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
         return None
 
 
