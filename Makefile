@@ -273,7 +273,7 @@ spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark
 	@$(PYTEST) --quiet $(or $(ARGS),tests/spark/full_crash_table.py tests/spark/full_by_name.py)
 
 .PHONY: package
-package: $(VENV)/.dev ## The wheel, installed and run outside of this directory
+package: $(VENV)/.interop ## The wheel, installed and run outside of this directory
 	$(call heading,package)
 	@$(PYTEST) --quiet $(or $(ARGS),tests/package)
 

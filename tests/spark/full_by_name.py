@@ -7,40 +7,38 @@ wheel and PySpark, and nothing of this checkout.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-import venv
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.checkout import ROOT
-from tests.counterparts.spark import QUICK_START
 from tests.interop.transactional import COMMITTED, read_with_confluent
 from tests.spark.crash_table import TWO_PHASE_PLACES
 from tests.spark.job import DATA_SOURCE, Job, expected_value
 from tests.spark.judge import PARTITIONS, feed, judge, open_transactions
-from tests.spark.programs import DECLARATIVE, FLOWS, WAYS, Installed, Program
+from tests.spark.programs import (
+    DECLARATIVE,
+    FLOWS,
+    WAYS,
+    Installed,
+    Program,
+    installed_by_pip,
+    unpacked_wheel,
+)
 
 pytestmark = pytest.mark.timeout(3600)
 
 BATCH = 200
-PYSPARK = "pyspark[connect,pipelines]==4.2.0"
 
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory) -> Installed:
-    """Build the wheel and install it with its extra, by pip, into an environment of its own."""
-    directory = tmp_path_factory.mktemp("fresh")
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation"]
-    subprocess.run([*build, "--outdir", directory / "dist", ROOT], check=True, cwd=directory)
-    (wheel,) = (directory / "dist").glob("*.whl")
-    venv.create(directory / "venv", with_pip=True)
-    python = directory / "venv" / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--quiet", f"barnabas[spark] @ {wheel.as_uri()}"]
-    subprocess.run([*install, PYSPARK], check=True, cwd=directory)
-    return Installed(python, {}, {"spark.driver.extraJavaOptions": " ".join(QUICK_START)})
+    return installed_by_pip(tmp_path_factory.mktemp("fresh"))
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory) -> Installed:
+    return unpacked_wheel(tmp_path_factory.mktemp("unpacked"))
 
 
 def jobs_of(broker, directory: Path, name: str, count: int) -> list[Job]:
@@ -75,11 +73,11 @@ def counted(job: Job) -> Counter[int]:
     return Counter(values.values())
 
 
-def test_a_full_refresh_is_refused_until_new_query_names_the_query(barnabas, tmp_path):
+def test_a_full_refresh_is_refused_until_new_query_names_the_query(barnabas, unpacked, tmp_path):
     """The value stays in the file, and holds once."""
     (job,) = jobs_of(barnabas, tmp_path, "refreshed", 1)
     feed(job, range(BATCH))
-    program = Program(DECLARATIVE, tmp_path / "pipeline", [job])
+    program = Program(DECLARATIVE, tmp_path / "pipeline", [job], unpacked)
     program.write()
     program.run()
     given_up: set[str] = set()
@@ -104,10 +102,10 @@ def refused(program: Program, *arguments: str) -> str:
     return value
 
 
-def test_a_second_flow_into_a_sink_is_refused(barnabas, tmp_path):
+def test_a_second_flow_into_a_sink_is_refused(barnabas, unpacked, tmp_path):
     (job,) = jobs_of(barnabas, tmp_path, "shared", 1)
     feed(job, range(BATCH))
-    program = Program(DECLARATIVE, tmp_path / "pipeline", [job])
+    program = Program(DECLARATIVE, tmp_path / "pipeline", [job], unpacked)
     program.write()
     program.run()
     (file,) = (tmp_path / "pipeline" / FLOWS).iterdir()

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 import time
+import venv
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from barnabas.spark_connector.failpoints import VARIABLE
 from tests.checkout import ROOT
+from tests.counterparts import spark
 from tests.counterparts.jars import spark_kafka_jars
 from tests.counterparts.java import java_home
-from tests.counterparts.spark import QUICK_PYTHONPATH, quick_launcher, quick_start
+from tests.counterparts.spark import QUICK_START
 from tests.spark.command import words_of
 from tests.spark.job import TASKS, Job
 from tests.spark.sessions import kill_session
@@ -32,6 +37,7 @@ SLOTS = 32
 """Tasks that pause take one each."""
 EXAMPLES = ROOT / "examples"
 FLOWS = "flows"
+PYSPARK = "pyspark[connect,pipelines]==4.2.0"
 _RUN_ALL = """
 import runpy, sys, threading
 
@@ -55,19 +61,50 @@ sys.exit(len(failures))
 
 @dataclass(frozen=True)
 class Installed:
-    """A Python that has PySpark and this project, and what its processes get."""
+    """A Python that has PySpark and this project, and the settings of its Spark."""
 
     python: Path
-    environment: Mapping[str, str]
+    scripts: Path
+    """Directory of PySpark's scripts."""
     settings: Mapping[str, str]
 
 
-def checkout() -> Installed:
-    """Return the Python of the tests, with what makes Spark start quickly."""
+def built_wheel(directory: Path) -> Path:
+    """Build the wheel of this checkout."""
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation"]
+    subprocess.run([*build, "--outdir", directory, ROOT], check=True, cwd=directory)
+    (wheel,) = directory.glob("*.whl")
+    return wheel
+
+
+def installed_by_pip(directory: Path) -> Installed:
+    """Install the wheel with its extra, and PySpark, by pip, into an environment of its own."""
+    wheel = built_wheel(directory)
+    venv.create(directory / "venv", with_pip=True)
+    scripts = directory / "venv" / "bin"
+    install = [scripts / "python", "-m", "pip", "install", "--quiet"]
+    packages = [f"barnabas[spark] @ {wheel.as_uri()}", PYSPARK]
+    subprocess.run([*install, *packages], check=True, cwd=directory)
+    settings = {"spark.driver.extraJavaOptions": " ".join(QUICK_START)}
+    return Installed(scripts / "python", scripts, settings)
+
+
+def unpacked_wheel(directory: Path) -> Installed:
+    """Unpack the wheel into a bare environment that has the other packages of the tests' Python.
+
+    The name barnabas comes from the wheel: the path file of this checkout is not read there.
+    """
+    wheel = built_wheel(directory)
+    venv.create(directory / "venv", with_pip=False)
+    (site,) = (directory / "venv" / "lib").glob("python*/site-packages")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    (site / "others.pth").write_text(sysconfig.get_path("purelib"))
+    shutil.copy(Path(spark.__file__).with_name("spark_daemon.py"), site / "quick_daemon.py")
     return Installed(
-        Path(sys.executable),
-        {"PYTHONPATH": QUICK_PYTHONPATH, **quick_launcher()},
-        quick_start(),
+        directory / "venv" / "bin" / "python",
+        Path(sys.executable).parent,
+        {**spark.quick_start(), "spark.python.daemon.module": "quick_daemon"},
     )
 
 
@@ -75,12 +112,12 @@ class Program:
     """The example of one way to run Spark, once for each job; all are in one process."""
 
     def __init__(
-        self, way: str, directory: Path, jobs: Sequence[Job], installed: Installed | None = None
+        self, way: str, directory: Path, jobs: Sequence[Job], installed: Installed
     ) -> None:
         self._way = way
         self._directory = directory
         self._jobs = jobs
-        self._installed = installed or checkout()
+        self._installed = installed
         self._failpoints = directory / "failpoints"
         self._temporary_files = directory / "temporary"
         for each in (self._failpoints, self._temporary_files):
@@ -217,7 +254,7 @@ class Program:
 
     def _command(self) -> list[str]:
         if self._way == DECLARATIVE:
-            program = self._installed.python.with_name("spark-pipelines")
+            program = self._installed.scripts / "spark-pipelines"
             return [str(program), "--remote", f"local[{SLOTS}]", *self._words(), "run"]
         program = self._directory / "run_all.txt"
         program.write_text(_RUN_ALL)
@@ -241,7 +278,7 @@ class Program:
         kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
         environment = {
             **kept,
-            **self._installed.environment,
+            **spark.quick_launcher(),
             VARIABLE: str(self._failpoints),
             "JAVA_HOME": str(java_home()),
             "PYSPARK_PYTHON": str(self._installed.python),
