@@ -29,6 +29,10 @@ from tests.spark.programs import (
 pytestmark = pytest.mark.timeout(3600)
 
 BATCH = 200
+WITHOUT_RETRIES = """
+configuration:
+  spark.sql.pipelines.maxFlowRetryAttempts: "0"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +115,10 @@ def test_a_second_flow_into_a_sink_is_refused(barnabas, unpacked, tmp_path):
     (file,) = (tmp_path / "pipeline" / FLOWS).iterdir()
     flow = file.read_text().partition("@dp.")[2].replace("def shared_0_rows", "def another")
     file.write_text(f"{file.read_text()}\n\n@dp.{flow}")
+    spec = tmp_path / "pipeline" / "spark-pipeline.yml"
+    spec.write_text(f"{spec.read_text()}{WITHOUT_RETRIES}")
     code, said = program.end(program.start())
     assert code != 0
     assert "each flow of a declarative pipeline, needs a sink of its own" in said
+    assert said.count("Flow another is STARTING") == 1, said
     assert counted(job) == {1: BATCH}

@@ -39,23 +39,12 @@ EXAMPLES = ROOT / "examples"
 FLOWS = "flows"
 PYSPARK = "pyspark[connect,pipelines]==4.2.0"
 _RUN_ALL = """
-import runpy, sys, threading
+import runpy, sys
 
-failures = []
-
-def run(file):
-    try:
-        runpy.run_path(file)
-    except Exception as error:
-        failures.append(error)
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-
-threads = [threading.Thread(target=run, args=(file,)) for file in sys.argv[1:]]
-for each in threads:
-    each.start()
-for each in threads:
-    each.join()
-sys.exit(len(failures))
+# In one thread: classic PySpark finds no data source in a thread without an active session.
+queries = [runpy.run_path(file)["query"] for file in sys.argv[1:]]
+for query in queries:
+    query.awaitTermination()
 """
 
 
@@ -174,6 +163,7 @@ class Program:
                 '"sinkId", "ledger"': f'"sinkId", "{job.name}"',
                 '"topic", "movements")': f'"topic", "{job.output}"){more}',
                 "checkpoints/ledger": job.checkpoint,
+                "query.awaitTermination()": "",
             },
         )
 
