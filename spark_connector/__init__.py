@@ -4,15 +4,16 @@ Spark's stock Kafka source and sink work against Barnabas as they are; what they
 ``CONNECTOR_JARS``, and ``python -m barnabas.spark run`` fetches it.
 """
 
-from barnabas.spark_connector.jars import SPARK_KAFKA_JARS, TESTED_SPARK_VERSIONS
-from barnabas.spark_connector.pipeline import Pipeline
-from barnabas.spark_connector.program import run
-from barnabas.spark_connector.sinks import Sink
-from barnabas.spark_connector.source import Source, read, read_stream
-from barnabas.spark_connector.table import Batch, decided
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
-CONNECTOR_JARS = tuple(jar.coordinates for jar in SPARK_KAFKA_JARS)
-"""Maven coordinates of the tested connector, without their own dependencies."""
+if TYPE_CHECKING:
+    from barnabas.spark_connector.jars import CONNECTOR_JARS, TESTED_SPARK_VERSIONS
+    from barnabas.spark_connector.pipeline import Pipeline
+    from barnabas.spark_connector.program import run
+    from barnabas.spark_connector.sinks import Sink
+    from barnabas.spark_connector.source import Source, read, read_stream
+    from barnabas.spark_connector.table import Batch, decided
 
 __all__ = [
     "CONNECTOR_JARS",
@@ -26,3 +27,27 @@ __all__ = [
     "read_stream",
     "run",
 ]
+
+_MODULES: Final = {
+    "CONNECTOR_JARS": "jars",
+    "TESTED_SPARK_VERSIONS": "jars",
+    "Batch": "table",
+    "Pipeline": "pipeline",
+    "Sink": "sinks",
+    "Source": "source",
+    "decided": "table",
+    "read": "source",
+    "read_stream": "source",
+    "run": "program",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used.
+
+    Spark imports this package in every session that uses any Python data source, so importing it
+    must be quick and must not need NumPy or PyArrow.
+    """
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -16,6 +16,7 @@ from typing import Final, NoReturn
 
 from barnabas.spark_connector.checks import check_configuration, check_pipelines
 from barnabas.spark_connector.class_path import with_packages
+from barnabas.spark_connector.doctor import PYTHON_SETTING, examine
 from barnabas.spark_connector.errors import SinkError, WrongOption
 from barnabas.spark_connector.jars import jars_of_installed_spark
 from barnabas.spark_connector.pipeline import Pipeline
@@ -31,6 +32,7 @@ from barnabas.spark_connector.spark_process import check_master, is_submitted
 from barnabas.spark_connector.stopping import Stop, Stopped
 
 PROGRAM: Final = "barnabas.spark"
+COMMANDS: Final = "run,jars,doctor"
 OK, FAILED, USAGE = 0, 1, 2
 LOCAL: Final = "local[*]"
 
@@ -40,7 +42,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print it and exit with 2."""
-        self.exit(USAGE, f"{PROGRAM}: {message}; see python -m {PROGRAM} {{run,jars}} --help\n")
+        self.exit(USAGE, f"{PROGRAM}: {message}; see python -m {PROGRAM} {{{COMMANDS}}} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
     if parsed.command == "jars":
         return _command(parsed, lambda _log: _show_jars())
+    if parsed.command == "doctor":
+        return _command(parsed, lambda _log: _examine(parsed))
     return _command(parsed, lambda log: _run(parsed, lambda: pipelines_of(Path(parsed.file)), log))
 
 
@@ -77,13 +81,18 @@ def _command(parsed: argparse.Namespace, action: Callable[[SparkLog], None]) -> 
 
 def _parser() -> Parser:
     parser = Parser(prog=f"python -m {PROGRAM}", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{run,jars}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar=f"{{{COMMANDS}}}")
     run = commands.add_parser("run", help="run the pipelines of a file until SIGTERM or Ctrl-C")
     run.add_argument("file", help="a Python file with one or more Pipelines at its top level")
     _add_options(run)
     jars = commands.add_parser("jars", help="print where the jars of Spark's Kafka connector are,"
         " with commas between them, as spark-submit --jars takes them")  # fmt: skip
     _add_verbose(jars)
+    doctor = commands.add_parser("doctor", help="check Python, packages, Java, jars and brokers")
+    doctor.add_argument("--servers", metavar="HOST:PORT", help="brokers to check as well")
+    doctor.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE",
+        help=f"a setting of Spark: {PYTHON_SETTING} names another Python to check")  # fmt: skip
+    _add_verbose(doctor)
     return parser
 
 
@@ -142,6 +151,15 @@ def _run(
 
 def _show_jars() -> None:
     sys.stdout.write(",".join(str(jar) for jar in jars_of_installed_spark()) + "\n")
+
+
+def _examine(parsed: argparse.Namespace) -> None:
+    failures = 0
+    for finding in examine(dict(map(_setting, parsed.conf)), parsed.servers):
+        sys.stdout.write(f"{finding.as_line()}\n")
+        failures += not (finding.is_good or finding.is_note)
+    if failures:
+        raise Refusal(f"checks failed: {failures}; each line with FAIL says what to do")
 
 
 def _master(parsed: argparse.Namespace) -> str | None:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NoReturn
 
 from barnabas.spark_connector import checkpoint
+from barnabas.spark_connector.acceptance import lost_batch, names_needed
 from barnabas.spark_connector.cluster import Cluster
 from barnabas.spark_connector.entries import NO_ENTRY, Entry
 from barnabas.spark_connector.errors import CheckpointMismatch, Overtaken
@@ -60,9 +61,9 @@ class Continuity:
             return
         self._refuse_planned_anew(query_id, entry)
         if entry.batch_id >= 0:
-            self._refuse_ahead(entry, batch_id)
-        elif not self._options.new_query:
-            self._refuse_unknown(decided, batch_id)
+            self._refuse_ahead(query_id, entry, batch_id)
+        else:
+            self._refuse_unknown(query_id, decided, batch_id)
 
     def refuse_overtaken(self, batch_id: int | None) -> None:
         """Refuse to begin with a batch that Spark has finished: another driver goes on from it."""
@@ -177,37 +178,46 @@ class Continuity:
                 f" acceptNewPlan to {batch_id}."
             )
 
-    def _refuse_ahead(self, entry: Entry, batch_id: int | None) -> None:
+    def _refuse_ahead(self, query_id: str, entry: Entry, batch_id: int | None) -> None:
         if batch_id is None or batch_id <= entry.batch_id + 1:
             return
-        if self._options.accepted_batch_id != batch_id - 1:
+        if not self._options.accepts_lost(query_id, batch_id - 1):
             raise CheckpointMismatch(
                 f"The checkpoint goes on with batch {batch_id}, but the last batch of the sink"
                 f" {self._options.sink_id} in {self._ledger} is {entry.batch_id}, so batches in"
                 " between were written by another sink, or the broker has lost them; look at what"
-                f" is missing, then set the option acceptLostBatch to {batch_id - 1} to go on."
+                f" is missing, then set the option acceptLostBatch to"
+                f" {lost_batch(query_id, batch_id - 1)} to continue without them."
             )
 
-    def _refuse_unknown(self, decided: Mapping[str, Entry], batch_id: int | None) -> None:
+    def _refuse_unknown(
+        self, query_id: str, decided: Mapping[str, Entry], batch_id: int | None
+    ) -> None:
         """Refuse a query that the ledger does not know, unless it is the sink's first one."""
         written = {name: entry for name, entry in decided.items() if entry.batch_id >= 0}
+        needed = names_needed(query_id, written, batch_id)
+        if self._options.new_query.accepts(needed):
+            return
+        accepting = f"the option newQuery to {','.join(needed)}"
         if written:
-            self._refuse_another(written)
-        if batch_id:
-            raise CheckpointMismatch(
-                f"The checkpoint goes on with batch {batch_id}, but {self._ledger} has no batch of"
-                f" the sink {self._options.sink_id}: it was deleted, or is another one, or the"
-                " batches before were written by another sink; start with a new checkpoint"
-                " directory, or set newQuery to true to go on from this one."
-            )
-
-    def _refuse_another(self, decided: Mapping[str, Entry]) -> NoReturn:
-        query_id, entry = next(iter(decided.items()))
+            self._refuse_another(written, accepting)
         raise CheckpointMismatch(
-            f"The sink {self._options.sink_id} was written by another query ({query_id}, up to "
-            f"batch {entry.batch_id}), and the checkpoint of this query is a new one or that of "
-            "another pipeline; restore the checkpoint of that query, or use another sinkId, or set "
-            "newQuery to true if this query's data shall come in addition."
+            f"The checkpoint goes on with batch {batch_id}, but {self._ledger} has no batch of"
+            f" the sink {self._options.sink_id}: it was deleted, or is another one, or the"
+            " batches before were written by another sink; start with a new checkpoint"
+            f" directory, or set {accepting} to continue from this one."
+        )
+
+    def _refuse_another(self, decided: Mapping[str, Entry], accepting: str) -> NoReturn:
+        queries = ", ".join(
+            f"{name} up to batch {entry.batch_id}" for name, entry in sorted(decided.items())
+        )
+        raise CheckpointMismatch(
+            f"The sink {self._options.sink_id} was written by another query ({queries}), and the"
+            " checkpoint of this query is a new one or that of another pipeline; restore the"
+            " checkpoint of that query, or use another sinkId (each query, and each flow of a"
+            f" declarative pipeline, needs a sink of its own), or set {accepting} to write this"
+            " query's data in addition."
         )
 
     @property

@@ -1,17 +1,9 @@
-"""The sink ``df.writeStream.format("barnabas")``: tasks write in parallel, the driver decides.
+"""The sink ``df.writeStream.format("barnabas")``, which Spark finds by its name.
 
-What Spark does that shapes this file (measured, and hardly documented):
-
-1. ``streamWriter`` runs once per batch before the tasks, and again, in another process, before
-   ``commit`` or ``abort``. So it must change nothing: whatever it cleaned up could be the very
-   transactions that ``commit`` is about to decide on.
-2. ``write`` does not receive the batch's number, but the task's local properties have it.
-   ``commit`` is told the batch but not the query, so messages carry the query's id.
-3. Messages may be None in ``abort``, all of them. A batch without partitions has one empty task.
-4. Losing, speculative and zombie attempts have written when they lose. Each attempt has an id of
-   its own, so none can fence the one that wins, and what is not in the messages is swept.
-5. Spark may run a batch again that was decided, and may call ``commit`` or ``abort`` again. The
-   ledger says what was decided, in all cases.
+Spark's look-up of Python data sources imports this module in each session that uses any of them,
+through the package ``pyspark_barnabas``. It has no protection: a module that raises there hides all
+data sources. So this one imports nothing but the standard library and PySpark; the rest
+(``stream_writer.py``) is imported when a batch is planned.
 
 The package has to be installed beside pyspark, in the same Python, on the driver's machine and on
 every executor's.
@@ -21,38 +13,29 @@ from __future__ import annotations
 
 import secrets
 import sys
-import traceback
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
-import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
-from pyspark.sql.types import StructType
+from pyspark.sql.datasource import DataSource
 
-from barnabas.spark_connector import checkpoint
-from barnabas.spark_connector.errors import SinkError, WrongOption
-from barnabas.spark_connector.kept_decider import abort_with_decider, commit_with_decider
-from barnabas.spark_connector.options import SinkOptions
-from barnabas.spark_connector.spark_schema import check_frame
-from barnabas.spark_connector.starting import look_ahead
-from barnabas.spark_connector.task import Attempt, write_prepared
-from barnabas.spark_connector.two_phase import Prepared
+from barnabas.spark_connector.errors import WrongOption
 
-BATCH_ID: Final = "streaming.sql.batchId"
-QUERY_ID: Final = "sql.streaming.queryId"
-"""Local properties that Spark gives every task of a streaming query."""
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from barnabas.spark_connector.stream_writer import BarnabasStreamWriter
 
 _ASYNC_PROGRESS: Final = "asyncprogresstrackingenabled"
 
 
 class BarnabasDataSource(DataSource):
-    """Register it with ``spark.dataSource.register(BarnabasDataSource)``."""
+    """The format "barnabas": writes streams exactly once.
+
+    Spark registers it by its name; ``spark.dataSource.register(BarnabasDataSource)`` does the same.
+    """
 
     @classmethod
     def name(cls) -> str:
-        """The format to write."""
+        """Return the name of the format."""
         return "barnabas"
 
     def streamWriter(  # noqa: N802 - Spark's name
@@ -60,11 +43,18 @@ class BarnabasDataSource(DataSource):
         schema: StructType,
         overwrite: bool,  # noqa: ARG002, FBT001 - complete mode: appended
     ) -> BarnabasStreamWriter:
-        """Check what the query was given, and whether it may go on; changes nothing (see 1 above).
+        """Check options, columns and checkpoint; change nothing (see 1 in stream_writer.py).
 
-        A refusal is for the tasks to raise: raised here it would also come between ``commit`` and
-        what it has to clear up.
+        The writer raises a refusal of the checkpoint in its tasks: raised here, it would also come
+        between ``commit`` and what ``commit`` has to clear up.
         """
+        try:
+            from barnabas.spark_connector.options import SinkOptions
+            from barnabas.spark_connector.spark_schema import check_frame
+            from barnabas.spark_connector.starting import look_ahead
+            from barnabas.spark_connector.stream_writer import BarnabasStreamWriter
+        except ImportError as error:
+            raise WrongOption(_missing_package(error)) from error
         options = SinkOptions.parse(self.options)
         if self.options.get(_ASYNC_PROGRESS, "false").strip().lower() == "true":
             raise WrongOption(
@@ -89,74 +79,8 @@ class BarnabasDataSource(DataSource):
         )
 
 
-@dataclass(frozen=True)
-class Written(WriterCommitMessage):
-    """What a task tells the driver."""
-
-    prepared: Prepared
-
-
-Messages = Sequence[WriterCommitMessage | None]
-
-
-class BarnabasStreamWriter(DataSourceStreamArrowWriter):
-    """One attempt at one batch; pickled to its tasks, made anew where it is committed."""
-
-    def __init__(self, options: SinkOptions, nonce: str, refusal: SinkError | None = None) -> None:
-        self._options = options
-        self._nonce = nonce
-        self._refusal = refusal
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """In a task: write its rows into an open transaction."""
-        if self._refusal is not None:
-            raise self._refusal
-        return Written(write_prepared(self._options, self._attempt(), iterator))
-
-    def _attempt(self) -> Attempt:
-        context: Any = TaskContext.get()
-        batch_id = context.getLocalProperty(BATCH_ID)
-        query_id = context.getLocalProperty(QUERY_ID)
-        if batch_id is None or query_id is None:
-            raise WrongOption(
-                "Spark does not say which batch this is: this sink works with micro-batches, not"
-                " with continuous processing."
-            )
-        return Attempt(
-            query_id, int(batch_id), context.partitionId(), context.taskAttemptId(), self._nonce
-        )
-
-    def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 - Spark's name
-        """On the driver: decide that all of these transactions count, and commit them."""
-        prepared = _prepared(messages)
-        location = self._options.checkpoint_location
-        end = checkpoint.batch_end(location, batchId)
-        query_id = next((one.query_id for one in prepared if one is not None), None)
-        commit_with_decider(
-            self._options,
-            query_id or checkpoint.query_id(location),
-            batchId,
-            lambda decider: decider.commit(batchId, prepared, end.fingerprint, end.offsets),
-        )
-
-    def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
-        """On the driver: undo what was not decided, and finish what was.
-
-        It does not fail: Spark would put `Writing job failed` in front of what it aborts for. What
-        is left over the next start sweeps.
-        """
-        try:
-            self._abort(_prepared(messages), batchId)
-        except Exception:  # noqa: BLE001 - in Spark's log, whatever it is
-            traceback.print_exc(file=sys.stderr)
-
-    def _abort(self, prepared: Sequence[Prepared | None], batch_id: int) -> None:
-        query_id = next((one.query_id for one in prepared if one is not None), None)
-        query_id = query_id or checkpoint.query_id(self._options.checkpoint_location)
-        abort_with_decider(
-            self._options, query_id, lambda decider: decider.abort(batch_id, prepared)
-        )
-
-
-def _prepared(messages: Messages) -> list[Prepared | None]:
-    return [message.prepared if isinstance(message, Written) else None for message in messages]
+def _missing_package(error: ImportError) -> str:
+    return (
+        f"The format barnabas cannot be used: {sys.executable}, the Python of Spark's workers,"
+        f" cannot import {error.name or 'a package'} ({error}); install barnabas[spark] there."
+    )

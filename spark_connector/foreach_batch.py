@@ -28,7 +28,6 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 from barnabas.spark_connector import checkpoint
 from barnabas.spark_connector.checkpoint import BatchEnd
 from barnabas.spark_connector.closing import Closing
-from barnabas.spark_connector.data_source import QUERY_ID
 from barnabas.spark_connector.encoded import EncodedBatch
 from barnabas.spark_connector.errors import SinkError, WrongOption
 from barnabas.spark_connector.failpoints import reach
@@ -37,6 +36,7 @@ from barnabas.spark_connector.partitions import rows_by_partition
 from barnabas.spark_connector.single import SingleTransactionSink
 from barnabas.spark_connector.spark_schema import check_frame
 from barnabas.spark_connector.stateful import evaluate_state
+from barnabas.spark_connector.stream_writer import QUERY_ID
 from barnabas.spark_connector.table import Batch, Table, rows_for_topic
 from barnabas.spark_connector.task import Attempt, borrowed_cluster, encode, write_prepared
 from barnabas.spark_connector.two_phase import Decider, Prepared

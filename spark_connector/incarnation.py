@@ -99,9 +99,9 @@ def check(before: Incarnation, now: Incarnation, accepted: frozenset[str], sink_
     raise Recreated(
         f"The checkpoint of the sink {sink_id} does not fit what is there now:"
         f" {'; '.join(each.text for each in changes)}; so offsets of the checkpoint mean other"
-        " records, or results are gone: start with a new checkpoint directory and newQuery=true to"
-        f" process what is there from its beginning, or set acceptIds={ids} to go on from the"
-        " checkpoint all the same."
+        " records, or results are gone: start with a new checkpoint directory to process what is"
+        " there from its beginning (a refusal of it names the value of newQuery to set), or set"
+        f" acceptIds={ids} to continue from the checkpoint."
     )
 
 

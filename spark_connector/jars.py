@@ -72,6 +72,8 @@ SPARK_KAFKA_JARS = (
         "f77a5060d6936a9144023584232f9de3f2248f1abfe156e9d31795f18770674f",
     ),
 )
+CONNECTOR_JARS = tuple(jar.coordinates for jar in SPARK_KAFKA_JARS)
+"""Maven coordinates of the tested connector, without their own dependencies."""
 TESTED_SPARK_VERSIONS = ("4.2.0", "4.3.0")
 """Versions of PySpark that were tested with these jars."""
 

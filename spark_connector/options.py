@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol import compression
+from barnabas.spark_connector.acceptance import (
+    LOST_BATCH,
+    NEW_QUERY,
+    NO_NEW_QUERY,
+    LostBatch,
+    NewQuery,
+)
 from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.security import OF_SOURCE, is_about_security, security_of_options
 
 if TYPE_CHECKING:
     from barnabas.broker.client.security import ClientSecurity
-
-Value = TypeVar("Value", int, bool)
 
 LEDGER_TOPIC: Final = "__spark_sink_ledger"
 _SINK_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -37,8 +42,8 @@ OWN_OPTIONS: Final = (
     "batchMaxBytes",
     "checkpointLocation",
     "ledgerTopic",
-    "newQuery",
-    "acceptLostBatch",
+    NEW_QUERY,
+    LOST_BATCH,
     "sourceServers",
     "acceptIds",
     "acceptNewPlan",
@@ -70,10 +75,10 @@ class SinkOptions:
     request_timeout_ms: int = 30_000
     """How long one attempt at a request waits for its answer."""
     client_id: str = "barnabas-spark"
-    new_query: bool = False
+    new_query: NewQuery = NO_NEW_QUERY
     """Whether a query may begin with a sink id that another query has written with."""
-    accepted_batch_id: int | None = None
-    """The decided batch that goes on although a part of it was lost; see BatchInDoubt."""
+    lost_batch: LostBatch | None = None
+    """The decided batch that counts although a part of it was lost; see BatchInDoubt."""
     source_servers: str = ""
     """The brokers that the source reads from; empty: the sink's."""
     accepted_ids: frozenset[str] = frozenset()
@@ -116,8 +121,8 @@ class SinkOptions:
             delivery_timeout_ms=_number(given, DELIVERY_TIMEOUT, 120_000, 1_000, _INT_MAX),
             request_timeout_ms=_number(given, REQUEST_TIMEOUT, 30_000, 100, _INT_MAX),
             client_id=given.get(CLIENT_ID, "barnabas-spark"),
-            new_query=_parsed(given, "newQuery", False, _boolean, "use true or false"),
-            accepted_batch_id=_batch(given, "acceptLostBatch"),
+            new_query=NewQuery.parse(given.get(NEW_QUERY.lower(), "false")),
+            lost_batch=_lost_batch(given),
             source_servers=_source_servers(given),
             accepted_ids=frozenset(re.split(r"[,\s]+", given.get("acceptids", "").strip())) - {""},
             security=security_of_options(given),
@@ -130,6 +135,10 @@ class SinkOptions:
         """Whether the source's brokers are the sink's, and asked as the same user."""
         is_there = self.source_servers in {"", self.bootstrap_servers}
         return is_there and self.source_security in (None, self.security)
+
+    def accepts_lost(self, query_id: str, batch_id: int) -> bool:
+        """Whether a batch of a query counts although records of it are lost."""
+        return self.lost_batch is not None and self.lost_batch.accepts(query_id, batch_id)
 
     @property
     def transactional_id(self) -> str:
@@ -209,7 +218,11 @@ def _topic(given: Mapping[str, str], name: str, default: str | None) -> str | No
 
 def _number(given: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
     hint = f"use a whole number from {least} to {most}"
-    value = _parsed(given, name, default, int, hint)
+    text = given.get(name.lower(), str(default))
+    try:
+        value = int(text)
+    except ValueError:
+        raise WrongOption(f"The option {name} is {text!r}; {hint}.") from None
     if not least <= value <= most:
         raise WrongOption(f"The option {name} is {value}; {hint}.")
     return value
@@ -219,17 +232,6 @@ def _batch(given: Mapping[str, str], name: str) -> int | None:
     return _number(given, name, 0, 0, 2**63 - 1) if name.lower() in given else None
 
 
-def _boolean(text: str) -> bool:
-    return {"true": True, "false": False}[text.strip().lower()]
-
-
-def _parsed(
-    given: Mapping[str, str], name: str, default: Value, parse: Callable[[str], Value], hint: str
-) -> Value:
-    text = given.get(name.lower())
-    if text is None:
-        return default
-    try:
-        return parse(text)
-    except (ValueError, KeyError):
-        raise WrongOption(f"The option {name} is {text!r}; {hint}.") from None
+def _lost_batch(given: Mapping[str, str]) -> LostBatch | None:
+    text = given.get(LOST_BATCH.lower())
+    return None if text is None else LostBatch.parse(text)

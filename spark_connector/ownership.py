@@ -90,8 +90,13 @@ class Ownership:
         self._continuity.judge(query_id, queries, frozenset(), batch_id)
         self._continuity.refuse_overtaken(batch_id)
         entry = queries.get(query_id, NO_ENTRY)
-        accepted = self._options.accepted_batch_id
-        if not roll_forward(self._cluster, entry, accepted, middle="C2-middle"):
+        if not roll_forward(
+            self._cluster,
+            query_id,
+            entry,
+            is_loss_accepted=self._options.accepts_lost(query_id, entry.batch_id),
+            middle="C2-middle",
+        ):
             entry = entry.before()
         self.entry = entry
         self.is_owner = True
@@ -149,7 +154,7 @@ class Ownership:
     def _refuse_in_time(self, query_id: str, batch_id: int | None) -> Mapping[str, Entry]:
         """Refuse what the ledger will not allow whatever becomes of the driver at work."""
         decided, undecided = self.ledger.glimpse(self._options.sink_id)
-        if query_id not in decided.keys() | undecided and not self._options.new_query:
+        if query_id not in decided.keys() | undecided:
             self._finish_others(decided, query_id)
         self._continuity.judge(query_id, decided, undecided, batch_id)
         self._continuity.refuse_overtaken(batch_id)
@@ -162,7 +167,7 @@ class Ownership:
         """
         for other in queries.keys() - {query_id}:
             entry = queries[other]
-            roll_forward(self._cluster, entry, entry.batch_id, middle="C2-middle")
+            roll_forward(self._cluster, other, entry, is_loss_accepted=True, middle="C2-middle")
 
     def sweep(self, query_id: str, batch_id: int, *, pins: bool) -> None:
         """Abort what tasks have left open and no decision names; see `sweep.py` for ``pins``."""

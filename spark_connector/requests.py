@@ -68,7 +68,8 @@ def refused(what: str, code: int) -> SinkError:
         return Fenced(
             f"{what} was refused because another driver of this sink has begun since, or the "
             f"transaction was open for longer than transactionTimeoutMs ({error.name}); nothing of "
-            "it is visible, so make sure that only one driver runs and start the query again."
+            "it is visible, so make sure that only one driver runs and no other query has this "
+            "sinkId, then start the query again."
         )
     if error in _LOST:
         return TransactionLost(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from barnabas.protocol.errors import ErrorCode
+from barnabas.spark_connector.acceptance import lost_batch
 from barnabas.spark_connector.cluster import Cluster
 from barnabas.spark_connector.entries import Entry, Listed
 from barnabas.spark_connector.errors import BatchInDoubt
@@ -22,12 +23,12 @@ _LOST: Final = {
 
 
 def roll_forward(
-    cluster: Cluster, entry: Entry, accepted_batch_id: int | None, *, middle: str
+    cluster: Cluster, query_id: str, entry: Entry, *, is_loss_accepted: bool, middle: str
 ) -> bool:
     """Commit all transactions of a decided batch; False if every one of them was lost.
 
     In that case nothing of the batch is visible and it can be written again. Where only a part was
-    lost BatchInDoubt is raised, unless that batch was accepted as it is. ``middle`` names the place
+    lost BatchInDoubt is raised, unless ``is_loss_accepted``. ``middle`` names the place
     at which the first one is committed and the others are not.
     """
     codes = _commit(cluster, entry.transactions[:1])
@@ -49,13 +50,14 @@ def roll_forward(
     if lost and lost == len(codes):
         return False
     doubtful = lost + (0 if entry.is_pinned else unknown)
-    if doubtful and entry.batch_id != accepted_batch_id:
+    if doubtful and not is_loss_accepted:
         raise BatchInDoubt(
             f"Batch {entry.batch_id} was decided, but {doubtful} of its {len(codes)} transactions "
             "ended before they were committed, because they were open for longer than "
             "transactionTimeoutMs and this broker cannot pin them, or because somebody aborted "
             "them: their records are not visible; look at what is missing, then set "
-            f"the option acceptLostBatch to {entry.batch_id} to go on without them."
+            f"the option acceptLostBatch to {lost_batch(query_id, entry.batch_id)} to continue"
+            " without them."
         )
     return True
 

@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from barnabas.spark_connector.lost_workers import has_lost_a_worker
+from barnabas.spark_connector.worker_python import missing_source_sentence
 
 _OURS: Final = re.compile(r"^barnabas\.spark_connector\.\w+\.[A-Z]\w+: (.+)$", re.MULTILINE)
 _PYTHON: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$")
@@ -47,6 +48,11 @@ _BROKER_IS_SILENT: Final = (
     " address it advertises?"
 )
 
+_NO_DATA_SOURCE: Final = re.compile(
+    r"DATA_SOURCE_NOT_FOUND\] Failed to find the data source: ([\w.-]+?)\. "
+)
+_OF_JARS: Final = ("kafka", "avro")
+"""Formats that Spark misses for want of a jar."""
 _NOT_WRITTEN: Final = "nothing could be written to the partition"
 _WORKER_DIED: Final = "a Python worker process died in the middle of a batch"
 _WORKER_IS_LOST: Final = (
@@ -177,6 +183,8 @@ def _known_in(failure: BaseException, text: str, python: str | None) -> str | No
         return _line(ours[-1])
     if python is not None and python.startswith(OF_A_USER):
         return None  # Its message may have any words.
+    if (missing := _NO_DATA_SOURCE.search(text)) and missing[1] not in _OF_JARS:
+        return missing_source_sentence(missing[1])
     for pattern, sentence in _KNOWN:
         if found := re.search(pattern, text, re.MULTILINE):
             return found.expand(sentence)

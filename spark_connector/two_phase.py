@@ -204,7 +204,7 @@ class Decider(Closing):
             reach("C4-before")
             self._ownership.decide(following)
             reach("C4-after")
-            self._finish(following)
+            self._finish(query_id, following)
         reach("C5-after")
         return True
 
@@ -308,10 +308,12 @@ class Decider(Closing):
                 self._discard(messages)
             raise
 
-    def _finish(self, entry: Entry) -> None:
+    def _finish(self, query_id: str, entry: Entry) -> None:
         """C5: commit what is listed, abort what is not."""
-        accepted = self._options.accepted_batch_id
-        if not roll_forward(self._cluster, entry, accepted, middle="C5-middle"):
+        is_loss_accepted = self._options.accepts_lost(query_id, entry.batch_id)
+        if not roll_forward(
+            self._cluster, query_id, entry, is_loss_accepted=is_loss_accepted, middle="C5-middle"
+        ):
             raise TransactionLost(
                 f"Batch {entry.batch_id} was decided, but all of its transactions ended before "
                 "they were committed; nothing of it is visible, so start the query again."

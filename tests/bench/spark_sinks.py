@@ -11,7 +11,6 @@ import confluent_kafka
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from barnabas.spark_connector import Sink, read, sinks
-from barnabas.spark_connector.data_source import BarnabasDataSource
 from tests.bench.spark_job import Job, Taken, Target
 from tests.bench.spark_latency import POLL_S, Triggers, check, stock_source
 from tests.bench.spark_rows import FORMAT
@@ -42,7 +41,6 @@ def started(rows: DataFrame, job: Job, servers: str, topic: str, run: str) -> St
     """Start the sink that the job is about, as a pipeline of `barnabas.spark run` does it."""
     checkpoint = str(Path(job.directory) / run)
     if job.variant == FORMAT:
-        rows.sparkSession.dataSource.register(BarnabasDataSource)
         sink = Sink(sink_id=topic, topic=topic, servers=servers)
         writer = rows.writeStream.format("barnabas").options(**sink.spark_options(checkpoint))
         return writer.start()

@@ -21,6 +21,7 @@ IMPORTED_AHEAD: Final = (
     "pyspark.sql.pandas.serializers",
     "pyspark.worker",
     "barnabas.spark_connector.data_source",
+    "barnabas.spark_connector.stream_writer",
     "barnabas.spark_connector.foreach_batch",
     "barnabas.spark_connector.single",
 )

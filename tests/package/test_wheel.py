@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import zipfile
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -52,7 +54,7 @@ def bin_directory(wheel, tmp_path_factory):
 def test_what_is_in_the_wheel(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     folders = {name.partition("/")[0] for name in names}
-    assert folders == {"barnabas", f"barnabas-{__version__}.dist-info"}
+    assert folders == {"barnabas", "pyspark_barnabas", f"barnabas-{__version__}.dist-info"}
     assert {f"barnabas/{package}/__init__.py" for package in PACKAGES} <= set(names)
     assert "barnabas/py.typed" in names
     static = ROOT / "broker" / "console" / "static"
@@ -62,7 +64,7 @@ def test_what_is_in_the_wheel(wheel):
     assert wheel.name.endswith("-py3-none-any.whl")
 
 
-def test_the_one_name_comes_from_the_environment(bin_directory, tmp_path):
+def test_the_name_comes_from_the_environment(bin_directory, tmp_path):
     python = str(bin_directory / "python")
     code = "import barnabas, barnabas.testing; print(barnabas.__file__, barnabas.__version__)"
     file, version = run(python, "-c", code, cwd=tmp_path).split()
@@ -71,6 +73,40 @@ def test_the_one_name_comes_from_the_environment(bin_directory, tmp_path):
     for package in PACKAGES:
         code = f"import importlib.util; print(importlib.util.find_spec({package!r}))"
         assert run(python, "-c", code, cwd=tmp_path) == "None\n"
+
+
+LOOK_UP = """
+import io, sys
+from pyspark.sql.worker.lookup_data_sources import _main
+before = set(sys.modules)
+found = io.BytesIO()
+_main(io.BytesIO(), found)
+print(found.getvalue()[:16])
+imported = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(sorted(imported - sys.stdlib_module_names))
+
+from pyspark.sql.types import StringType, StructType
+from pyspark_barnabas import DefaultSource
+try:
+    DefaultSource({}).streamWriter(StructType().add("value", StringType()), False)
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+def test_spark_finds_the_data_source_where_only_pyspark_and_the_wheel_are(bin_directory, tmp_path):
+    """PySpark's own look-up runs; a module that raised there would hide all data sources."""
+    for name in ("pyspark", "py4j"):
+        (tmp_path / name).symlink_to(Path(find_spec(name).origin).parent)
+    python = bin_directory / "python"
+    code = f"import sys; sys.path.append({str(tmp_path)!r})\n{LOOK_UP}"
+    found, imported, refusal = run(str(python), "-c", code, cwd=tmp_path).splitlines()
+    assert found == str(b"\0\0\0\x01" + b"\0\0\0\x08" + b"barnabas")
+    assert imported == "['barnabas', 'pyspark_barnabas']"
+    assert refusal == (
+        f"WrongOption: The format barnabas cannot be used: {python}, the Python of Spark's workers,"
+        " cannot import numpy (No module named 'numpy'); install barnabas[spark] there."
+    )
 
 
 PLUGIN_TESTS = """

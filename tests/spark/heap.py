@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.spark_connector import Sink, sinks
-from barnabas.spark_connector.data_source import BarnabasDataSource
 from tests.interop.administration import create
 from tests.waiting import wait_until
 
@@ -71,7 +70,6 @@ def _to(
     sink = Sink(sink_id=topic, topic=topic, servers=servers)
     options = sink.spark_options(str(directory / "checkpoint"))
     if kind == DATA_SOURCE:
-        writer._spark.dataSource.register(BarnabasDataSource)
         return writer.format("barnabas").options(**options)
     from barnabas.spark_connector import foreach_batch
 

@@ -85,7 +85,7 @@ class Job:
             return self._start(spark)
 
     def _start(self, spark: SparkSession) -> StreamingQuery:
-        writer = _written(self, spark, _transformed(self, spark))
+        writer = _written(self, _transformed(self, spark))
         writer = writer.option("checkpointLocation", self.checkpoint)
         return writer.trigger(availableNow=True).start()
 
@@ -115,7 +115,7 @@ def _transformed(job: Job, spark: SparkSession) -> DataFrame:
     return numbers.selectExpr("key", "cast(concat(number, ':', number * number) as binary) value")
 
 
-def _written(job: Job, spark: SparkSession, results: DataFrame) -> DataStreamWriter:
+def _written(job: Job, results: DataFrame) -> DataStreamWriter:
     output_mode = OPERATORS[job.operator].output_mode if job.operator else "append"
     writer = results.writeStream.outputMode(output_mode)
     if job.sink == STOCK:
@@ -129,9 +129,6 @@ def _written(job: Job, spark: SparkSession, results: DataFrame) -> DataStreamWri
         **job.options,
     }
     if job.sink == DATA_SOURCE:
-        from barnabas.spark_connector.data_source import BarnabasDataSource
-
-        spark.dataSource.register(BarnabasDataSource)
         return writer.format("barnabas").options(**options)
     from barnabas.spark_connector import foreach_batch
 

@@ -16,10 +16,11 @@ from pyspark.sql.types import (
     TimestampNTZType,
 )
 
-from barnabas.spark_connector import data_source
-from barnabas.spark_connector.data_source import BarnabasDataSource, Written
+from barnabas.spark_connector import starting, stream_writer
+from barnabas.spark_connector.data_source import BarnabasDataSource
 from barnabas.spark_connector.errors import CheckpointMismatch, SinkError, WrongOption, WrongRows
 from barnabas.spark_connector.prepared import Prepared
+from barnabas.spark_connector.stream_writer import Written
 
 OPTIONS = {"kafka.bootstrap.servers": "localhost:9", "sinkId": "payments", "topic": "out"}
 ROWS = (
@@ -89,8 +90,8 @@ class Deciding:
 
     def __init__(self, monkeypatch):
         self.asked = []
-        monkeypatch.setattr(data_source, "commit_with_decider", self)
-        monkeypatch.setattr(data_source, "abort_with_decider", self)
+        monkeypatch.setattr(stream_writer, "commit_with_decider", self)
+        monkeypatch.setattr(stream_writer, "abort_with_decider", self)
 
     def __call__(self, options, query_id, *more):
         self.asked.append(query_id)
@@ -120,7 +121,7 @@ def test_messages_tell_the_query_and_the_checkpoint_the_end(monkeypatch, tmp_pat
 
 def test_without_any_message_the_checkpoint_tells_the_query(monkeypatch, tmp_path):
     deciding = Deciding(monkeypatch)
-    monkeypatch.setattr(data_source, "look_ahead", lambda _options: None)
+    monkeypatch.setattr(starting, "look_ahead", lambda _options: None)
     (tmp_path / "metadata").write_text('{"id":"from-the-checkpoint"}')
     writer(checkpointLocation=str(tmp_path)).abort([None, None], 3)
     assert deciding.asked == ["from-the-checkpoint", ("abort", 3, [None, None])]
@@ -139,6 +140,6 @@ def test_an_abort_that_fails_hides_nothing_and_is_told_in_the_log(monkeypatch, c
     def fail(*_asked):
         raise CheckpointMismatch("not this query's checkpoint")
 
-    monkeypatch.setattr(data_source, "abort_with_decider", fail)
+    monkeypatch.setattr(stream_writer, "abort_with_decider", fail)
     writer().abort([Written(PREPARED)], 3)
     assert "CheckpointMismatch: not this query's checkpoint" in capsys.readouterr().err

@@ -11,7 +11,6 @@ from kafka.partitioner.default import murmur2
 
 from barnabas.spark_connector.checkpoint_files import HadoopFiles, LocalFiles, files_at
 from barnabas.spark_connector.client_options import CONSUMER_OPTIONS, PRODUCER_OPTIONS
-from barnabas.spark_connector.data_source import BarnabasDataSource
 from barnabas.spark_connector.foreach_batch import single_transaction, two_phase
 from tests.counterparts.spark import spark_session
 from tests.interop.administration import create
@@ -32,7 +31,6 @@ PATIENCE_S = 60
 def spark(tmp_path_factory):
     """Tasks are tried again, as on a cluster."""
     session = spark_session(tmp_path_factory.mktemp("spark"), master="local[2,4]")
-    session.dataSource.register(BarnabasDataSource)
     yield session
     session.stop()
 

@@ -6,6 +6,7 @@ import json
 import secrets
 import shutil
 import time
+import uuid
 from collections import Counter
 from pathlib import Path
 
@@ -47,7 +48,8 @@ class SparkCheckpoint:
         if not directory.exists():
             for folder in ("offsets", "commits"):
                 (directory / folder).mkdir(parents=True)
-            (directory / "metadata").write_text(json.dumps({"id": f"query-{directory.name}"}))
+            query_id = str(uuid.uuid5(uuid.NAMESPACE_URL, directory.name))
+            (directory / "metadata").write_text(json.dumps({"id": query_id}))
 
     @property
     def query_id(self) -> str:

@@ -105,7 +105,7 @@ def test_what_was_begun_is_not_begun_with_other_offsets(
     copy.plan(1)
     for attempt in (start(kind, copy).take, start(kind, copy).begin):
         with pytest.raises(
-            CheckpointMismatch, match=r"delete the rows of batch 1 and query query-"
+            CheckpointMismatch, match=f"delete the rows of batch 1 and query {files.query_id}"
         ):
             attempt()
     # Nobody was fenced by one who is refused.

@@ -47,7 +47,9 @@ def crash_at_every_step(broker, query, monkeypatch):
 def abort_by_hand(query, chosen):
     """Do what an operator may do, or a timeout where transactions are not pinned."""
     with query.connected() as cluster:
-        entry = Ledger(cluster, query.options.ledger_topic).read(query.options.sink_id, "query")
+        entry = Ledger(cluster, query.options.ledger_topic).read(
+            query.options.sink_id, query.query_id
+        )
         identities = describe(cluster, [each.transactional_id for each in entry.transactions])
         assert len(identities) == PARTITIONS
         picked = sorted(identities)[chosen]

@@ -5,6 +5,7 @@ A crash is simulated at every step, by ending the driver there and starting anot
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 
 import pytest
@@ -218,12 +219,14 @@ def test_every_transaction_was_aborted_after_the_decision_so_the_batch_is_run_ag
 def test_a_part_that_was_aborted_after_the_decision_is_a_persons_business(
     any_broker, sink, monkeypatch, topic, start
 ):
-    query = start("two-phase", sink)
+    query = start("two-phase", sink, str(uuid.uuid4()))
     restart_after_crash(monkeypatch, query, "C4-after", 0)
     abort_by_hand(query, slice(1))
-    with pytest.raises(BatchInDoubt, match="acceptLostBatch to 0"):
-        query.run(0)
-    query.options = options(any_broker, topic, acceptLostBatch="0")
+    for of_another in ({}, {"acceptLostBatch": f"{uuid.uuid4()}:0"}, {"acceptLostBatch": "1"}):
+        query.options = options(any_broker, topic, **of_another)
+        with pytest.raises(BatchInDoubt, match=f"acceptLostBatch to {query.query_id}:0 to"):
+            query.run(0)
+    query.options = options(any_broker, topic, acceptLostBatch=f"{query.query_id}:0")
     query.run(1)
     seen = read(any_broker, topic, 1)
     kept = [value for value in expected(1) if value.startswith(b"0:1:")]
