@@ -5,6 +5,7 @@ Spark's stock Kafka source and sink work against Barnabas as they are; what they
 """
 
 from barnabas.spark_connector.jars import SPARK_KAFKA_JARS, TESTED_SPARK_VERSIONS
+from barnabas.spark_connector.monitoring import monitor
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.program import run
 from barnabas.spark_connector.sinks import Sink
@@ -22,6 +23,7 @@ __all__ = [
     "Sink",
     "Source",
     "decided",
+    "monitor",
     "read",
     "read_stream",
     "run",

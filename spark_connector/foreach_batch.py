@@ -29,6 +29,7 @@ from barnabas.spark_connector import checkpoint
 from barnabas.spark_connector.checkpoint import BatchEnd
 from barnabas.spark_connector.closing import Closing
 from barnabas.spark_connector.data_source import QUERY_ID
+from barnabas.spark_connector.driver_sinks import note_batch
 from barnabas.spark_connector.encoded import EncodedBatch
 from barnabas.spark_connector.errors import SinkError, WrongOption
 from barnabas.spark_connector.failpoints import reach
@@ -164,6 +165,7 @@ class _SingleTransaction:
         sink = self._kept.take()
         if sink is None:
             sink = SingleTransactionSink(self._options, query_id_of(frame))
+            note_batch(query_id_of(frame), self._options)
         try:
             if self._topic.table is None or not sink.is_decided(
                 batch_id, end.fingerprint, end.topics
@@ -172,6 +174,7 @@ class _SingleTransaction:
                 # A generator: no task is launched before the sink asks for the first batch.
                 with closing(self._encoded(rows)) as encoded:
                     sink.write_batch(batch_id, encoded, end.fingerprint, end.offsets)
+            note_batch(query_id_of(frame), self._options, sink.measured)
         except BaseException:
             sink.close()
             raise
@@ -217,11 +220,13 @@ class _TwoPhase:
         decider = decider or Decider(self._options, query_id_of(frame), hears_alone=True)
         try:
             if is_new:
+                note_batch(query_id_of(frame), self._options)
                 decider.recover(batch_id)
             if not decider.is_decided(batch_id, end.fingerprint, end.topics):
                 rows = self._topic.rows(decider, frame, batch_id, end)
                 prepared = self._run_tasks(rows, batch_id, decider)
                 decider.commit(batch_id, prepared, end.fingerprint, end.offsets)
+            note_batch(query_id_of(frame), self._options, decider.measured)
         except BaseException:
             decider.close()
             raise

@@ -40,6 +40,8 @@ class Job:
     """More options of the sink."""
     least: int = 0
     """Numbers below are left out."""
+    is_endless: bool = False
+    """Whether it waits for more input instead of ending."""
 
     @property
     def input(self) -> str:
@@ -67,9 +69,11 @@ class Job:
         return cls(**found)  # type: ignore[arg-type]
 
     def start(self, spark: SparkSession) -> StreamingQuery:
-        """Start it on what is there now; it ends by itself."""
+        """Start it on what is there now; it ends by itself unless it is endless."""
         writer = _written(self, spark, _transformed(self, spark))
         writer = writer.option("checkpointLocation", self.checkpoint)
+        if self.is_endless:
+            return writer.queryName(self.name).start()
         return writer.trigger(availableNow=True).start()
 
 
