@@ -6,10 +6,16 @@ creates no topic.
 
 from __future__ import annotations
 
+from collections import deque
+from typing import Final
+
 from barnabas.spark_connector.cluster import Cluster
 from barnabas.spark_connector.entries import Entry
 from barnabas.spark_connector.errors import TopicMissing
 from barnabas.spark_connector.ledger import Ledger
+from barnabas.spark_connector.measured import Measured
+
+MEASURED_MAX: Final = 100
 
 
 class QueryLedger(Ledger):
@@ -20,6 +26,8 @@ class QueryLedger(Ledger):
         self._query_id = query_id
         self.sink_id: str | None = None
         """The sink id of the latest entry; None if there is no entry so far."""
+        self.measured: deque[Measured] = deque(maxlen=MEASURED_MAX)
+        """Durations that entries had, also those which later entries have replaced."""
 
     def ensure(self) -> None:
         """Check that the topic exists; raises TopicMissing."""
@@ -38,6 +46,12 @@ class QueryLedger(Ledger):
             self._begin_anew("")
         found = (self._entries, *self._undecided.values())
         return [each[self._query_id] for each in found if self._query_id in each]
+
+    def _decoded(self, value: bytes) -> Entry:
+        entry = super()._decoded(value)
+        if entry.measured is not None:
+            self.measured.append(entry.measured)
+        return entry
 
     def _is_wanted(self, sink_id: str, query_id: str) -> bool:
         if query_id != self._query_id:

@@ -17,6 +17,7 @@ from barnabas.spark_connector.closing import Closing
 from barnabas.spark_connector.cluster import Cluster, NotYet
 from barnabas.spark_connector.entries import Entry
 from barnabas.spark_connector.errors import SinkError
+from barnabas.spark_connector.measured import Measured
 from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.progress import Offsets
 from barnabas.spark_connector.query_ledger import QueryLedger
@@ -38,6 +39,8 @@ class BrokerState(NamedTuple):
 
     sink_id: str | None = None
     entries: tuple[Entry, ...] = ()
+    measured: tuple[Measured, ...] = ()
+    """Durations of batches, as the ledger has them."""
     ends: Offsets | None = None
     """Ends of the source's topics for `read_committed` consumers."""
     transaction_age_ms: int | None = None
@@ -70,7 +73,7 @@ class QueryView(Closing):
             return BrokerState()
         age_ms = self._requested(lambda: oldest_transaction_ms(self._sink, sink_id) or 0)
         ends = self._requested(lambda: ends_of(self._source, topics, ISOLATION)) if topics else None
-        return BrokerState(sink_id, tuple(entries), ends, age_ms)
+        return BrokerState(sink_id, tuple(entries), tuple(self._ledger.measured), ends, age_ms)
 
     def close(self) -> None:
         """Close the connections."""

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from barnabas.spark_connector.closing import Closing
 from barnabas.spark_connector.driver_sinks import sink_of_query
-from barnabas.spark_connector.entries import Entry
 from barnabas.spark_connector.measured import Measured
 from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.progress import (
@@ -74,7 +73,8 @@ class WatchedQuery(Closing):
         if found.sink_id is None:
             return []
         lag = self._lag(found)
-        measured = self._measured(found.entries)
+        sink = sink_of_query(self._query_id)
+        measured = found.measured if sink is None else tuple(sink.measured)
         self._totals.count(found.entries)
         self._totals.time(measured)
         self._totals.update(
@@ -108,12 +108,6 @@ class WatchedQuery(Closing):
             self._view = QueryView(self._query_id, options, sink_id=sink_id, note=self._note)
         return self._view
 
-    def _measured(self, entries: tuple[Entry, ...]) -> list[Measured]:
-        sink = sink_of_query(self._query_id)
-        if sink is not None:
-            return list(sink.measured)
-        return [entry.measured for entry in entries if entry.measured is not None]
-
     def _lag(self, found: BrokerState) -> int | None:
         sources: list[Mapping[str, Any]] = self._last.get("sources", [])
         without_ends = [{**each, "latestOffset": None} for each in sources]
@@ -122,7 +116,7 @@ class WatchedQuery(Closing):
         return lag_of(sources) if lag is None else lag
 
     def _progress(
-        self, report: Report, found: BrokerState, measured: list[Measured]
+        self, report: Report, found: BrokerState, measured: tuple[Measured, ...]
     ) -> BatchProgress:
         batch_id = int(report["batchId"])
         durations = next((each for each in measured if each.batch_id == batch_id), None)
