@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from barnabas.spark_connector.jars import CONNECTOR_JARS, TESTED_SPARK_VERSIONS
+    from barnabas.spark_connector.monitoring import monitor
     from barnabas.spark_connector.pipeline import Pipeline
     from barnabas.spark_connector.program import run
     from barnabas.spark_connector.sinks import Sink
@@ -23,6 +24,7 @@ __all__ = [
     "Sink",
     "Source",
     "decided",
+    "monitor",
     "read",
     "read_stream",
     "run",
@@ -36,6 +38,7 @@ _MODULES: Final = {
     "Sink": "sinks",
     "Source": "source",
     "decided": "table",
+    "monitor": "monitoring",
     "read": "source",
     "read_stream": "source",
     "run": "program",

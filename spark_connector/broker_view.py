@@ -14,6 +14,7 @@ from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.errors import KafkaError
 from barnabas.spark_connector.closing import Closing
 from barnabas.spark_connector.cluster import Cluster, NotYet
+from barnabas.spark_connector.driver_sinks import sink_of_query
 from barnabas.spark_connector.errors import SinkError
 from barnabas.spark_connector.ledger import Ledger
 from barnabas.spark_connector.pipeline import Pipeline
@@ -50,10 +51,14 @@ class BrokerView(Closing):
 
     def facts(self, report: Report) -> Facts:
         """Return what is known of a batch that Spark reports."""
+        sink = sink_of_query(str(report["id"]))
+        measured = None if sink is None else sink.measured_of(int(report["batchId"]))
         return Facts(
             rows=self._asked(lambda: self._rows(str(report["id"]), int(report["batchId"]))),
             ends=self._asked(lambda: self._ends(topics_to_ask_for(report))),
             transaction_age_ms=self._asked(self._oldest_transaction_ms),
+            decide_ms=None if measured is None else measured.decide_ms,
+            commit_ms=None if measured is None else measured.commit_ms,
         )
 
     def missing_topic(self) -> str | None:

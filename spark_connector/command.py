@@ -19,6 +19,7 @@ from barnabas.spark_connector.class_path import with_packages
 from barnabas.spark_connector.doctor import PYTHON_SETTING, examine
 from barnabas.spark_connector.errors import SinkError, WrongOption
 from barnabas.spark_connector.jars import jars_of_installed_spark
+from barnabas.spark_connector.monitoring import HOST
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.quiet import quiet_warnings
 from barnabas.spark_connector.refusals import Refusal, WrongUse
@@ -112,6 +113,9 @@ def _add_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE",
         help="a setting of Spark; may be repeated")  # fmt: skip
     verb.add_argument("--ui", action="store_true", help="start Spark's UI, and say where it is")
+    verb.add_argument("--metrics-port", metavar="[HOST:]PORT",
+        help="serve metrics of the exactly-once pipelines for Prometheus at /metrics;"
+        " without a host on 127.0.0.1")  # fmt: skip
     verb.add_argument("--format", choices=sorted(FORMATS), default=TEXT, metavar="FORMAT",
         help=f"of the line for each batch: {' or '.join(FORMATS)} (%(default)s)")  # fmt: skip
     _add_verbose(verb)
@@ -145,6 +149,7 @@ def _run(
             master=master,
             settings=settings,
             once=parsed.once,
+            metrics_at=_metrics_at(parsed.metrics_port),
         )
         run(plan, screen, stop, log)
 
@@ -171,6 +176,16 @@ def _master(parsed: argparse.Namespace) -> str | None:
     master = LOCAL if parsed.master is None else str(parsed.master)
     check_master(master)
     return master
+
+
+def _metrics_at(text: str | None) -> tuple[str, int] | None:
+    if text is None:
+        return None
+    host, colon, port = text.rpartition(":")
+    is_host = bool(host) or not colon
+    if not is_host or not (port.isascii() and port.isdigit() and int(port) < 65_536):
+        raise WrongUse(f"--metrics-port {text} is not PORT or HOST:PORT")
+    return host.removeprefix("[").removesuffix("]") or HOST, int(port)
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from barnabas.spark_connector.errors import CheckpointMismatch, SinkError
 from barnabas.spark_connector.incarnation import UNKNOWN, Incarnation
+from barnabas.spark_connector.measured import Measured
 from barnabas.spark_connector.requests import Identity
 
 VERSION: Final = 2
@@ -55,6 +56,9 @@ class Entry(NamedTuple):
     """Records of this batch and of those before, the latest first; -1 where that is not known."""
     begun: Begun = Begun()
     """What was begun since."""
+    measured: Measured | None = None
+    """Durations of an earlier batch, usually the one before: the entry of a batch is written before
+    the batch is decided. None if the process that wrote the entry had decided none."""
 
     def knows(self, batch_id: int) -> str:
         """The fingerprint of a batch, empty if that is not known any more."""
@@ -144,6 +148,7 @@ def encode(entry: Entry) -> bytes:
             # Versions of this sink that do not know it pass over it.
             "recordCounts": entry.record_counts,
             "begun": entry.begun,
+            "measured": None if entry.measured is None else entry.measured.as_plain(),
             **entry.incarnation.as_plain(),
         },
         separators=(",", ":"),
@@ -168,6 +173,7 @@ def decode(value: bytes) -> Entry:
             Incarnation.of_plain(fields) if fields["version"] == VERSION else UNKNOWN,
             tuple(map(int, fields.get("recordCounts", ()))),
             Begun(*fields.get("begun", ())),
+            Measured.of_plain(fields.get("measured")),
         )
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise SinkError(

@@ -28,6 +28,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 from barnabas.spark_connector import checkpoint
 from barnabas.spark_connector.checkpoint import BatchEnd
 from barnabas.spark_connector.closing import Closing
+from barnabas.spark_connector.driver_sinks import note_batch
 from barnabas.spark_connector.encoded import EncodedBatch
 from barnabas.spark_connector.errors import SinkError, WrongOption
 from barnabas.spark_connector.failpoints import reach
@@ -169,6 +170,7 @@ class _SingleTransaction:
         sink = self._kept.take()
         if sink is None:
             sink = SingleTransactionSink(self._options, query_id_of(frame))
+            note_batch(query_id_of(frame), self._options)
         try:
             # Without a table `write_batch` checks this.
             is_new = self._topic.table is None or not sink.is_decided(
@@ -181,6 +183,7 @@ class _SingleTransaction:
                     is_new = sink.write_batch(batch_id, encoded, end.fingerprint, end.offsets)
             if not is_new:
                 evaluate_state(frame, self._options.checkpoint_location)
+            note_batch(query_id_of(frame), self._options, sink.measured)
         except BaseException:
             sink.close()
             raise
@@ -226,6 +229,7 @@ class _TwoPhase:
         decider = decider or Decider(self._options, query_id_of(frame), hears_alone=True)
         try:
             if is_new:
+                note_batch(query_id_of(frame), self._options)
                 decider.recover(batch_id)
             if decider.is_decided(batch_id, end.fingerprint, end.topics):
                 evaluate_state(frame, self._options.checkpoint_location)
@@ -233,6 +237,7 @@ class _TwoPhase:
                 rows = self._topic.rows(decider, frame, batch_id, end)
                 prepared = self._run_tasks(rows, batch_id, decider)
                 decider.commit(batch_id, prepared, end.fingerprint, end.offsets)
+            note_batch(query_id_of(frame), self._options, decider.measured)
         except BaseException:
             decider.close()
             raise

@@ -183,6 +183,12 @@ class Ledger:
                 return count
         return None
 
+    def _is_wanted(self, sink_id: str, query_id: str) -> bool:  # noqa: ARG002 - for QueryLedger
+        return sink_id == self._sink_id
+
+    def _decoded(self, value: bytes) -> Entry:
+        return decode(value)
+
     def _look(self, sink_id: str) -> None:
         self.ensure()
         if sink_id != self._sink_id:
@@ -281,8 +287,8 @@ class Ledger:
         entries = {}
         for record in iterate_records(batch, limit_bytes=_EXPANDED_MAX_BYTES):
             sink_id, query_id = query_of(record.key)
-            if sink_id == self._sink_id and record.value:
-                entries[query_id] = decode(record.value)
+            if self._is_wanted(sink_id, query_id) and record.value:
+                entries[query_id] = self._decoded(record.value)
         if header.is_transactional and entries:
             self._undecided.setdefault(header.producer_id, {}).update(entries)
         else:

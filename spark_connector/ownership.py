@@ -27,6 +27,7 @@ from barnabas.spark_connector.entries import NO_ENTRY, Begun, Entry
 from barnabas.spark_connector.errors import Fenced
 from barnabas.spark_connector.failpoints import reach
 from barnabas.spark_connector.ledger import Ledger
+from barnabas.spark_connector.measured import Measured
 from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.producer import TransactionalProducer
 from barnabas.spark_connector.roll_forward import roll_forward
@@ -52,6 +53,8 @@ class Ownership:
         self._used_at_s = 0.0
         self.entry = NO_ENTRY
         """The last decided batch of the query; its transactions are committed."""
+        self.measured: Measured | None = None
+        """Durations of the last batch that was decided here."""
         self._listed_before: frozenset[str] = frozenset()
 
     @property
@@ -184,7 +187,8 @@ class Ownership:
         """
         was_begun = self.entry.begun.batch_id == batch_id
         with self.held():
-            entry = self.entry._replace(begun=Begun(batch_id, fingerprint))
+            begun = Begun(batch_id, fingerprint)
+            entry = self.entry._replace(begun=begun, measured=self.measured)
             batch = self.ledger.entry_batch(self._options.sink_id, query_id, entry)
             self.producer.write([batch])
             self.decide(entry)
@@ -205,7 +209,7 @@ class Ownership:
         sink_id = self._options.sink_id
         self.producer.flush()
         topics = self._continuity.observe(self.entry, (topic for topic, _ in offsets), written)
-        entry = entry._replace(incarnation=topics)
+        entry = entry._replace(incarnation=topics, measured=self.measured)
         self.producer.write([self.ledger.entry_batch(sink_id, query_id, entry)])
         if self._options.source_group_id:
             self.producer.commit_offsets(self._options.source_group_id, offsets)

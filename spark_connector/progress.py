@@ -35,6 +35,8 @@ class Facts(NamedTuple):
     ends: Offsets | None = None
     """Where the topics of `topics_to_ask_for` end; None where that is not known."""
     transaction_age_ms: int | None = None
+    decide_ms: float | None = None
+    commit_ms: float | None = None
 
 
 NOTHING_KNOWN: Final = Facts()
@@ -65,6 +67,10 @@ class BatchProgress:
     """When the batch ended, in UTC."""
     transaction_age_ms: int | None = None
     """How long the oldest transaction that this sink holds open is open; None: there is none."""
+    decide_ms: float | None = None
+    """Time from the end of the tasks until the batch was decided, or None if not known."""
+    commit_ms: float | None = None
+    """Time from the decision until the batch was committed, or None if not known."""
 
     def as_text(self) -> str:
         """Return the line for a person."""
@@ -157,6 +163,8 @@ def batch_progress(pipeline: str, report: Report, facts: Facts = NOTHING_KNOWN) 
         late_rows=_total(operators, "numRowsDroppedByWatermark"),
         committed_at=ended.strftime("%Y-%m-%dT%H:%M:%SZ"),
         transaction_age_ms=facts.transaction_age_ms,
+        decide_ms=facts.decide_ms,
+        commit_ms=facts.commit_ms,
     )
 
 
@@ -171,6 +179,12 @@ def _total(operators: Sequence[Mapping[str, Any]], name: str) -> int | None:
 
 
 # ----------------------------------------------------------------------------------------- lag
+
+
+def topics_of(report: Report) -> list[str]:
+    """Return all topics that a batch was read from."""
+    ends = (_offsets(source.get("endOffset")) or () for source in report.get("sources", []))
+    return sorted({topic for places in ends for topic, _partition in places})
 
 
 def topics_to_ask_for(report: Report) -> list[str]:

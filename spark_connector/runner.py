@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from barnabas.spark_connector.broker_view import BrokerView
 from barnabas.spark_connector.checkpoint import check_usable
 from barnabas.spark_connector.checks import check_columns, with_checked_table
 from barnabas.spark_connector.failures import QueryFailed, beginning, failures_of, failures_of_spark
+from barnabas.spark_connector.monitoring import monitor
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.preflight import check_brokers
 from barnabas.spark_connector.progress import (
@@ -55,6 +56,8 @@ class Plan:
     """None where spark-submit has said it."""
     settings: Mapping[str, str] = field(default_factory=dict)
     once: bool = False
+    metrics_at: tuple[str, int] | None = None
+    """Host and port of the metrics; None: they are not served."""
 
 
 @dataclass
@@ -137,13 +140,29 @@ def run(plan: Plan, screen: Screen, stop: Stop, log: SparkLog) -> None:
             if address := spark.sparkContext.uiWebUrl:
                 screen.announce(f"Spark's UI is at {address}")
             frames = [_frame_of(pipeline, spark, plan) for pipeline in plan.pipelines]
-            _run_queries(plan, frames, kinds, screen, stop)
+            with _monitored(plan, spark, screen):
+                _run_queries(plan, frames, kinds, screen, stop)
     except QueryFailed as failed:
         # Who ends a whole service asks its Java process to end as well, and maybe that one first.
         if failed.was_asked_to:
             stop.wait(TOLD_S)
         if not (stop.is_asked and failed.was_asked_to):
             raise
+
+
+@contextmanager
+def _monitored(plan: Plan, spark: SparkSession, screen: Screen) -> Iterator[None]:
+    if plan.metrics_at is None:
+        yield
+        return
+    host, port = plan.metrics_at
+    with failures_of("--metrics-port"):
+        watching = monitor(spark, port=port, host=host)
+    try:
+        screen.announce(f"metrics are at {watching.url}")
+        yield
+    finally:
+        watching.stop()
 
 
 def _run_queries(

@@ -8,6 +8,7 @@ again. Works with Apache Kafka from 2.5 on.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterable, Iterator, Mapping
 
 from barnabas.spark_connector.closing import Closing
@@ -15,6 +16,7 @@ from barnabas.spark_connector.cluster import Cluster, connected
 from barnabas.spark_connector.encoded import EncodedBatch
 from barnabas.spark_connector.errors import BrokerUnreachable, SinkError
 from barnabas.spark_connector.failpoints import reach
+from barnabas.spark_connector.measured import Measured
 from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.ownership import Ownership
 from barnabas.spark_connector.requests import speaks_of_pins
@@ -28,6 +30,11 @@ class SingleTransactionSink(Closing):
         self._cluster = cluster or connected(options)
         self._owns_cluster = cluster is None
         self._ownership = Ownership(options, self._cluster)
+
+    @property
+    def measured(self) -> Measured | None:
+        """Durations of the last batch that was decided here; None if there is none."""
+        return self._ownership.measured
 
     def recover(self, batch_id: int | None = None) -> int:
         """Fence the writer before and return the last decided batch, -1 if there is none.
@@ -74,12 +81,15 @@ class SingleTransactionSink(Closing):
             with self._aborting():
                 topics: dict[str, None] = {}
                 count = ownership.producer.write(_passing(batches, topics))
+                began_s = time.monotonic()
                 entry = ownership.entry.followed_by(
                     batch_id, fingerprint, (), is_pinned=False, record_count=count
                 )
                 entry = ownership.write_decision(entry, self._query_id, offsets, topics)
             reach("P1-before-end")
+            written_s = time.monotonic()
             ownership.decide(entry)
+        ownership.measured = Measured.ending_now(batch_id, began_s, written_s)
         reach("P1-after-end")
         return True
 

@@ -10,6 +10,7 @@ C1 to C5 are steps of this protocol and names of failpoints, not rules of docs/i
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -30,6 +31,7 @@ from barnabas.spark_connector.errors import (
     TransactionLost,
 )
 from barnabas.spark_connector.failpoints import reach
+from barnabas.spark_connector.measured import Measured
 from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.ownership import Ownership
 from barnabas.spark_connector.prepared import Prepared, task_transactional_id, written
@@ -142,6 +144,11 @@ class Decider(Closing):
             self._pins = speaks_of_pins(self._cluster)
         return self._pins
 
+    @property
+    def measured(self) -> Measured | None:
+        """Durations of the last batch that was decided here; None if there is none."""
+        return self._ownership.measured
+
     def recover(self, batch_id: int | None = None) -> int:
         """Become the driver, finish what is decided, abort the rest; the last batch, or -1.
 
@@ -179,6 +186,7 @@ class Decider(Closing):
 
         May be called again for the same batch, with the same messages or with others.
         """
+        began_s = time.monotonic()
         query_id = self._learn_query(prepared)
         messages = written(prepared)
         with self._ownership.held():
@@ -203,8 +211,10 @@ class Decider(Closing):
                 )
             reach("C4-before")
             self._ownership.decide(following)
+            decided_s = time.monotonic()
             reach("C4-after")
             self._finish(query_id, following)
+        self._ownership.measured = Measured.ending_now(batch_id, began_s, decided_s)
         reach("C5-after")
         return True
 

@@ -290,6 +290,12 @@ class SparkQueryRow:
     """When the entry was written."""
     records: Wide | None
     """Of that batch."""
+    measured_batch: Wide | None
+    """Batch of the two durations, usually the one before the last decided one; None: not known."""
+    decide_ms: float | None
+    """Time from the end of that batch's tasks until it was decided."""
+    commit_ms: float | None
+    """Time from its decision until all of its transactions were committed."""
     transactions: int
     """Of its tasks; 0 where one transaction has all of the batch."""
     is_pinned: bool

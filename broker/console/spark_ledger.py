@@ -41,6 +41,8 @@ QUERIES_MOST: Final = 1000
 """Those that have decided last are kept; so many producers with open transactions, too."""
 NAME_MOST: Final = 256
 TOPICS_MOST: Final = 50
+DURATION_MOST_MS: Final = 1e12
+BATCHES_MOST: Final = 2**63
 NOT_BEGUN: Final = -1
 
 QueryKey = tuple[str, str]
@@ -60,6 +62,10 @@ class LedgerEntry(NamedTuple):
     """What is begun since, where rows go to a table, too."""
     records: int | None = None
     """Of the decided batch."""
+    measured_batch: int | None = None
+    """Batch of the durations, usually the one before; None if the entry has no durations."""
+    decide_ms: float | None = None
+    commit_ms: float | None = None
     transactions: tuple[str, ...] = ()
     """Those of its tasks; none where one transaction has all of it."""
     is_pinned: bool = False
@@ -203,6 +209,7 @@ def entry_of(key: QueryKey, record: Record) -> LedgerEntry | None:
             batch=int(fields["batchId"]),
             begun_batch=int(begun[0]),
             records=_count_of(fields.get("recordCounts", ())),
+            **_durations_of(fields.get("measured")),
             transactions=_names(each[0] for each in fields["transactions"]),
             is_pinned=bool(fields["pinned"]),
             sources=_topics_of(fields, "source"),
@@ -214,6 +221,19 @@ def entry_of(key: QueryKey, record: Record) -> LedgerEntry | None:
 
 def _count_of(counts: Any) -> int | None:  # noqa: ANN401
     return int(counts[0]) if counts and int(counts[0]) >= 0 else None
+
+
+def _durations_of(measured: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return the durations of an entry; none if they are unreadable, which hides nothing else."""
+    try:
+        batch = int(measured["batchId"])
+        decide_ms, commit_ms = float(measured["decideMs"]), float(measured["commitMs"])
+    except (TypeError, LookupError, ValueError, ArithmeticError):
+        return {}
+    are_valid = all(0 <= each < DURATION_MOST_MS for each in (decide_ms, commit_ms))
+    if not are_valid or not 0 <= batch < BATCHES_MOST:
+        return {}
+    return {"measured_batch": batch, "decide_ms": decide_ms, "commit_ms": commit_ms}
 
 
 def _topics_of(fields: Mapping[str, Any], side: str) -> tuple[str, ...]:

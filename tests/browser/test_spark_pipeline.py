@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import re
+import urllib.request
 
 import pytest
 from playwright.sync_api import expect
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.browser.console_broker import ConsoleBroker
 from tests.browser.looking import axe_check, cell, row_of
@@ -44,7 +46,8 @@ def spark_broker(tmp_path):
 @contextlib.contextmanager
 def running_pipeline(broker, directory):
     (directory / "pipeline.py").write_text(PIPELINE)
-    with start_command(directory, "pipeline.py", broker.bootstrap_servers) as process:
+    arguments = ("pipeline.py", broker.bootstrap_servers, "--metrics-port", "0")
+    with start_command(directory, *arguments) as process:
         try:
             yield process
         finally:
@@ -56,6 +59,25 @@ def send(broker, numbers):
     for number in numbers:
         producer.send("payments", b"%d" % number, partition=number % 2)
     producer.close()
+
+
+def metrics_of(process):
+    """Return the metrics of the one pipeline, once they count all that was sent."""
+    (url,) = re.findall(
+        r"metrics are at (http://127.0.0.1:\d+/metrics)$", process.stderr.readline()
+    )
+    found = {}
+
+    def are_complete():
+        with urllib.request.urlopen(url, timeout=60) as response:
+            families = text_string_to_metric_families(response.read().decode())
+        samples = [sample for family in families for sample in family.samples]
+        assert all(each.labels == {"query": "money", "sink_id": "money"} for each in samples)
+        found.update((each.name, each.value) for each in samples)
+        return found.get("barnabas_spark_rows_decided_total") == 30
+
+    wait_until(are_complete, lambda: found)
+    return found
 
 
 def test_how_far_a_pipeline_of_spark_is(page, spark_broker, tmp_path):
@@ -78,8 +100,18 @@ def test_how_far_a_pipeline_of_spark_is(page, spark_broker, tmp_path):
         send(spark_broker, range(10, 30))
         expect(decided).not_to_have_text(before, timeout=START_MS)
         expect(cell(row, QUERIES, "Reads")).to_contain_text(reads)
+        durations = (cell(row, QUERIES, "Decide"), cell(row, QUERIES, "Commit"))
+        for duration in durations:
+            expect(duration).to_have_text(re.compile(r"\d ms"))
         assert process.poll() is None
         axe_check(page)
+        metrics = metrics_of(process)
+        assert metrics["barnabas_spark_rows_decided_total"] == 30
+        assert metrics["barnabas_spark_lag_records"] == 0
+        assert metrics["barnabas_spark_oldest_transaction_age_seconds"] == 0
+        for step in ("decide", "commit"):
+            assert metrics[f"barnabas_spark_{step}_seconds_count"] >= 2
+            assert metrics[f"barnabas_spark_{step}_seconds_sum"] > 0
         # Spark's own source is in no group: it is seen by what it fetches.
         page.get_by_role("navigation", name="Screens").get_by_role("link", name="Clients").click()
         readers = page.get_by_role("region", name="Readers", exact=True)

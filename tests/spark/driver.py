@@ -1,7 +1,7 @@
 """`python -m tests.spark.driver DIRECTORY MASTER`: a Spark driver that is told what to do.
 
 On stdin and stdout are commands and answers in JSON, one a line: `["start", job]`,
-`["look", name]`, `["stop", name]`. It ends when its input does.
+`["look", name]`, `["stop", name]`, `["monitor", servers]`. It ends when its input does.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from barnabas.spark_connector.monitoring import monitor
 from barnabas.spark_connector.sentences import sentence_of
 from tests.counterparts.spark import spark_session
 from tests.spark.job import Job
@@ -35,6 +36,9 @@ def main() -> None:
             job = Job.from_json(argument)
             queries[job.name] = job.start(spark)
             answer = {}
+        elif command == "monitor":
+            options = {"kafka.bootstrap.servers": argument}
+            answer = {"url": monitor(spark, port=0, options=options).url}
         else:
             query = queries[argument]
             if command == "stop":

@@ -126,6 +126,10 @@ class SparkDriver:
         """Start a query and let it pause where it first comes to a place."""
         self.arm(place)
         self.begin(job)
+        self.pauses(job, place)
+
+    def pauses(self, job: Job, place: str) -> None:
+        """Wait until a running query pauses at a place that is armed."""
         self._paused[job.name] = self.wait_for(place)
 
     def finish(self, job: Job) -> None:
@@ -159,6 +163,11 @@ class SparkDriver:
     def stop(self, job: Job) -> None:
         """Stop the query; it may go on until it is released."""
         self._ask("stop", job.name)
+
+    def monitor(self, servers: str) -> str:
+        """Start to serve metrics of the queries; return their address."""
+        url: str = self._ask("monitor", servers)["url"]
+        return url
 
     # -- places ------------------------------------------------------------------------------------
 

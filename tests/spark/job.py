@@ -45,6 +45,8 @@ class Job:
     """The stateful operator of the query, one of `OPERATORS`; empty for a query without state."""
     state_format: int = 1
     """Spark's `checkpointFormatVersion` of state stores."""
+    is_endless: bool = False
+    """Whether it waits for more input instead of ending."""
 
     @property
     def input(self) -> str:
@@ -78,7 +80,7 @@ class Job:
         return cls(**found)  # type: ignore[arg-type]
 
     def start(self, spark: SparkSession) -> StreamingQuery:
-        """Start it on what is there now; it ends by itself."""
+        """Start it on what is there now; it ends by itself unless it is endless."""
         if not self.operator:
             return self._start(spark)
         with state_settings(spark, self.operator, self.state_format):
@@ -87,6 +89,8 @@ class Job:
     def _start(self, spark: SparkSession) -> StreamingQuery:
         writer = _written(self, _transformed(self, spark))
         writer = writer.option("checkpointLocation", self.checkpoint)
+        if self.is_endless:
+            return writer.queryName(self.name).start()
         return writer.trigger(availableNow=True).start()
 
 

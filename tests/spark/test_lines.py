@@ -124,6 +124,9 @@ def test_rows_are_those_of_the_result_and_not_those_that_were_read(batches, barn
         assert each[0]["lag"] == each[1]["scanned_rows"] // (2 if each is joined else 1)
         written = committed(barnabas.bootstrap_servers, f"out-{each[0]['pipeline']}")
         assert len(written) == total(each, "rows")
+        for batch in each:
+            durations = (batch["decide_ms"], batch["commit_ms"])
+            assert durations == (None, None) if kind == "stock" else min(durations) > 0
 
 
 def test_state_and_watermark_are_null_where_there_are_none(batches):

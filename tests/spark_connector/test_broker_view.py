@@ -8,7 +8,9 @@ from kafka import KafkaProducer
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.spark_connector import Pipeline, Sink, Source, broker_view, kept_decider, starting
 from barnabas.spark_connector.broker_view import BrokerView
+from barnabas.spark_connector.driver_sinks import note_batch, sink_of_query
 from barnabas.spark_connector.encoded import EncodedBatch
+from barnabas.spark_connector.measured import Measured
 from barnabas.spark_connector.progress import NOTHING_KNOWN
 from barnabas.testing import Broker
 from tests.spark_connector.checkpointed import KINDS, Driver, SparkCheckpoint, options
@@ -76,6 +78,18 @@ def test_the_rows_of_a_batch_are_those_that_were_decided(broker, tmp_path, kind)
         assert rows == [3, 6, 9, None]
         assert view.facts(report(1, "another query")).rows is None
     driver.close()
+
+
+def test_durations_of_a_batch_are_those_that_the_sink_has_measured(broker, tmp_path):
+    files = SparkCheckpoint(tmp_path / "checkpoint")
+    note_batch("durations", options(broker, "durations", files))
+    with view_of(broker, "durations") as view:
+        assert view.facts(report(0, "durations")).decide_ms is None
+    note_batch("durations", sink_of_query("durations").options, Measured(0, 12.5, 3.5))
+    with view_of(broker, "durations") as view:
+        facts = view.facts(report(0, "durations"))
+        assert (facts.decide_ms, facts.commit_ms) == (12.5, 3.5)
+        assert view.facts(report(1, "durations")).commit_ms is None
 
 
 def test_a_sink_of_sparks_has_no_ledger(broker):

@@ -104,6 +104,12 @@ def test_a_file_that_is_wrong(file, capsys, text, says):
     ("arguments", "says"),
     [
         pytest.param(["--conf", "novalue"], "--conf novalue is not KEY=VALUE", id="conf"),
+        *(
+            pytest.param(
+                ["--metrics-port", text], f"--metrics-port {text} is not PORT or HOST:PORT"
+            )
+            for text in ("x", ":9108", "65536", "localhost:", "-1", "1e3")
+        ),
         pytest.param(["--format", "xml"], "invalid choice: 'xml'", id="format"),
         pytest.param(["--twice"], "unrecognized arguments: --twice", id="unknown"),
         pytest.param(["--pipeline", "z"], "no pipeline 'z'; there are a", id="pipeline"),

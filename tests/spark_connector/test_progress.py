@@ -64,7 +64,7 @@ def test_the_line_for_a_person():
 
 
 def test_the_line_for_a_program():
-    batch = batch_progress("ledger", report(7, rows=12_345), Facts(30_000, None, 1500))
+    batch = batch_progress("ledger", report(7, rows=12_345), Facts(30_000, None, 1500, 12.5, 3.5))
     assert json.loads(batch.as_json()) == {
         "pipeline": "ledger",
         "batch": 7,
@@ -79,6 +79,8 @@ def test_the_line_for_a_program():
         "late_rows": None,
         "committed_at": "2026-11-21T18:00:02Z",
         "transaction_age_ms": 1500,
+        "decide_ms": 12.5,
+        "commit_ms": 3.5,
     }
     assert ", transaction open 1.5 s, " in batch.as_text()
 

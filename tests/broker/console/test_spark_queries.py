@@ -22,6 +22,7 @@ from barnabas.broker.console.spark_queries import sink_of
 from barnabas.protocol.records import Record, control_batch, encode_batch, iterate_batches
 from barnabas.spark_connector.entries import VERSION, Begun, Entry, Listed, encode, key_of
 from barnabas.spark_connector.incarnation import Home, Incarnation
+from barnabas.spark_connector.measured import Measured
 from barnabas.spark_connector.options import LEDGER_TOPIC as WRITTEN_TOPIC
 from barnabas.spark_connector.prepared import task_transactional_id
 from barnabas.testing import Broker
@@ -43,6 +44,7 @@ WHOLE = Entry(
     incarnation=ABOUT,
     record_counts=(12, 9),
     begun=Begun(8, "more"),
+    measured=Measured(6, 12.5, 0.3),
 )
 
 
@@ -105,6 +107,9 @@ def test_an_entry_is_read_as_the_sinks_write_it():
         batch=7,
         begun_batch=8,
         records=12,
+        measured_batch=6,
+        decide_ms=12.5,
+        commit_ms=0.3,
         transactions=("spark.sink.7.0.0.a", "spark.sink.7.1.1.b"),
         is_pinned=True,
         sources=("orders", "payments"),
@@ -185,6 +190,28 @@ def test_an_entry_of_somebody_else_says_so(value):
     assert entry == LedgerEntry(*KEY, offset=0, written_ms=5, problem=entry.problem)
 
 
+@pytest.mark.parametrize(
+    "measured",
+    [
+        None,
+        7,
+        [0, 1, 2],
+        {"batchId": 0},
+        {"batchId": -1, "decideMs": 1, "commitMs": 1},
+        {"batchId": 2**64, "decideMs": 1, "commitMs": 1},
+        {"batchId": 0, "decideMs": float("inf"), "commitMs": 1},
+        {"batchId": 0, "decideMs": 1, "commitMs": float("nan")},
+        {"batchId": 0, "decideMs": -1, "commitMs": 1},
+        {"batchId": 0, "decideMs": "x", "commitMs": 1},
+    ],
+)
+def test_unreadable_durations_hide_nothing_else(measured):
+    fields = json.loads(encode(WHOLE)) | {"measured": measured}
+    found = entry_of(KEY, Record(0, 1, b"", json.dumps(fields).encode()))
+    assert (found.batch, found.records, found.problem) == (7, 12, None)
+    assert (found.measured_batch, found.decide_ms, found.commit_ms) == (None, None, None)
+
+
 def test_everything_has_a_limit(monkeypatch):
     monkeypatch.setattr(module, "QUERIES_MOST", 10)
     log = Written()
@@ -241,6 +268,8 @@ def test_how_far_a_query_is_and_what_it_has_left_open(kind):
             "spark.sink-1",
         )
         assert row["records"] == 12
+        assert row["measured_batch"] == 1
+        assert min(row["decide_ms"], row["commit_ms"]) > 0
         assert row["transactions"] == (0 if kind == "single" else 2)
         assert row["outputs"] == ["out"]
         assert {each["topic"]: each["lag"] for each in row["inputs"]} == {

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from barnabas.spark_connector.metrics_text import exposition
 from barnabas.testing import Broker
 from tests.broker.metrics.committing import commit
 from tests.broker.metrics.in_cluster import families_in_cluster
+from tests.broker.metrics.in_spark import KNOWN_QUERY
 from tests.broker.metrics.promql import grouping_labels, metrics_of
-from tests.broker.metrics.scrape import scrape
+from tests.broker.metrics.scrape import Scrape, scrape
 
 DOCKER = Path(__file__).parents[3] / "docker"
 DASHBOARDS = sorted((DOCKER / "grafana").glob("*.json"))
@@ -34,7 +36,8 @@ def emitted():
         commit(broker, "g", "t", {0: 0})
         seen = scrape(broker)
     names: dict[str, set[str]] = {UP: set()}
-    for name, labels in [*seen.samples, *families_in_cluster().samples]:
+    of_spark = Scrape(exposition([KNOWN_QUERY])).samples
+    for name, labels in [*seen.samples, *families_in_cluster().samples, *of_spark]:
         names.setdefault(name, set()).update(label for label, _ in labels)
     return names
 

@@ -12,13 +12,23 @@ from barnabas.broker.http.connection import ANSWER_SECONDS, QUESTION_SECONDS
 from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, PROBES_MAX, STREAMS_MAX
 from barnabas.broker.http.site import CONSOLE
+from barnabas.spark_connector.metrics_text import exposition
+from barnabas.spark_connector.monitoring import PORT
+from barnabas.spark_connector.query_monitor import QUERIES_MAX, REFRESH_MIN_S, REFRESH_S
 from barnabas.testing import Broker
 from tests.broker.metrics.committing import commit
 from tests.broker.metrics.in_cluster import families_in_cluster
+from tests.broker.metrics.in_spark import KNOWN_QUERY
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
-QUOTED = re.findall(r"`([^`]+)`", PAGE)
+QUOTED = re.findall(r"`([^`]+)`", re.sub(r"(?s)```.*?```", "", PAGE))
+
+
+def spark_families():
+    """Return the types of the metrics of a Spark driver, by their names."""
+    lines = exposition([KNOWN_QUERY]).splitlines()
+    return dict(line.split(" ")[2:] for line in lines if line.startswith("# TYPE "))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +48,18 @@ def families():
 def test_every_metric_that_is_named_is_there(families):
     named = {word for word in QUOTED if re.fullmatch(r"(kafka|barnabas|process)_\w+", word)}
     assert len(named) > 20
-    assert named <= families
+    of_spark = {word for word in named if word.startswith("barnabas_spark_")}
+    assert of_spark == spark_families().keys()
+    assert named - of_spark <= families
+
+
+def test_metrics_of_spark_drivers_have_the_type_that_is_named():
+    for name, kind in spark_families().items():
+        assert f"| `{name}` | {kind} |" in PAGE
+    assert f"keeps {QUERIES_MAX} queries at most" in PAGE
+    assert f"within a second of a batch, and at least every {REFRESH_S:.0f} seconds" in PAGE
+    assert REFRESH_MIN_S == 1
+    assert f"monitor(spark, port={PORT})" in PAGE
 
 
 def test_every_metric_of_ours_is_named(families):

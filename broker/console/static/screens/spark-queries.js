@@ -4,7 +4,7 @@ import { PartitionLink, short, TopicLink, TransactionLink } from "../parts/links
 import { List } from "../parts/list.js";
 import { Empty, Mark } from "../parts/states.js";
 import { Age } from "../parts/times.js";
-import { count, counted } from "../shell/format.js";
+import { count, counted, milliseconds, NOTHING } from "../shell/format.js";
 import { html } from "../shell/html.js";
 import { path } from "../shell/location.js";
 
@@ -14,6 +14,8 @@ const COLUMNS = [
   { title: "Query", cell: (row) => short(row.query), help: "One for each checkpoint" },
   { title: "Last decided batch", isNumber: true, cell: (row) => batch(row) },
   { title: "Records", isNumber: true, cell: (row) => count(row.records) },
+  { title: "Decide", isNumber: true, cell: (row) => took(row, row.decide_ms), help: "From the end of a batch's tasks until its decision, of the last measured batch" },
+  { title: "Commit", isNumber: true, cell: (row) => took(row, row.commit_ms), help: "From that decision until all transactions of the batch are committed" },
   { title: "Written", sort: "written_ms", isNumber: true, cell: (row) => html`<${Age} since=${row.written_ms} />` },
   { title: "Left open", cell: (row) => leftOpen(row) },
   { title: "Reads", cell: (row) => inputs(row.inputs), help: "With what is left to read of each topic" },
@@ -26,6 +28,12 @@ function batch(row) {
   if (row.problem !== null) return html`<${Mark} kind="bad">${row.problem}<//>`;
   const begun = row.begun_batch === null ? "" : html` <span class="faint">(${count(row.begun_batch)} is begun)</span>`;
   return html`${row.batch === null ? "none yet" : count(row.batch)}${begun}`;
+}
+
+/** @param {any} row @param {number | null} found */
+function took(row, found) {
+  if (found === null) return NOTHING;
+  return html`<span title=${`batch ${count(row.measured_batch)}`}>${milliseconds(found)}</span>`;
 }
 
 /** @param {any} row */
