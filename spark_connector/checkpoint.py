@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 from barnabas.spark_connector.checkpoint_files import files_at
 from barnabas.spark_connector.errors import CheckpointMismatch, CheckpointUnusable
 from barnabas.spark_connector.sentences import sentence_of
+from barnabas.spark_connector.store_options import StoreOptions
 
 UNKNOWN = ""
 """The fingerprint of a batch whose checkpoint cannot be read from here; equal to any other."""
@@ -46,13 +47,13 @@ class BatchEnd(NamedTuple):
         return list(dict.fromkeys(topic for topic, _ in self.offsets))
 
 
-def batch_end(location: str | None, batch_id: int) -> BatchEnd:
+def batch_end(location: str | None, batch_id: int, store: StoreOptions | None = None) -> BatchEnd:
     """Read where a batch ends; an unknown end if the checkpoint cannot be reached from here.
 
     Raises :class:`CheckpointMismatch` if it can be reached and does not have the batch.
     """
     name = f"offsets/{batch_id}"
-    text = _read(location, name)
+    text = _read(location, name, store)
     if text is None:
         return BatchEnd(UNKNOWN, {})
     if not text:
@@ -63,41 +64,43 @@ def batch_end(location: str | None, batch_id: int) -> BatchEnd:
     return _end_of(text)
 
 
-def fingerprint(location: str | None, batch_id: int) -> str | None:
+def fingerprint(
+    location: str | None, batch_id: int, store: StoreOptions | None = None
+) -> str | None:
     """A digest of where a batch ends; None if the checkpoint does not have that batch.
 
     ``UNKNOWN`` if the checkpoint cannot be reached.
     """
-    text = _read(location, f"offsets/{batch_id}")
+    text = _read(location, f"offsets/{batch_id}", store)
     if text is None:
         return UNKNOWN
     return _end_of(text).fingerprint if text else None
 
 
-def is_finished(location: str | None, batch_id: int) -> bool:
+def is_finished(location: str | None, batch_id: int, store: StoreOptions | None = None) -> bool:
     """Whether Spark has ended a batch, as far as can be seen from here."""
-    files = files_at(location)
+    files = files_at(location, store)
     return files is not None and files.exists(f"commits/{batch_id}")
 
 
-def has_state(location: str | None) -> bool:
+def has_state(location: str | None, store: StoreOptions | None = None) -> bool:
     """Whether the query of a checkpoint keeps state; true where the checkpoint cannot be read."""
-    files = files_at(location)
+    files = files_at(location, store)
     return files is None or bool(files.names("state"))
 
 
-def next_batch(location: str | None) -> int | None:
+def next_batch(location: str | None, store: StoreOptions | None = None) -> int | None:
     """The batch that a query begins with when it starts; None if that cannot be seen from here."""
-    files = files_at(location)
+    files = files_at(location, store)
     if files is None:
         return None
     last = _last_of(files.names("offsets"))
     return last + 1 if last < 0 or files.exists(f"commits/{last}") else last
 
 
-def query_id(location: str | None) -> str | None:
+def query_id(location: str | None, store: StoreOptions | None = None) -> str | None:
     """The id of the query whose checkpoint this is; None if there is none to be seen."""
-    text = _read(location, "metadata")
+    text = _read(location, "metadata", store)
     try:
         return str(json.loads(text)["id"]) if text else None
     except (ValueError, TypeError, LookupError, RecursionError) as error:
@@ -129,32 +132,39 @@ def check_usable(location: str) -> None:
     query_id(location)
 
 
-def last_end(location: str | None) -> BatchEnd:
+def last_end(location: str | None, store: StoreOptions | None = None) -> BatchEnd:
     """Where the latest batch that was planned ends; unknown if there is none."""
-    files = files_at(location)
+    files = files_at(location, store)
     last = -1 if files is None else _last_of(files.names("offsets"))
-    return batch_end(location, last) if last >= 0 else BatchEnd(UNKNOWN, {})
+    return batch_end(location, last, store) if last >= 0 else BatchEnd(UNKNOWN, {})
 
 
-def incarnation(location: str | None) -> str | None:
+def incarnation(location: str | None, store: StoreOptions | None = None) -> str | None:
     """What the sinks have noted of topics and clusters; None if that is nothing."""
-    return _read(location, INCARNATION) or None
+    return _read(location, INCARNATION, store) or None
 
 
-def note_incarnation(location: str | None, text: str) -> None:
+def note_incarnation(location: str | None, text: str, store: StoreOptions | None = None) -> None:
     """Note it, if the checkpoint can be written from here; the ledger has it a batch later."""
-    files = files_at(location)
+    files = files_at(location, store)
     if files is None:
         return
     try:
         files.replace(INCARNATION, text.encode())
+    except CheckpointUnusable as error:
+        _warn_of_note(str(error))
     except OSError as error:  # pyarrow's errors are kinds of it
-        warnings.warn(
-            f"The checkpoint {location} cannot be written from {platform.node()} ({error}): topics"
-            " that are made again before the next batch is decided are not noticed.",
-            RuntimeWarning,
-            stacklevel=2,
+        _warn_of_note(
+            f"The checkpoint {location} cannot be written from {platform.node()} ({error})."
         )
+
+
+def _warn_of_note(reason: str) -> None:
+    warnings.warn(
+        f"{reason} Topics that are made again before the next batch is decided are not noticed.",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 def _end_of(text: str) -> BatchEnd:
@@ -168,9 +178,9 @@ def _last_of(names: list[str]) -> int:
     return max((int(name) for name in names if name.isdecimal()), default=-1)
 
 
-def _read(location: str | None, name: str) -> str | None:
+def _read(location: str | None, name: str, store: StoreOptions | None) -> str | None:
     """The text of a file, empty if it is not there; None if the checkpoint cannot be reached."""
-    files = files_at(location)
+    files = files_at(location, store)
     return None if files is None else (files.read(name) or b"").decode()
 
 

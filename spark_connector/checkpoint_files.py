@@ -1,7 +1,8 @@
 """The files of a checkpoint: on a local disk, or wherever Spark has them.
 
 They are reached through Spark's JVM where there is one (the driver's own process), and otherwise
-directly: local paths, and whatever ``pyarrow.fs`` knows by its URI.
+directly: local paths, object stores (`object_store.py`), and whatever else ``pyarrow.fs`` knows by
+its URI.
 """
 
 from __future__ import annotations
@@ -11,12 +12,21 @@ import platform
 import secrets
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
-_LARGEST_FILE_BYTES: Final = 64 * 1024 * 1024
+from barnabas.spark_connector.object_store import LARGEST_FILE_BYTES, object_files
+from barnabas.spark_connector.store_options import StoreOptions, store_of
+
+_ABORTABLE: Final = "fs.capability.outputstream.abortable"
+"""What Hadoop says of a file system whose files appear when their streams are closed."""
+
+
+_is_quiet = False
 
 
 class Files(Protocol):
@@ -38,13 +48,18 @@ class Files(Protocol):
         """Take a file away."""
 
 
-def files_at(location: str | None) -> Files | None:
-    """Return the files of a checkpoint; None if it cannot be reached from here."""
+def files_at(location: str | None, store: StoreOptions | None = None) -> Files | None:
+    """Return the files of a checkpoint; None if it cannot be reached from here.
+
+    ``store`` has the options of an object store, for processes without Spark's JVM.
+    """
     if location is None:
         return None
     context = _spark_context()
     if context is not None:
         return _files_of_spark(context, location)
+    if store_of(location) is not None:
+        return object_files(location, store, warns=not _is_quiet)
     path = local_path(location)
     if path is None:
         return _files_at_uri(location)
@@ -53,6 +68,17 @@ def files_at(location: str | None) -> Files | None:
         _unreachable(location, "there is no such local directory")
         return None
     return LocalFiles(path)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Do not warn of a checkpoint that cannot be reached: another process of the query does."""
+    global _is_quiet  # noqa: PLW0603 - warnings.catch_warnings() would let all others repeat
+    _is_quiet = True
+    try:
+        yield
+    finally:
+        _is_quiet = False
 
 
 def local_path(location: str) -> str | None:
@@ -70,6 +96,8 @@ def _spark_context() -> Any:  # noqa: ANN401 - py4j has no types
 
 
 def _unreachable(location: str, why: str) -> None:
+    if _is_quiet:
+        return
     warnings.warn(
         f"The checkpoint {location} cannot be read from {platform.node()} ({why}): batches are"
         " not compared with it, and no source offsets are committed to a group.",
@@ -88,7 +116,7 @@ class LocalFiles:
         """Return what is in a file; None if there is none."""
         try:
             with (self._path / name).open("rb") as file:
-                return file.read(_LARGEST_FILE_BYTES)
+                return file.read(LARGEST_FILE_BYTES)
         except FileNotFoundError:
             return None
 
@@ -162,6 +190,9 @@ class HadoopFiles:
 
     def replace(self, name: str, content: bytes) -> None:
         """Write a file, all of it or nothing; one that is there goes away."""
+        if self._files.hasPathCapability(self._path, _ABORTABLE):
+            self._put(name, content)
+            return
         unready = self._at(_unready(name))
         stream = self._files.create(unready, True)
         try:
@@ -174,6 +205,16 @@ class HadoopFiles:
         overwriting[0] = fs.Options.Rename.OVERWRITE
         context = fs.FileContext.getFileContext(self._path.toUri(), self._configuration)
         context.rename(unready, self._at(name), overwriting)
+
+    def _put(self, name: str, content: bytes) -> None:
+        """Write a file of an object store by one request; a rename there is a delete and a copy."""
+        stream = self._files.create(self._at(name), True)
+        try:
+            stream.write(bytearray(content))
+        except BaseException:
+            stream.abort()
+            raise
+        stream.close()
 
     def remove(self, name: str) -> None:
         """Take a file away."""
@@ -202,7 +243,7 @@ class ArrowFiles:
         if not self.exists(name):
             return None
         with self._files.open_input_file(f"{self._path}/{name}") as file:
-            return bytes(file.read(_LARGEST_FILE_BYTES))
+            return bytes(file.read(LARGEST_FILE_BYTES))
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
@@ -233,10 +274,8 @@ class ArrowFiles:
 def _files_at_uri(location: str) -> Files | None:
     from pyarrow import fs
 
-    # Hadoop's names of the same store.
-    uri = location.replace("s3a://", "s3://", 1).replace("s3n://", "s3://", 1)
     try:
-        files = ArrowFiles(*fs.FileSystem.from_uri(uri))
+        files = ArrowFiles(*fs.FileSystem.from_uri(location))
         files.exists("metadata")
     except (OSError, ValueError) as error:  # pyarrow's errors are kinds of these
         _unreachable(location, str(error))

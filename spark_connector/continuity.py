@@ -93,7 +93,11 @@ class Continuity:
     def note(self) -> None:
         """Write down beside the checkpoint what was seen last, unless it is there already."""
         if self._seen not in (self._file(), UNKNOWN):
-            checkpoint.note_incarnation(self._options.checkpoint_location, as_text(self._seen))
+            checkpoint.note_incarnation(
+                self._options.checkpoint_location,
+                as_text(self._seen),
+                self._options.checkpoint_store,
+            )
             self._noted = self._seen
 
     # ------------------------------------------------------------------------------ topics and ids
@@ -117,8 +121,8 @@ class Continuity:
 
     def _file(self) -> Incarnation:
         if self._noted is None:
-            location = self._options.checkpoint_location
-            self._noted = of_text(checkpoint.incarnation(location), location or "")
+            location, store = self._options.checkpoint_location, self._options.checkpoint_store
+            self._noted = of_text(checkpoint.incarnation(location, store), location or "")
         return self._noted
 
     def _look(
@@ -150,11 +154,14 @@ class Continuity:
     # ------------------------------------------------------------------------------------- batches
 
     def _is_finished(self, batch_id: int) -> bool:
-        return checkpoint.is_finished(self._options.checkpoint_location, batch_id)
+        options = self._options
+        return checkpoint.is_finished(
+            options.checkpoint_location, batch_id, options.checkpoint_store
+        )
 
     def _refuse_behind(self, entry: Entry) -> None:
         location = self._options.checkpoint_location
-        found = checkpoint.fingerprint(location, entry.batch_id)
+        found = checkpoint.fingerprint(location, entry.batch_id, self._options.checkpoint_store)
         if found is None:
             raise CheckpointMismatch(
                 f"The checkpoint {location} ends before batch {entry.batch_id}, the last that the"
@@ -169,7 +176,8 @@ class Continuity:
         batch_id, begun_with = entry.begun
         if not begun_with or self._options.accepted_plan == batch_id:
             return
-        if checkpoint.fingerprint(location, batch_id) not in {begun_with, checkpoint.UNKNOWN}:
+        found = checkpoint.fingerprint(location, batch_id, self._options.checkpoint_store)
+        if found not in {begun_with, checkpoint.UNKNOWN}:
             raise CheckpointMismatch(
                 f"The sink {self._options.sink_id} has begun batch {batch_id} with offsets that the"
                 f" checkpoint {location} does not have any more, and its table may have rows of"

@@ -18,6 +18,12 @@ from barnabas.spark_connector.acceptance import (
 )
 from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.security import OF_SOURCE, is_about_security, security_of_options
+from barnabas.spark_connector.store_options import (
+    STORE_OPTIONS,
+    StoreOptions,
+    is_about_store,
+    store_options,
+)
 
 if TYPE_CHECKING:
     from barnabas.broker.client.security import ClientSecurity
@@ -89,6 +95,8 @@ class SinkOptions:
     """The same for the brokers of the source; None: as the sink, where they are the sink's."""
     accepted_plan: int | None = None
     """The batch that may have other offsets than it was begun with: no table has rows of it."""
+    checkpoint_store: StoreOptions | None = None
+    """How Python reaches a checkpoint on an object store; `None`: as the environment says."""
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SinkOptions:
@@ -128,6 +136,7 @@ class SinkOptions:
             security=security_of_options(given),
             source_security=security_of_options(given, OF_SOURCE),
             accepted_plan=_batch(given, "acceptNewPlan"),
+            checkpoint_store=store_options(given, given.get("checkpointlocation")),
         )
 
     @property
@@ -151,9 +160,9 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
 
     The rest may be Spark's.
     """
-    own = {name.lower(): name for name in OWN_OPTIONS}
+    own = {name.lower(): name for name in (*OWN_OPTIONS, *STORE_OPTIONS)}
     for name in given:
-        if is_about_security(name) or is_about_security(name, OF_SOURCE):
+        if is_about_security(name) or is_about_security(name, OF_SOURCE) or is_about_store(name):
             continue
         if name.startswith(OF_SOURCE):
             raise WrongOption(

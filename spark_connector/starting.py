@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from barnabas.spark_connector import checkpoint
+from barnabas.spark_connector.checkpoint_files import quietly
 from barnabas.spark_connector.cluster import Cluster, connected
 from barnabas.spark_connector.errors import BrokerUnreachable, Overtaken, SinkError
 from barnabas.spark_connector.options import SinkOptions
@@ -43,8 +44,9 @@ def take_the_sink(
 def _take_the_sink(
     options: SinkOptions, cluster: Cluster, source_topics: Iterable[str], *, is_two_phase: bool
 ) -> None:
-    query_id = checkpoint.query_id(options.checkpoint_location)
-    batch_id = checkpoint.next_batch(options.checkpoint_location)
+    location, store = options.checkpoint_location, options.checkpoint_store
+    query_id = checkpoint.query_id(location, store)
+    batch_id = checkpoint.next_batch(location, store)
     Ownership(options, cluster).inspect(query_id or "", batch_id, source_topics)
     if query_id is None:
         return
@@ -68,16 +70,24 @@ _kept: list[_Kept] = []
 def look_ahead(options: SinkOptions) -> SinkError | None:
     """Return why the batch that Spark plans now must not be written, if that is to be seen.
 
-    What cannot be seen is left to those who write it.
+    What cannot be seen is left to those who write it, as are warnings.
     """
-    location = options.checkpoint_location
-    query_id = checkpoint.query_id(location)
+    with quietly():
+        return _look_ahead(options)
+
+
+def _look_ahead(options: SinkOptions) -> SinkError | None:
+    location, store = options.checkpoint_location, options.checkpoint_store
+    try:
+        query_id = checkpoint.query_id(location, store)
+    except SinkError as refusal:
+        return refusal
     if query_id is None:
         return None
     kept = _take(options)
     try:
-        topics = checkpoint.last_end(location).topics
-        kept.ownership.inspect(query_id, checkpoint.next_batch(location), topics)
+        topics = checkpoint.last_end(location, store).topics
+        kept.ownership.inspect(query_id, checkpoint.next_batch(location, store), topics)
     except BrokerUnreachable:
         kept.cluster.close()
         return None

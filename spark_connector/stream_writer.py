@@ -78,12 +78,12 @@ class BarnabasStreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 - Spark's name
         """On the driver: decide that all of these transactions count, and commit them."""
         prepared = _prepared(messages)
-        location = self._options.checkpoint_location
-        end = checkpoint.batch_end(location, batchId)
+        location, store = self._options.checkpoint_location, self._options.checkpoint_store
+        end = checkpoint.batch_end(location, batchId, store)
         query_id = next((one.query_id for one in prepared if one is not None), None)
         commit_with_decider(
             self._options,
-            query_id or checkpoint.query_id(location),
+            query_id or checkpoint.query_id(location, store),
             batchId,
             lambda decider: decider.commit(batchId, prepared, end.fingerprint, end.offsets),
         )
@@ -101,7 +101,10 @@ class BarnabasStreamWriter(DataSourceStreamArrowWriter):
 
     def _abort(self, prepared: Sequence[Prepared | None], batch_id: int) -> None:
         query_id = next((one.query_id for one in prepared if one is not None), None)
-        query_id = query_id or checkpoint.query_id(self._options.checkpoint_location)
+        options = self._options
+        query_id = query_id or checkpoint.query_id(
+            options.checkpoint_location, options.checkpoint_store
+        )
         abort_with_decider(
             self._options, query_id, lambda decider: decider.abort(batch_id, prepared)
         )

@@ -1,4 +1,7 @@
-"""Pinned jars of Apache Kafka, Delta and Spark's Kafka connector; see `spark_connector/jars.py`."""
+"""Pinned jars of Apache Kafka, Delta, Hadoop's S3 file system and Spark's Kafka connector.
+
+See `spark_connector/jars.py`.
+"""
 
 import functools
 from pathlib import Path
@@ -35,6 +38,18 @@ def delta_jars() -> list[Path]:
 
 
 @functools.cache
+def s3a_jars() -> list[Path]:
+    """Return the jars that make PySpark 4.2.0 reach S3: Hadoop's, and 12 MB of Amazon's SDK.
+
+    Hadoop names the SDK's bundle, which has more than 600 MB: these are the modules it loads. What
+    they need besides is in PySpark's wheel.
+    """
+    pinned = _pinned("s3a_jars.txt")
+    directory = fetched("s3a", pinned)
+    return [directory / jar.file_name for jar in pinned]
+
+
+@functools.cache
 def kafka_jars() -> Path:
     """Return a directory with the jars of Apache Kafka 4.3.0: server, tools, clients."""
     return fetched("kafka", pinned_kafka_jars())
@@ -55,7 +70,11 @@ def kafka_class_path() -> str:
 
 def pinned_kafka_jars() -> list[PinnedJar]:
     """Return the pinned jars of Apache Kafka."""
-    lines = (_HERE / "kafka_jars.txt").read_text().splitlines()
+    return _pinned("kafka_jars.txt")
+
+
+def _pinned(file_name: str) -> list[PinnedJar]:
+    lines = (_HERE / file_name).read_text().splitlines()
     return [_parse(line) for line in lines if line.strip()]
 
 

@@ -125,7 +125,9 @@ def test_state_of_a_query_is_seen_in_its_checkpoint(location):
 @pytest.fixture
 def _in_the_driver(monkeypatch):
     """Where Spark is, a local checkpoint is known to be one before there is a directory."""
-    monkeypatch.setattr(checkpoint, "files_at", checkpoint_files.LocalFiles)
+    monkeypatch.setattr(
+        checkpoint, "files_at", lambda location, _store=None: checkpoint_files.LocalFiles(location)
+    )
 
 
 @pytest.mark.usefixtures("_in_the_driver")
