@@ -74,6 +74,7 @@ class Sinks:
         self.asked = []
         self.decided = -1
         self.was_begun = False
+        self.measured = None
         self.fails = False
         self.reads_batches = False
 
