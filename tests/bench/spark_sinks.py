@@ -14,7 +14,7 @@ from barnabas.spark_connector import Sink, read, sinks
 from tests.bench.spark_job import Job, Taken, Target
 from tests.bench.spark_latency import POLL_S, Triggers, check, stock_source
 from tests.bench.spark_rows import FORMAT
-from tests.counterparts.usage import cpu_time, descendants_cpu_time
+from tests.counterparts.usage import TreeUsage, cpu_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,7 +24,8 @@ BATCH_ROWS = 250_000
 VALUE_BYTES = 100
 READ_ROWS = 1_000_000
 """Rows of the topic that is read, with a value of 180 bytes each."""
-WARM_UP_BATCHES = 2
+WARM_UP_BATCHES = 12
+"""The JVM is at its speed after three to four million rows; the first cost four times as much."""
 TIMEOUT_S = 480
 
 
@@ -53,13 +54,14 @@ def measure_sink(spark: SparkSession, job: Job, target: Target, topic: str, run:
     query = started(generated(spark, job.partitions), job, target.servers, topic, run)
     deadline = time.monotonic() + TIMEOUT_S
     try:
-        _wait(query, WARM_UP_BATCHES, deadline)
+        usage = TreeUsage(os.getpid())
+        _wait(query, WARM_UP_BATCHES, deadline, usage)
         before = cpu_time(target.pid).total_s
-        spark_before = descendants_cpu_time(os.getpid()).total_s
+        spark_before_s = usage.total_s()
         done = len(query.recentProgress)
-        batches = _wait(query, done + job.samples, deadline)[done : done + job.samples]
+        batches = _wait(query, done + job.samples, deadline, usage)[done : done + job.samples]
         cpu_s = cpu_time(target.pid).total_s - before
-        spark_cpu_s = descendants_cpu_time(os.getpid()).total_s - spark_before
+        spark_cpu_s = usage.total_s() - spark_before_s
         _check_arrival(target.servers, topic, job.partitions, (done + job.samples) * BATCH_ROWS)
     finally:
         query.stop()
@@ -70,14 +72,15 @@ def measure_read(spark: SparkSession, job: Job, target: Target, topic: str) -> T
     """Read a whole topic with the defaults of `Source`, again and again, and drop the rows."""
     _fill(target.servers, topic, job.partitions)
     rows = read(spark, topic, servers=target.servers).select("key", "value", "timestamp")
-    before, spark_before = cpu_time(target.pid).total_s, descendants_cpu_time(os.getpid()).total_s
+    usage = TreeUsage(os.getpid())
+    before, spark_before_s = cpu_time(target.pid).total_s, usage.total_s()
     times_s = []
     for _ in range(job.samples):
         began_s = time.monotonic()
         rows.write.format("noop").mode("overwrite").save()
         times_s.append(time.monotonic() - began_s)
     cpu_s = cpu_time(target.pid).total_s - before
-    spark_cpu_s = descendants_cpu_time(os.getpid()).total_s - spark_before
+    spark_cpu_s = usage.total_s() - spark_before_s
     return Taken(times_s, READ_ROWS, cpu_s, spark_cpu_s)
 
 
@@ -104,9 +107,10 @@ def measure_one_row(
     )
 
 
-def _wait(query: StreamingQuery, count: int, deadline: float) -> list[float]:
+def _wait(query: StreamingQuery, count: int, deadline: float, usage: TreeUsage) -> list[float]:
     """Wait for so many micro-batches; return the seconds of each one so far."""
     while True:
+        usage.total_s()
         batches = [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress]
         if len(batches) >= count:
             return batches

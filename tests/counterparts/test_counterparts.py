@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.counterparts import jars
+from tests.counterparts import jars, usage
 from tests.counterparts.broker_process import BrokerDied, BrokerProcess
 from tests.counterparts.class_archive import KEPT_S, remove_unused
 from tests.counterparts.debian import to_install
@@ -31,6 +31,25 @@ def test_what_a_process_uses_is_read_from_the_system():
         pass
     assert 0.05 < cpu_time(pid).total_s - before.total_s < 5
     assert 5_000_000 < resident_bytes(pid) < 5_000_000_000
+
+
+def test_ended_process_keeps_its_place_in_the_usage_of_a_tree(monkeypatch):
+    """PySpark's daemon ignores SIGCHLD, so the kernel forgets what its workers have used."""
+    tree = {1: [2], 2: [3, 4], 3: [], 4: []}
+    used_s = {1: 1.0, 2: 0.5, 3: 4.0, 4: 2.0}
+
+    def cpu_time_of(pid):
+        if pid not in used_s:
+            raise FileNotFoundError
+        return usage.CpuTime(used_s[pid], 0.0)
+
+    monkeypatch.setattr(usage, "cpu_time", cpu_time_of)
+    monkeypatch.setattr(usage, "children", lambda pid: tree[pid])
+    of_tree = usage.TreeUsage(1)
+    assert of_tree.total_s() == 7.5
+    del used_s[3]
+    used_s[4] = 2.5
+    assert of_tree.total_s() == 8.0
 
 
 def test_a_python_of_spark_takes_nothing_from_the_archives_that_spark_names_first(tmp_path):

@@ -37,16 +37,26 @@ def tree_cpu_time(pid: int) -> CpuTime:
     return CpuTime(user / _TICKS_PER_SECOND, system / _TICKS_PER_SECOND)
 
 
-def descendants_cpu_time(pid: int) -> CpuTime:
-    """Return the CPU time of a process and all below it, those that have ended included."""
-    own = _fields(pid)
-    user, system = int(own[11]) + int(own[13]), int(own[12]) + int(own[14])
-    user_s, system_s = user / _TICKS_PER_SECOND, system / _TICKS_PER_SECOND
-    for child in children(pid):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            below = descendants_cpu_time(child)
-            user_s, system_s = user_s + below.user_s, system_s + below.system_s
-    return CpuTime(user_s, system_s)
+class TreeUsage:
+    """CPU time of a process and all below it, those that have ended included.
+
+    The kernel adds the time of an ended process to its parent's unless the parent ignores SIGCHLD,
+    as the daemon of PySpark's workers does. So each process counts with what was seen last.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._seen_s: dict[int, float] = {}
+
+    def total_s(self) -> float:
+        """Look at the processes and return the CPU time of all that were ever seen."""
+        below = [self._pid]
+        while below:
+            pid = below.pop()
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                self._seen_s[pid] = cpu_time(pid).total_s
+                below += children(pid)
+        return sum(self._seen_s.values())
 
 
 def tree_bytes(pid: int) -> int:
