@@ -270,7 +270,7 @@ attack-small: $(VENV)/.dev $(if $(COMPILED),$(COMPILED)/.built) ## Clients that 
 .PHONY: spark-crash
 spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark sinks; half an hour
 	$(call heading,Spark crash tables)
-	@$(PYTEST) --quiet $(or $(ARGS),tests/spark/full_crash_table.py)
+	@$(PYTEST) --quiet $(or $(ARGS),$(wildcard tests/spark/full_*.py))
 
 .PHONY: package
 package: $(VENV)/.dev ## The wheel, installed and run outside of this directory

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from barnabas.spark_connector.failpoints import reach
 from examples.spark_ledger import movements
 
 if TYPE_CHECKING:
@@ -19,6 +21,10 @@ EXACT_SINKS = (SINGLE, TWO_PHASE, DATA_SOURCE)
 PARQUET, DELTA = "parquet", "delta"
 TABLES = {f"{sink}-{table}": (sink, table) for table in (PARQUET, DELTA) for sink in ("P1", "P2")}
 """Sinks that write a table, too, and what they are made of."""
+ICEBERG = "iceberg"
+ICEBERG_TABLES = {f"{sink}-{ICEBERG}": (sink, ICEBERG) for sink in ("P1", "P2")}
+"""The same with Iceberg, which runs in PySpark 4.1 and not in 4.2: see full_iceberg.py."""
+ALL_TABLES = TABLES | ICEBERG_TABLES
 TASKS = 3
 """Tasks that write a batch; not as many as partitions on either side."""
 
@@ -59,6 +65,11 @@ class Job:
         """Where the table is."""
         return f"{self.checkpoint}-table"
 
+    @property
+    def iceberg_name(self) -> str:
+        """The name of the table in a Hadoop catalog at `/`: its namespace is its directory."""
+        return ".".join(["lake", *(f"`{part}`" for part in Path(self.table).parts[1:])])
+
     def as_json(self) -> dict[str, object]:
         return asdict(self)
 
@@ -90,7 +101,7 @@ def _transformed(job: Job, spark: SparkSession) -> DataFrame:
     # By chance: no task writes the same records again when a batch is run a second time.
     numbers = numbers.selectExpr("*", "rand() as chance").repartition(TASKS, "chance")
     numbers = numbers.where(f"number >= {job.least}")
-    if job.sink in TABLES:
+    if job.sink in ALL_TABLES:
         return numbers
     return numbers.selectExpr("key", "cast(concat(number, ':', number * number) as binary) value")
 
@@ -115,7 +126,13 @@ def _written(job: Job, spark: SparkSession, results: DataFrame) -> DataStreamWri
     from barnabas.spark_connector import foreach_batch
 
     make = {SINGLE: foreach_batch.single_transaction, TWO_PHASE: foreach_batch.two_phase}
-    sink, table = TABLES.get(job.sink, (job.sink, ""))
+    sink, table = ALL_TABLES.get(job.sink, (job.sink, ""))
+    if table == ICEBERG:
+        spark.sql(
+            f"CREATE TABLE IF NOT EXISTS {job.iceberg_name}"
+            " (key BINARY, number BIGINT, chance DOUBLE, query STRING, batch BIGINT)"
+            " USING iceberg PARTITIONED BY (query, batch)"
+        )
     return writer.foreachBatch(make[sink](options, _table(job, table) if table else None))
 
 
@@ -125,6 +142,8 @@ def _table(job: Job, table: str) -> Table:
     def save(rows: DataFrame, batch: Batch) -> DataFrame:
         if table == PARQUET:
             saved = batch.write_parquet(rows, job.table)
+        elif table == ICEBERG:
+            saved = _saved_to_iceberg(rows, batch, job.iceberg_name)
         else:
             once = {"txnAppId": f"{job.name}.{batch.query_id}", "txnVersion": str(batch.batch_id)}
             batch.marked(rows).write.format("delta").mode("append").options(**once).save(job.table)
@@ -133,3 +152,16 @@ def _table(job: Job, table: str) -> Table:
         return saved.selectExpr("cast(chance as string) key", value)
 
     return save
+
+
+def _saved_to_iceberg(rows: DataFrame, batch: Batch, name: str) -> DataFrame:
+    """Write a batch as a user would: an overwrite that fails if the batch came since the look."""
+    spark = rows.sparkSession
+    before = spark.table(f"{name}.refs").where("name = 'main'").first()
+    if spark.table(name).where(batch.condition).isEmpty():
+        reach("T-aside")
+        once = {"isolation-level": "serializable", "distribution-mode": "none"}
+        if before is not None:
+            once["validate-from-snapshot-id"] = str(before.snapshot_id)
+        batch.marked(rows).writeTo(name).options(**once).overwritePartitions()
+    return spark.table(name).where(batch.condition)
