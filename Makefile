@@ -270,7 +270,7 @@ attack-small: $(VENV)/.dev $(if $(COMPILED),$(COMPILED)/.built) ## Clients that 
 .PHONY: spark-crash
 spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark sinks, and the heap over 100 batches; an hour
 	$(call heading,Spark crash tables)
-	@$(PYTEST) --quiet $(or $(ARGS),$(addprefix tests/spark/full_,crash_table.py by_name.py heap.py))
+	@$(PYTEST) --quiet $(or $(ARGS),$(wildcard tests/spark/full_*.py))
 
 .PHONY: package
 package: $(VENV)/.interop ## The wheel, installed and run outside of this directory

@@ -6,11 +6,12 @@
 import argparse
 import sys
 
+from tests.counterparts.apicurio import apicurio
 from tests.counterparts.archives import make_archives
 from tests.counterparts.chromium import chromium
 from tests.counterparts.compiler import compiler
 from tests.counterparts.errors import MissingCounterpart
-from tests.counterparts.jars import delta_jars, kafka_jars, s3a_jars, spark_kafka_jars
+from tests.counterparts.jars import avro_jars, delta_jars, kafka_jars, s3a_jars, spark_kafka_jars
 from tests.counterparts.java import java
 from tests.counterparts.kcat import kcat
 from tests.counterparts.postgresql import postgresql
@@ -35,8 +36,9 @@ def fetch() -> None:
     """Fetch and check all that is not for compiling."""
     print(f"java        {java()}")
     print(f"kafka jars  {kafka_jars()}")
-    for jar in [*spark_kafka_jars(), *delta_jars(), *s3a_jars()]:
+    for jar in [*spark_kafka_jars(), *delta_jars(), *s3a_jars(), *avro_jars()]:
         print(f"spark jar   {jar}")
+    print(f"apicurio    {apicurio()}")
     print(f"kcat        {kcat()}")
     print(f"chromium    {chromium().path}")
     print(f"postgresql  {postgresql().programs}")

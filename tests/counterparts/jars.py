@@ -37,6 +37,23 @@ def delta_jars() -> list[Path]:
     return [directory / jar.file_name for jar in DELTA_JARS]
 
 
+AVRO_JARS = (
+    PinnedJar(
+        "org.apache.spark",
+        "spark-avro_2.13",
+        "4.2.0",
+        "4c186cedc03cbe4ee356a94b32232b347ef48611c3209400b3a77e4fe4abff4f",
+    ),
+)
+
+
+@functools.cache
+def avro_jars() -> list[Path]:
+    """Return the jar with Spark's functions for Avro."""
+    directory = fetched("avro", AVRO_JARS)
+    return [directory / jar.file_name for jar in AVRO_JARS]
+
+
 @functools.cache
 def s3a_jars() -> list[Path]:
     """Return the jars that make PySpark 4.2.0 reach S3: Hadoop's, and 12 MB of Amazon's SDK.

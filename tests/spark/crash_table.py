@@ -17,7 +17,7 @@ from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
 from tests.interop.transactional import committed_offset
 from tests.spark.harness import SparkDriver
-from tests.spark.job import DATA_SOURCE, SINGLE, TABLES, TWO_PHASE, Job
+from tests.spark.job import ALL_TABLES, DATA_SOURCE, SINGLE, TWO_PHASE, Job
 from tests.spark.judge import PARTITIONS, feed, judge, open_transactions, until
 from tests.spark.stateful import (
     AGGREGATION,
@@ -54,6 +54,8 @@ AT_A_TABLE = {
     "P2-parquet": ("T-begun", "T-aside", "T-written", "W1", "C3", "C4-before", "C4-after"),
     "P1-delta": ("T-begun", "T-written", "P1-before-end", "P1-after-end"),
     "P2-delta": ("T-begun", "T-written", "W1", "C3", "C4-before", "C4-after", "C5-after"),
+    "P1-iceberg": ("T-begun", "T-aside", "T-written", "P1-before-end", "P1-after-end"),
+    "P2-iceberg": ("T-begun", "T-aside", "T-written", "W1", "C3", "C4-before", "C4-after"),
 }
 
 
@@ -131,7 +133,7 @@ class Play:
 
     def judge(self) -> None:
         judge([self._broker], self.job, self._records)
-        if self.job.sink in TABLES:
+        if self.job.sink in ALL_TABLES:
             judge_table(self.job, self._records)
 
     def _lose_checkpoint(self) -> None:

@@ -40,8 +40,15 @@ class DriverDied(Exception):
 class SparkDriver:
     """One Spark driver; `directory` keeps what it prints, and the places that are armed in it."""
 
-    def __init__(self, directory: Path, master: str = ONE_PROCESS, **settings: str) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        master: str = ONE_PROCESS,
+        python: str | Path = sys.executable,
+        **settings: str,
+    ) -> None:
         self._directory = directory
+        self._python = str(python)
         self._master = master
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
@@ -68,7 +75,7 @@ class SparkDriver:
         }
         with self._output_path.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.spark.driver", str(self._directory), self._master],
+                [self._python, "-m", "tests.spark.driver", str(self._directory), self._master],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,

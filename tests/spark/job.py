@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from barnabas.spark_connector.failpoints import reach
 from examples.spark_ledger import movements
 from tests.spark.stateful import OPERATORS, state_settings
 
@@ -20,6 +22,10 @@ EXACT_SINKS = (SINGLE, TWO_PHASE, DATA_SOURCE)
 PARQUET, DELTA = "parquet", "delta"
 TABLES = {f"{sink}-{table}": (sink, table) for table in (PARQUET, DELTA) for sink in ("P1", "P2")}
 """Sinks that write a table, too, and what they are made of."""
+ICEBERG = "iceberg"
+ICEBERG_TABLES = {f"{sink}-{ICEBERG}": (sink, ICEBERG) for sink in ("P1", "P2")}
+"""The same with Iceberg, which runs in PySpark 4.1 and not in 4.2: see full_iceberg.py."""
+ALL_TABLES = TABLES | ICEBERG_TABLES
 TASKS = 3
 """Tasks that write a batch; not as many as partitions on either side."""
 
@@ -72,6 +78,11 @@ class Job:
         """Where the table is."""
         return f"{self.checkpoint}-table"
 
+    @property
+    def iceberg_name(self) -> str:
+        """The name of the table in a Hadoop catalog at `/`: its namespace is its directory."""
+        return ".".join(["lake", *(f"`{part}`" for part in Path(self.table).parts[1:])])
+
     def as_json(self) -> dict[str, object]:
         return asdict(self)
 
@@ -114,7 +125,7 @@ def _transformed(job: Job, spark: SparkSession) -> DataFrame:
     if job.operator:
         found = OPERATORS[job.operator].apply(numbers, job.per_trigger)
         numbers = found.selectExpr("cast(number as string) key", "number", "rand() chance")
-    if job.sink in TABLES:
+    if job.sink in ALL_TABLES:
         return numbers
     return numbers.selectExpr("key", "cast(concat(number, ':', number * number) as binary) value")
 
@@ -137,7 +148,13 @@ def _written(job: Job, results: DataFrame) -> DataStreamWriter:
     from barnabas.spark_connector import foreach_batch
 
     make = {SINGLE: foreach_batch.single_transaction, TWO_PHASE: foreach_batch.two_phase}
-    sink, table = TABLES.get(job.sink, (job.sink, ""))
+    sink, table = ALL_TABLES.get(job.sink, (job.sink, ""))
+    if table == ICEBERG:
+        results.sparkSession.sql(
+            f"CREATE TABLE IF NOT EXISTS {job.iceberg_name}"
+            " (key BINARY, number BIGINT, chance DOUBLE, query STRING, batch BIGINT)"
+            " USING iceberg PARTITIONED BY (query, batch)"
+        )
     return writer.foreachBatch(make[sink](options, _table(job, table) if table else None))
 
 
@@ -147,6 +164,8 @@ def _table(job: Job, table: str) -> Table:
     def save(rows: DataFrame, batch: Batch) -> DataFrame:
         if table == PARQUET:
             saved = batch.write_parquet(rows, job.table)
+        elif table == ICEBERG:
+            saved = _saved_to_iceberg(rows, batch, job.iceberg_name)
         else:
             once = {"txnAppId": f"{job.name}.{batch.query_id}", "txnVersion": str(batch.batch_id)}
             batch.marked(rows).write.format("delta").mode("append").options(**once).save(job.table)
@@ -155,3 +174,16 @@ def _table(job: Job, table: str) -> Table:
         return saved.selectExpr("cast(chance as string) key", value)
 
     return save
+
+
+def _saved_to_iceberg(rows: DataFrame, batch: Batch, name: str) -> DataFrame:
+    """Write a batch as a user would: an overwrite that fails if the batch came since the look."""
+    spark = rows.sparkSession
+    before = spark.table(f"{name}.refs").where("name = 'main'").first()
+    if spark.table(name).where(batch.condition).isEmpty():
+        reach("T-aside")
+        once = {"isolation-level": "serializable", "distribution-mode": "none"}
+        if before is not None:
+            once["validate-from-snapshot-id"] = str(before.snapshot_id)
+        batch.marked(rows).writeTo(name).options(**once).overwritePartitions()
+    return spark.table(name).where(batch.condition)

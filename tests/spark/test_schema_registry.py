@@ -1,0 +1,168 @@
+"""Avro with a schema registry, as docs/spark.md has it: Confluent's client on the other side.
+
+The registry is Apicurio's. A record is a zero byte, the id of its schema in four bytes, and Avro.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from urllib.request import urlopen
+
+import confluent_kafka
+import pytest
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from barnabas.spark_connector.foreach_batch import two_phase
+from tests.counterparts.apicurio import Registry
+from tests.counterparts.jars import avro_jars, spark_kafka_jars
+from tests.counterparts.spark import quick_start, spark_session
+from tests.interop.administration import create
+from tests.interop.transactional import COMMITTED, read_with_confluent
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]
+
+PATIENCE_S = 120
+RECORDS = 20
+FIRST = {
+    "type": "record",
+    "name": "Payment",
+    "fields": [
+        {"name": "account", "type": "string"},
+        {"name": "cents", "type": "long"},
+    ],
+}
+SECOND = {
+    **FIRST,
+    "fields": [*FIRST["fields"], {"name": "currency", "type": "string", "default": "EUR"}],
+}
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory):
+    with Registry(tmp_path_factory.mktemp("apicurio")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    jars = ",".join(map(str, [*spark_kafka_jars(), *avro_jars()]))
+    more = {**quick_start(), "spark.jars": jars}
+    session = spark_session(tmp_path_factory.mktemp("spark"), more=more)
+    yield session
+    session.stop()
+
+
+# What a user writes, as docs/spark.md has it.
+
+
+def decoded(registry_url, subject):
+    """Return `value` without its five bytes, decoded by the schema that each record names."""
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+    from pyspark.sql.avro.functions import from_avro
+
+    def get(path):
+        with urlopen(f"{registry_url}/subjects/{subject}/{path}", timeout=10) as response:
+            return json.load(response)
+
+    schemas = [get(f"versions/{version}") for version in get("versions")]
+    latest = {"avroSchema": schemas[-1]["schema"]}
+    schema_id = F.expr("cast(conv(hex(substring(value, 2, 4)), 16, 10) as int)")
+    body = F.expr("substring(value, 6)")
+    columns = [
+        F.when(schema_id == each["id"], from_avro(body, each["schema"], latest)) for each in schemas
+    ]
+    unknown = F.raise_error(F.concat(F.lit("unknown schema "), schema_id.cast("string")))
+    return F.when(F.col("value").isNotNull(), F.coalesce(*columns, unknown))
+
+
+def encoded(column, schema_id, schema):
+    """Return a column as Avro behind the five bytes that name its schema."""
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+    from pyspark.sql.avro.functions import to_avro
+
+    return F.concat(F.lit(struct.pack(">xI", schema_id)), to_avro(column, schema))
+
+
+# The other side.
+
+
+def produce(servers, topic, registry, schema, payments):
+    client = SchemaRegistryClient({"url": registry.url})
+    serialize = AvroSerializer(client, json.dumps(schema))
+    context = SerializationContext(topic, MessageField.VALUE)
+    producer = confluent_kafka.Producer({"bootstrap.servers": servers})
+    for each in payments:
+        producer.produce(topic, None if each is None else serialize(each, context))
+    assert producer.flush(PATIENCE_S) == 0
+
+
+def payment(number, **more):
+    return {"account": f"account-{number}", "cents": number, **more}
+
+
+def read(spark, servers, topic):
+    reader = spark.read.format("kafka").option("subscribe", topic)
+    return reader.option("kafka.bootstrap.servers", servers).load()
+
+
+def test_records_of_two_schemas_and_tombstones_are_decoded(spark, barnabas, registry):
+    servers = barnabas.bootstrap_servers
+    create(servers, "evolving", partitions=1)
+    produce(servers, "evolving", registry, FIRST, [payment(n) for n in range(RECORDS)])
+    produce(servers, "evolving", registry, SECOND, [payment(99, currency="CHF"), None])
+    frame = read(spark, servers, "evolving").orderBy("offset")
+    rows = frame.select(decoded(registry.url, "evolving-value").alias("it")).collect()
+    expected = [payment(n, currency="EUR") for n in range(RECORDS)]
+    found = [row.it and row.it.asDict() for row in rows]
+    assert found == [*expected, payment(99, currency="CHF"), None]
+
+
+def test_schema_that_is_registered_later_ends_the_query(spark, barnabas, registry):
+    """Nulls in its place would be a loss."""
+    servers = barnabas.bootstrap_servers
+    create(servers, "later", partitions=1)
+    produce(servers, "later", registry, FIRST, [payment(1)])
+    before = decoded(registry.url, "later-value").alias("it")
+    (row,) = read(spark, servers, "later").select(before).collect()
+    assert row.it.cents == 1
+    produce(servers, "later", registry, SECOND, [payment(2, currency="CHF")])
+    frame = read(spark, servers, "later").select(before)
+    with pytest.raises(Exception, match=r"unknown schema \d+"):
+        frame.collect()
+
+
+def test_results_of_a_pipeline_are_read_by_the_client_of_the_registry(
+    spark, barnabas, registry, tmp_path
+):
+    servers = barnabas.bootstrap_servers
+    for topic in ("payments", "amounts"):
+        create(servers, topic, partitions=1)
+    produce(servers, "payments", registry, FIRST, [payment(n) for n in range(RECORDS)])
+    client = SchemaRegistryClient({"url": registry.url})
+    schema_id = client.register_schema("amounts-value", Schema(json.dumps(SECOND), "AVRO"))
+    source = spark.readStream.format("kafka").option("subscribe", "payments")
+    source = source.option("kafka.bootstrap.servers", servers)
+    payments = source.option("startingOffsets", "earliest").load()
+    amounts = payments.select(decoded(registry.url, "payments-value").alias("it"))
+    amounts = amounts.selectExpr(
+        "named_struct('account', it.account, 'cents', it.cents * 2, 'currency', 'EUR') as it"
+    )
+    results = amounts.select(encoded("it", schema_id, json.dumps(SECOND)).alias("value"))
+    options = {
+        "kafka.bootstrap.servers": servers,
+        "sinkId": "amounts",
+        "topic": "amounts",
+        "checkpointLocation": str(tmp_path / "checkpoint"),
+    }
+    writer = results.writeStream.foreachBatch(two_phase(options))
+    writer = writer.option("checkpointLocation", options["checkpointLocation"])
+    query = writer.trigger(availableNow=True).start()
+    assert query.awaitTermination(PATIENCE_S)
+    values = read_with_confluent(servers, "amounts", 1, COMMITTED)[0]
+    deserialize = AvroDeserializer(client)
+    context = SerializationContext("amounts", MessageField.VALUE)
+    found = sorted(deserialize(each, context)["cents"] for each in values)
+    assert found == [2 * number for number in range(RECORDS)]
