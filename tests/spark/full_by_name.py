@@ -1,7 +1,7 @@
 """format("barnabas") by name alone, at every place: a part of `make spark-crash`.
 
 Its name keeps it out of the ordinary tests. The kills use an environment that pip has made of the
-wheel and PySpark, and nothing of this checkout.
+wheel and PySpark, outside of this checkout.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def test_killed_at_every_place_in_a_fresh_environment(way, fresh, barnabas, tmp_
     program.write()
     program.run()  # C2-middle is passed where a batch was decided before.
     for job in jobs:
-        feed(job, range(BATCH, 3 * BATCH))
+        feed(job, range(BATCH, 2 * BATCH))
     program.run_until(TWO_PHASE_PLACES)
     program.run()
     for job in jobs:
-        judge([barnabas], program.judged(job), 3 * BATCH)
+        judge([barnabas], program.judged(job), 2 * BATCH)
 
 
 def counted(job: Job) -> Counter[int]:

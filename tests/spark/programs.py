@@ -32,7 +32,7 @@ from tests.waiting import wait_until
 
 CLASSIC, CONNECT, DECLARATIVE = "classic", "connect", "declarative"
 WAYS = (CLASSIC, CONNECT, DECLARATIVE)
-PATIENCE_S = 300
+PATIENCE_S = 1800
 SLOTS = 32
 """Tasks that pause take one each."""
 EXAMPLES = ROOT / "examples"
@@ -74,8 +74,8 @@ def installed_by_pip(directory: Path) -> Installed:
     install = [scripts / "python", "-m", "pip", "install", "--quiet"]
     packages = [f"barnabas[spark] @ {wheel.as_uri()}", PYSPARK]
     subprocess.run([*install, *packages], check=True, cwd=directory)
-    settings = {"spark.driver.extraJavaOptions": " ".join(QUICK_START)}
-    return Installed(scripts / "python", scripts, settings)
+    java_options = {"spark.driver.extraJavaOptions": " ".join(QUICK_START)}
+    return Installed(scripts / "python", scripts, java_options | _quick_daemon(directory))
 
 
 def unpacked_wheel(directory: Path) -> Installed:
@@ -89,12 +89,18 @@ def unpacked_wheel(directory: Path) -> Installed:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     (site / "others.pth").write_text(sysconfig.get_path("purelib"))
-    shutil.copy(Path(spark.__file__).with_name("spark_daemon.py"), site / "quick_daemon.py")
     return Installed(
         directory / "venv" / "bin" / "python",
         Path(sys.executable).parent,
-        {**spark.quick_start(), "spark.python.daemon.module": "quick_daemon"},
+        {**spark.quick_start(), **_quick_daemon(directory)},
     )
+
+
+def _quick_daemon(directory: Path) -> dict[str, str]:
+    """Add the daemon of the tests, whose Python workers have their imports already."""
+    (site,) = (directory / "venv" / "lib").glob("python*/site-packages")
+    shutil.copy(Path(spark.__file__).with_name("spark_daemon.py"), site / "quick_daemon.py")
+    return {"spark.python.daemon.module": "quick_daemon"}
 
 
 class Program:
