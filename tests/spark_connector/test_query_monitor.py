@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import queue
 import secrets
-import threading
-import urllib.request
 
 import pytest
 from kafka import KafkaProducer
@@ -15,16 +13,10 @@ from barnabas.spark_connector import driver_sinks, kept_decider, query_monitor, 
 from barnabas.spark_connector.checkpoint import batch_end
 from barnabas.spark_connector.cluster import connected
 from barnabas.spark_connector.driver_sinks import note_batch, sink_of_query
-from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.measured import Measured
-from barnabas.spark_connector.metrics_server import MetricsServer
-from barnabas.spark_connector.monitoring import monitor
 from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.query_events import Ended, Progressed, Started
 from barnabas.spark_connector.query_monitor import Monitor
-from barnabas.spark_connector.refusals import WrongUse
-from barnabas.spark_connector.runner import Plan, _monitored
-from barnabas.spark_connector.screen import TEXT, Screen
 from barnabas.testing import Broker
 from tests.spark_connector.checkpointed import (
     DATA_SOURCE,
@@ -274,62 +266,6 @@ def test_events_beyond_the_limit_are_dropped_without_waiting(broker, caplog, mon
         assert monitor._events.qsize() <= 1
     (line,) = caplog.messages
     assert line.startswith("events of queries were dropped")
-
-
-class Session:
-    """Takes listeners as a Spark session does."""
-
-    def __init__(self):
-        self.streams = self
-        self.listeners = []
-        self.has_ended = False
-
-    def addListener(self, listener):  # noqa: N802 - Spark's name
-        self.listeners.append(listener)
-
-    def removeListener(self, listener):  # noqa: N802 - Spark's name
-        if self.has_ended:
-            raise ConnectionRefusedError("the JVM has ended")
-        self.listeners.remove(listener)
-
-
-def test_one_line_follows_a_session_until_it_is_closed(caplog):
-    session = Session()
-    with monitor(session, port=0) as found:
-        assert len(session.listeners) == 1
-        with urllib.request.urlopen(found.url, timeout=60) as response:
-            assert response.read() == b""
-        _, port = found._server.address
-        with pytest.raises(WrongOption, match=rf"cannot be served at .*:{port} "):
-            monitor(session, port=port)
-    assert session.listeners == []
-    with monitor(session, port=None) as found:
-        assert found.url is None
-        session.has_ended = True
-    assert "barnabas-monitor" not in {each.name for each in threading.enumerate()}
-    assert caplog.messages == []
-    with pytest.raises(WrongUse, match=r"monitor\(\) received str, not a SparkSession"):
-        monitor("spark")
-    with pytest.raises(WrongOption, match=r"kafka\.acks is not one of"):
-        monitor(session, options={"kafka.acks": "1"})
-    assert len(session.listeners) == 1
-
-
-def test_the_command_serves_metrics_while_its_queries_run(capsys):
-    with Screen(TEXT) as screen:
-        with _monitored(Plan([], metrics_at=("127.0.0.1", 0)), Session(), screen):
-            line = capsys.readouterr().out
-            url = line.removeprefix("metrics are at ").strip()
-            with urllib.request.urlopen(url, timeout=60) as response:
-                assert response.status == 200
-        with MetricsServer("127.0.0.1", 0, str) as taken:
-            plan = Plan([], metrics_at=taken.address)
-            refusal = pytest.raises(WrongUse, match=r"^--metrics-port: The metrics cannot")
-            with refusal, _monitored(plan, Session(), screen):
-                pytest.fail("the port is in use")
-        with _monitored(Plan([]), Session(), screen):
-            assert capsys.readouterr().out == ""
-    assert "barnabas-monitor" not in {each.name for each in threading.enumerate()}
 
 
 def test_the_number_of_queries_has_a_limit(broker, monkeypatch):
