@@ -25,6 +25,8 @@ REQUEST_S: Final = 5.0
 """Time for a connection to send its request and read the response."""
 REQUEST_MAX_BYTES: Final = 8192
 _CLOSING_S: Final = 5.0
+_PAUSE_S: Final = 5.0
+"""Time without new connections after one could not be accepted."""
 _log: Final = logging.getLogger("barnabas.spark.monitor")
 
 
@@ -40,9 +42,11 @@ class MetricsServer(Closing):
             raise WrongOption(
                 f"The metrics cannot be served at {host}:{port} ({error}); use another port."
             ) from error
+        self._socket.setblocking(False)
         self._bound = self._socket.getsockname()
         self._text = text
-        self._connections = 0
+        self._open: set[asyncio.Task[None]] = set()
+        """One for each connection."""
         self._ending = asyncio.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="barnabas-metrics", daemon=True)
@@ -71,34 +75,50 @@ class MetricsServer(Closing):
             runner.run(self._serve())
 
     async def _serve(self) -> None:
-        server = await asyncio.start_server(
-            self._on_connection, sock=self._socket, limit=REQUEST_MAX_BYTES
-        )
+        self._loop.add_reader(self._socket, self._accept)
         await self._ending.wait()
-        server.close()
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+        for each in self._open:
+            each.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
 
-    async def _on_connection(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        if self._connections >= CONNECTIONS_MAX:
-            writer.transport.abort()
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._socket.accept()
+        except (BlockingIOError, ConnectionError):
+            return  # The client has disconnected.
+        except OSError as error:  # The process has no more descriptors, for example.
+            _log.warning("connection was not accepted url=%s reason=%s", self.url, error)
+            self._loop.remove_reader(self._socket)
+            self._loop.call_later(_PAUSE_S, self._loop.add_reader, self._socket, self._accept)
             return
-        self._connections += 1
-        try:
-            async with asyncio.timeout(REQUEST_S):
-                writer.write(await self._response(reader))
-                writer.close()
-                await writer.wait_closed()
-        except (TimeoutError, OSError, EOFError):
-            pass  # The client is too slow, or has disconnected: no response is due.
-        finally:
-            self._connections -= 1
-            writer.transport.abort()
+        if len(self._open) >= CONNECTIONS_MAX:
+            connection.close()
+            return
+        connection.setblocking(False)
+        task = self._loop.create_task(self._respond(connection))
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
+        # Not in the task: one that is cancelled before it starts runs no line of it.
+        task.add_done_callback(lambda _task: connection.close())
 
-    async def _response(self, reader: asyncio.StreamReader) -> bytes:
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-        except asyncio.LimitOverrunError:
+    async def _respond(self, connection: socket.socket) -> None:
+        # A client that is too slow or has disconnected gets no response.
+        with suppress(TimeoutError, OSError):
+            async with asyncio.timeout(REQUEST_S):
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    piece = await self._loop.sock_recv(connection, REQUEST_MAX_BYTES)
+                    if not piece:
+                        return
+                    head += piece
+                    if len(head) > REQUEST_MAX_BYTES:
+                        break
+                await self._loop.sock_sendall(connection, self._response(head))
+
+    def _response(self, head: bytes) -> bytes:
+        if len(head) > REQUEST_MAX_BYTES:
             return _response("431 Request Header Fields Too Large")
         words = head.split(b"\r\n", 1)[0].split(b" ")
         if len(words) != 3 or not words[2].startswith(b"HTTP/1."):

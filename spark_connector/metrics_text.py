@@ -30,6 +30,10 @@ _FAMILIES: Final = (
         {"": lambda each: each.rows_decided}),
     _Family("batches_decided_total", "counter", "Batches that the query has finished.",
         {"": lambda each: each.batches_decided}),
+    _Family("sink_seconds", "summary",
+        "Time of a batch in the sink with its tasks, as Spark reports it (addBatch).",
+        {"_sum": lambda each: _seconds(each.sink_total_ms),
+         "_count": lambda each: each.reported_batches}),
     _Family("decide_seconds", "summary",
         "Time of a batch from the end of its tasks until it is decided.",
         {"_sum": lambda each: _seconds(each.decide_total_ms),
@@ -48,7 +52,7 @@ _FAMILIES: Final = (
 
 
 def exposition(queries: Iterable[QueryMetrics]) -> str:
-    """Return the text for queries; each query has at most nine samples."""
+    """Return the text for queries; each query has at most eleven samples."""
     found = list(queries)
     lines = []
     for family in _FAMILIES:

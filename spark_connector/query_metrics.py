@@ -35,6 +35,10 @@ class QueryMetrics:
     measured_batches: int = 0
     decide_total_ms: float = 0.0
     commit_total_ms: float = 0.0
+    sink_ms: int | None = None
+    """Time that Spark reports for the last batch in its sink (`addBatch`): tasks and all steps."""
+    sink_total_ms: int = 0
+    reported_batches: int = 0
     transaction_age_ms: int | None = None
     """Age of the sink's oldest open transaction; 0 if none is open."""
     lag: int | None = None
@@ -53,12 +57,19 @@ class QueryTotals:
         """Replace some values."""
         self.metrics = replace(self.metrics, **fields)  # type: ignore[arg-type]
 
-    def finish(self, batch_id: int) -> None:
+    def finish(self, batch_id: int, sink_ms: int) -> None:
         """Note that a batch is finished; the first one is where counting begins."""
         if self._counted_to is None or self._timed_to is None:
             self._counted_to = self._timed_to = batch_id - 1
         last = self.metrics.batch
-        self.update(batch=batch_id if last is None else max(last, batch_id))
+        if last is not None and batch_id <= last:
+            return
+        self.update(
+            batch=batch_id,
+            sink_ms=sink_ms,
+            sink_total_ms=self.metrics.sink_total_ms + sink_ms,
+            reported_batches=self.metrics.reported_batches + 1,
+        )
 
     def count(self, entries: Sequence[Entry]) -> None:
         """Add the records of batches that were finished since the last count."""

@@ -91,6 +91,8 @@ class Monitor(Closing):
 
     def offer(self, event: Event) -> None:
         """Take an event; drop it if too many wait."""
+        if self._is_closed:
+            return  # Without `close`, Spark still calls the listener.
         try:
             self._events.put_nowait(event)
         except queue.Full:

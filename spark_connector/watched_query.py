@@ -50,10 +50,11 @@ class WatchedQuery(Closing):
 
     def take(self, report: Report) -> None:
         """Take a report of Spark's; one without a finished batch says nothing new."""
-        if "addBatch" in report.get("durationMs", {}):
+        sink_ms = report.get("durationMs", {}).get("addBatch")
+        if sink_ms is not None:
             self._last = report
             self._unreported.append(report)
-            self._totals.finish(int(report["batchId"]))
+            self._totals.finish(int(report["batchId"]), int(sink_ms))
 
     def start(self, run_id: str) -> None:
         """Note that the query has started, perhaps once more."""

@@ -104,10 +104,13 @@ def test_five_metrics_of_each_kind_of_query_on_one_endpoint(barnabas, driver, tm
         assert lag_of_the_group(job) == 0
         assert samples[f"{PREFIX}query_active"] == 1
         assert samples[f"{PREFIX}batches_decided_total"] == entry.batch_id + 1 == 2
+        assert samples[f"{PREFIX}sink_seconds_count"] == 2
         assert open_transactions(barnabas, f"spark.{job.name}") == []
         # The entry of the second batch has the durations of the first one.
         expected = (entry.measured.decide_ms / 1000, entry.measured.commit_ms / 1000)
         measured = 1 if job.sink == DATA_SOURCE else 2
+        within = sum(samples[f"{PREFIX}{step}_sum"] for step in STEPS)
+        assert samples[f"{PREFIX}sink_seconds_sum"] > within
         for step, seconds in zip(STEPS, expected, strict=True):
             assert samples[f"{PREFIX}{step}_count"] == measured
             total = samples[f"{PREFIX}{step}_sum"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import threading
 import urllib.request
@@ -30,6 +31,9 @@ MANY = QueryMetrics(
     measured_batches=8,
     decide_total_ms=100.5,
     commit_total_ms=28.25,
+    sink_ms=250,
+    sink_total_ms=2500,
+    reported_batches=8,
     transaction_age_ms=1500,
     lag=42,
 )
@@ -73,6 +77,8 @@ def test_metrics_are_read_by_the_parser_of_prometheus(server):
         (f"{prefix}query_active", many): 1,
         (f"{prefix}rows_decided_total", many): 1_234_567,
         (f"{prefix}batches_decided_total", many): 8,
+        (f"{prefix}sink_seconds_sum", many): 2.5,
+        (f"{prefix}sink_seconds_count", many): 8,
         (f"{prefix}decide_seconds_sum", many): 0.1005,
         (f"{prefix}decide_seconds_count", many): 8,
         (f"{prefix}commit_seconds_sum", many): 0.02825,
@@ -83,6 +89,8 @@ def test_metrics_are_read_by_the_parser_of_prometheus(server):
         (f"{prefix}query_active", few): 0,
         (f"{prefix}rows_decided_total", few): 0,
         (f"{prefix}batches_decided_total", few): 0,
+        (f"{prefix}sink_seconds_sum", few): 0,
+        (f"{prefix}sink_seconds_count", few): 0,
         (f"{prefix}decide_seconds_sum", few): 0,
         (f"{prefix}decide_seconds_count", few): 0,
         (f"{prefix}commit_seconds_sum", few): 0,
@@ -135,9 +143,30 @@ def test_one_connection_too_many_is_closed_and_later_ones_are_served(server, mon
     with contextlib.ExitStack() as held:
         for _ in range(2):
             held.enter_context(socket.create_connection(server.address, timeout=60))
-        wait_until(lambda: server._connections == 2)
+        wait_until(lambda: len(server._open) == 2)
         assert ask(server, b"") == b""
     wait_until(lambda: ask(server, b"GET /metrics HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 200"))
+
+
+def test_a_connection_that_cannot_be_accepted_is_served_after_a_pause(monkeypatch, caplog):
+    monkeypatch.setattr(metrics_server, "_PAUSE_S", 0.01)
+    with MetricsServer("127.0.0.1", 0, str) as running:
+        listening = running._socket
+
+        class Exhausted:
+            """The listening socket while the process has no more descriptors."""
+
+            def accept(self):
+                running._socket = listening
+                raise OSError(errno.EMFILE, "Too many open files")
+
+            def fileno(self):
+                return listening.fileno()
+
+        running._socket = Exhausted()
+        assert ask(running, b"GET /metrics HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 200 OK\r\n")
+    (line,) = caplog.messages
+    assert line.startswith(f"connection was not accepted url={running.url} reason=")
 
 
 def test_a_failure_of_the_text_is_one_bad_response(caplog):

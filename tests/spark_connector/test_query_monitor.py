@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
+import queue
 import secrets
-import threading
-import urllib.request
 
 import pytest
 from kafka import KafkaProducer
@@ -14,13 +13,10 @@ from barnabas.spark_connector import driver_sinks, kept_decider, query_monitor, 
 from barnabas.spark_connector.checkpoint import batch_end
 from barnabas.spark_connector.cluster import connected
 from barnabas.spark_connector.driver_sinks import note_batch, sink_of_query
-from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.measured import Measured
-from barnabas.spark_connector.monitoring import monitor
 from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.query_events import Ended, Progressed, Started
 from barnabas.spark_connector.query_monitor import Monitor
-from barnabas.spark_connector.refusals import WrongUse
 from barnabas.testing import Broker
 from tests.spark_connector.checkpointed import (
     DATA_SOURCE,
@@ -58,7 +54,7 @@ def _no_sinks_before(monkeypatch):
             (kept.decider if module is kept_decider else kept.cluster).close()
 
 
-def monitored(broker, on_batch=None):
+def monitored(broker, on_batch=None, refresh_s=REFRESH_S):
     chosen = SinkOptions.parse(
         {
             "kafka.bootstrap.servers": broker.bootstrap_servers,
@@ -66,7 +62,7 @@ def monitored(broker, on_batch=None):
             "ledgerTopic": "ledger",
         }
     )
-    return Monitor(chosen, on_batch, refresh_s=REFRESH_S)
+    return Monitor(chosen, on_batch, refresh_s=refresh_s)
 
 
 class Query:
@@ -256,52 +252,20 @@ def test_failures_of_the_users_function_and_of_events_end_nothing(broker, tmp_pa
 
 
 def test_events_beyond_the_limit_are_dropped_without_waiting(broker, caplog, monkeypatch):
-    monkeypatch.setattr(query_monitor, "EVENTS_MAX", 3)
-    with monitored(broker) as monitor:
-        monitor.stop()
+    with monitored(broker, refresh_s=60.0) as monitor:
+        waiting = monitor._events  # Its thread waits here, not at the queue that takes its place.
+        wait_until(lambda: waiting.not_empty._waiters)
+        monkeypatch.setattr(monitor, "_events", queue.Queue(3))
         for number in range(5):
             monitor.offer(Started(f"q{number}", "r", None))
+        assert monitor._events.full()
+        waiting.put(None)
+        wait_until(lambda: len(monitor._watched) == 3)
+        monitor.stop()
+        monitor.offer(Started("late", "r", None))
+        assert monitor._events.qsize() <= 1
     (line,) = caplog.messages
     assert line.startswith("events of queries were dropped")
-
-
-class Session:
-    """Takes listeners as a Spark session does."""
-
-    def __init__(self):
-        self.streams = self
-        self.listeners = []
-        self.has_ended = False
-
-    def addListener(self, listener):  # noqa: N802 - Spark's name
-        self.listeners.append(listener)
-
-    def removeListener(self, listener):  # noqa: N802 - Spark's name
-        if self.has_ended:
-            raise ConnectionRefusedError("the JVM has ended")
-        self.listeners.remove(listener)
-
-
-def test_one_line_follows_a_session_until_it_is_closed(caplog):
-    session = Session()
-    with monitor(session, port=0) as found:
-        assert len(session.listeners) == 1
-        with urllib.request.urlopen(found.url, timeout=60) as response:
-            assert response.read() == b""
-        _, port = found._server.address
-        with pytest.raises(WrongOption, match=rf"cannot be served at .*:{port} "):
-            monitor(session, port=port)
-    assert session.listeners == []
-    with monitor(session, port=None) as found:
-        assert found.url is None
-        session.has_ended = True
-    assert "barnabas-monitor" not in {each.name for each in threading.enumerate()}
-    assert caplog.messages == []
-    with pytest.raises(WrongUse, match=r"monitor\(\) received str, not a SparkSession"):
-        monitor("spark")
-    with pytest.raises(WrongOption, match=r"kafka\.acks is not one of"):
-        monitor(session, options={"kafka.acks": "1"})
-    assert len(session.listeners) == 1
 
 
 def test_the_number_of_queries_has_a_limit(broker, monkeypatch):
