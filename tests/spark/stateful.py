@@ -7,9 +7,9 @@ they see it first. So state that was lost shows as losses, and there as duplicat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Row
@@ -25,7 +25,11 @@ DROP_DUPLICATES: Final = "dropDuplicates"
 JOIN: Final = "join"
 TRANSFORM_WITH_STATE: Final = "transformWithState"
 STATE_FORMATS: Final = (1, 2)
-ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+WITH_ROCKSDB: Final = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    )
+}
 ALLOWED_DELAY_S: Final = 100
 """Delay of the watermark beyond the numbers of one batch, which are seconds of event time."""
 BEGINNING_S: Final = 1_000_000
@@ -41,7 +45,8 @@ class Operator:
     missing: Callable[[int], int] = lambda batch_size: batch_size
     """Count of the last numbers without a result at the end of the input, by batch size."""
     output_mode: str = "append"
-    needs_rocksdb: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of Spark that its queries need."""
 
 
 def _twice(numbers: DataFrame, batch_size: int) -> DataFrame:
@@ -102,9 +107,14 @@ OPERATORS: Final = {
     AGGREGATION_APPEND: Operator(
         _aggregation_with_watermark, missing=lambda batch_size: batch_size + ALLOWED_DELAY_S
     ),
-    DROP_DUPLICATES: Operator(_drop_duplicates, missing=lambda _batch_size: 0),
+    DROP_DUPLICATES: Operator(
+        _drop_duplicates,
+        missing=lambda _batch_size: 0,
+        # A batch that only moves the watermark lists no transactions for C2 to commit again.
+        settings={"spark.sql.streaming.noDataMicroBatches.enabled": "false"},
+    ),
     JOIN: Operator(_join),
-    TRANSFORM_WITH_STATE: Operator(_transform_with_state, needs_rocksdb=True),
+    TRANSFORM_WITH_STATE: Operator(_transform_with_state, settings=WITH_ROCKSDB),
 }
 
 
@@ -115,9 +125,11 @@ def state_settings(spark: SparkSession, operator: str, state_format: int) -> Ite
     A query takes the settings of its session when it starts. They are those of the only session,
     since Spark looks for data sources in the active one.
     """
-    settings = {"spark.sql.streaming.stateStore.checkpointFormatVersion": str(state_format)}
-    if state_format == 2 or OPERATORS[operator].needs_rocksdb:
-        settings["spark.sql.streaming.stateStore.providerClass"] = ROCKSDB
+    settings = {
+        "spark.sql.streaming.stateStore.checkpointFormatVersion": str(state_format),
+        **OPERATORS[operator].settings,
+        **(WITH_ROCKSDB if state_format == 2 else {}),
+    }
     for key, value in settings.items():
         spark.conf.set(key, value)
     try:
