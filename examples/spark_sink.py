@@ -23,9 +23,9 @@ payments = (
 
 query = (
     payments.selectExpr("key", "value")
-    .writeStream.format("barnabas")
+    .writeStream.format("barnabas")  # instead of "kafka"
     .option("kafka.bootstrap.servers", "localhost:9092")
-    .option("sinkId", "ledger")
+    .option("sinkId", "ledger")  # new: a name that no other query has
     .option("topic", "movements")
     .option("checkpointLocation", "checkpoints/ledger")
     .trigger(availableNow=True)

@@ -1,4 +1,4 @@
-"""Avro with a schema registry, as docs/spark.md has it: Confluent's client on the other side.
+"""Avro with a schema registry, by the lines of docs/spark-recipes.md and Confluent's client.
 
 The registry is Apicurio's. A record is a zero byte, the id of its schema in four bytes, and Avro.
 """
@@ -6,8 +6,7 @@ The registry is Apicurio's. A record is a zero byte, the id of its schema in fou
 from __future__ import annotations
 
 import json
-import struct
-from urllib.request import urlopen
+import re
 
 import confluent_kafka
 import pytest
@@ -16,6 +15,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from barnabas.spark_connector.foreach_batch import two_phase
+from tests.checkout import ROOT
 from tests.counterparts.apicurio import Registry
 from tests.counterparts.jars import avro_jars, spark_kafka_jars
 from tests.counterparts.spark import quick_start, spark_session
@@ -55,35 +55,12 @@ def spark(tmp_path_factory):
     session.stop()
 
 
-# What a user writes, as docs/spark.md has it.
-
-
-def decoded(registry_url, subject):
-    """Return `value` without its five bytes, decoded by the schema that each record names."""
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-    from pyspark.sql.avro.functions import from_avro
-
-    def get(path):
-        with urlopen(f"{registry_url}/subjects/{subject}/{path}", timeout=10) as response:
-            return json.load(response)
-
-    schemas = [get(f"versions/{version}") for version in get("versions")]
-    latest = {"avroSchema": schemas[-1]["schema"]}
-    schema_id = F.expr("cast(conv(hex(substring(value, 2, 4)), 16, 10) as int)")
-    body = F.expr("substring(value, 6)")
-    columns = [
-        F.when(schema_id == each["id"], from_avro(body, each["schema"], latest)) for each in schemas
-    ]
-    unknown = F.raise_error(F.concat(F.lit("unknown schema "), schema_id.cast("string")))
-    return F.when(F.col("value").isNotNull(), F.coalesce(*columns, unknown))
-
-
-def encoded(column, schema_id, schema):
-    """Return a column as Avro behind the five bytes that name its schema."""
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-    from pyspark.sql.avro.functions import to_avro
-
-    return F.concat(F.lit(struct.pack(">xI", schema_id)), to_avro(column, schema))
+# What a user writes, taken from the page.
+_PAGE = (ROOT / "docs" / "spark-recipes.md").read_text()
+(_RECIPE,) = re.findall(r"^import json\n.*?(?=^```)", _PAGE, re.MULTILINE | re.DOTALL)
+_NAMES: dict = {}
+exec(_RECIPE, _NAMES)
+decoded, encoded = _NAMES["decoded"], _NAMES["encoded"]
 
 
 # The other side.

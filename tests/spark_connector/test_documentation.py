@@ -12,10 +12,13 @@ from barnabas.spark_connector.options import KAFKA_OPTIONS, OWN_OPTIONS, SinkOpt
 from barnabas.spark_connector.progress import batch_progress
 from barnabas.spark_connector.screen import FORMATS
 from barnabas.spark_connector.sinks import KINDS, OUTPUT_MODES
+from barnabas.spark_connector.source import BATCH_OFFSETS_MAX, MAX_OFFSETS
+from barnabas.spark_connector.store_options import STORE_OPTIONS
 from tests.checkout import ROOT
 from tests.spark_connector.test_progress import report
 
 PAGE = (ROOT / "docs" / "spark.md").read_text()
+RECIPES = (ROOT / "docs" / "spark-recipes.md").read_text()
 
 
 def table(head):
@@ -54,6 +57,38 @@ def test_the_options_of_the_command():
 def test_the_options_of_the_sink():
     rows = {name: row for row in table("| Option | Default | |") for name in named(row[0])}
     assert rows.keys() == {*OWN_OPTIONS, *KAFKA_OPTIONS}
+
+
+def test_options_of_object_stores_are_listed():
+    rows = table("| Option of the checkpoint |")
+    assert {name for row in rows for name in named(row[0])} == set(STORE_OPTIONS)
+
+
+def test_programs_of_the_format_are_those_of_the_examples():
+    format_block, sink_block = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[
+        :2
+    ]
+    assert format_block in (ROOT / "examples" / "spark_sink.py").read_text()
+    assert sink_block in (ROOT / "examples" / "spark_sink_pipeline.py").read_text()
+
+
+def test_defaults_of_the_source_are_listed():
+    rows = {
+        name: row[1].strip("`") for row in table("| Option | Default of") for name in named(row[0])
+    }
+    given = Source(topic="a", servers="b:1").spark_options(starting="earliest")
+    del given["kafka.bootstrap.servers"], given["subscribe"]
+    assert rows == {**given, MAX_OFFSETS: str(BATCH_OFFSETS_MAX)}
+
+
+def test_iceberg_recipe_is_what_the_crash_table_runs():
+    (block,) = re.findall(r"^def save.*?(?=^```)", RECIPES, re.MULTILINE | re.DOTALL)
+    played = (ROOT / "tests" / "spark" / "job.py").read_text().replace("{name}", "{table}")
+    played = played.replace("table(name)", "table(table)").replace(
+        "writeTo(name)", "writeTo(table)"
+    )
+    for line in block.splitlines()[2:-1]:
+        assert line in played, line
 
 
 @pytest.mark.parametrize(
