@@ -279,14 +279,14 @@ package: $(VENV)/.interop ## The wheel, installed and run outside of this direct
 
 # The newest Spark, in an environment of its own; the interop tests have the one before.
 COMPAT := $(VENV)-compat
-COMPAT_TESTS := tests/interop/test_spark.py $(addprefix tests/spark/test_,data_source.py sinks.py \
-	pipeline.py)
+COMPAT_TESTS := tests/interop/test_spark.py $(addprefix tests/spark/test_,by_name.py crash_table.py \
+	data_source.py monitor.py pipeline.py sinks.py)
 
 $(COMPAT)/.installed: pyproject.toml $(VENV)/.counterparts
 	@echo "Installing Spark $(COMPAT_SPARK) into $(COMPAT)"
 	@$(BIN)/python -m venv $(COMPAT)
 	@$(COMPAT)/bin/python -m pip --disable-pip-version-check --quiet install \
-		--editable '.[spark,test]' 'pyspark==$(COMPAT_SPARK)'
+		--editable '.[spark,test]' 'protobuf>=6.33.5' 'pyspark[connect,pipelines]==$(COMPAT_SPARK)'
 	@touch $@
 
 .PHONY: compat
