@@ -286,7 +286,8 @@ $(COMPAT)/.installed: pyproject.toml $(VENV)/.counterparts
 	@echo "Installing Spark $(COMPAT_SPARK) into $(COMPAT)"
 	@$(BIN)/python -m venv $(COMPAT)
 	@$(COMPAT)/bin/python -m pip --disable-pip-version-check --quiet install \
-		--editable '.[spark,test]' 'protobuf>=6.33.5' 'pyspark[connect,pipelines]==$(COMPAT_SPARK)'
+		--editable '.[spark,test]' 'build>=1.6' 'hatchling>=1.33' 'protobuf>=6.33.5' \
+		'pyspark[connect,pipelines]==$(COMPAT_SPARK)'
 	@touch $@
 
 .PHONY: compat
