@@ -71,5 +71,9 @@ class BatchInDoubt(SinkError):
     """A decided batch is in the topic in part; only a person can say how to go on."""
 
 
+class RowsMissing(SinkError):
+    """Spark's Java process has not handed over all rows of a batch."""
+
+
 class WrongRows(SinkError):
     """The columns, or a row of them, cannot become records."""

@@ -19,7 +19,7 @@ import secrets
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -30,10 +30,10 @@ from barnabas.spark_connector.checkpoint import BatchEnd
 from barnabas.spark_connector.closing import Closing
 from barnabas.spark_connector.driver_sinks import note_batch
 from barnabas.spark_connector.encoded import EncodedBatch
-from barnabas.spark_connector.errors import SinkError, WrongOption
+from barnabas.spark_connector.errors import RowsMissing, SinkError, WrongOption
 from barnabas.spark_connector.failpoints import reach
 from barnabas.spark_connector.options import SinkOptions
-from barnabas.spark_connector.partitions import rows_by_partition
+from barnabas.spark_connector.partitions import partitions_of
 from barnabas.spark_connector.single import SingleTransactionSink
 from barnabas.spark_connector.spark_schema import check_frame
 from barnabas.spark_connector.stateful import evaluate_state
@@ -43,7 +43,7 @@ from barnabas.spark_connector.task import Attempt, borrowed_cluster, encode, wri
 from barnabas.spark_connector.two_phase import Decider, Prepared
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
 
 _ENCODED = (
     StructType()
@@ -61,6 +61,8 @@ _ENCODED_ARROW = pa.schema(
         ("records", pa.binary()),
     ]
 )
+_END: Final = -1
+"""In place of a topic's partition: the last row of a task, with the count of the rows before it."""
 _MESSAGE = StructType().add("message", BinaryType())
 
 BatchFunction = Callable[["DataFrame", int], None]
@@ -193,13 +195,32 @@ class _SingleTransaction:
         options = self._options
 
         def encode_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            count = 0
             with borrowed_cluster(options) as cluster:
                 for batch in encode(options, batches, cluster.partition_count):
+                    count += 1
                     yield _as_row(batch)
+            yield _as_row(EncodedBatch("", _END, count, bytearray()))
 
-        encoded = frame.mapInArrow(encode_partition, _ENCODED)
-        for row in rows_by_partition(encoded):
-            yield EncodedBatch(row.topic, row.partition, row.record_count, bytearray(row.records))
+        for rows in partitions_of(frame.mapInArrow(encode_partition, _ENCODED)):
+            yield from _whole(rows)
+
+
+def _whole(rows: Iterator[Row]) -> Iterator[EncodedBatch]:
+    """Yield the batches of a partition; raises RowsMissing unless its end mark is there."""
+    count, marked = 0, None
+    for row in rows:
+        if row.partition == _END:
+            marked = row.record_count
+            continue
+        count += 1
+        yield EncodedBatch(row.topic, row.partition, row.record_count, bytearray(row.records))
+    if marked != count:
+        raise RowsMissing(
+            f"Spark's Java process has handed over {count} record batches of a partition and then"
+            " ended or run out of memory; nothing of the batch is visible, so start the query"
+            " again."
+        )
 
 
 def _as_row(batch: EncodedBatch) -> pa.RecordBatch:
@@ -255,12 +276,13 @@ class _TwoPhase:
             yield pa.RecordBatch.from_pydict({"message": [pickle.dumps(tuple(prepared))]})
 
         try:
-            rows = frame.mapInArrow(write_partition, _MESSAGE).collect()
+            # Unlike `collect` it raises if Java ends while it hands the messages over.
+            table = frame.mapInArrow(write_partition, _MESSAGE).toArrow()
         except BaseException:
             # What this leaves the next start sweeps; what went wrong first is what counts.
             with suppress(SinkError):
                 decider.abort(batch_id, [])
             raise
         # Written by the tasks above, a moment ago.
-        messages = [pickle.loads(row.message) for row in rows]  # noqa: S301
+        messages = [pickle.loads(each) for each in table["message"].to_pylist()]  # noqa: S301
         return [Prepared(*cast("tuple[Any, ...]", message)) for message in messages]

@@ -140,7 +140,7 @@ class ObjectFiles:
     def _bounded(self, call: Callable[[], Value]) -> Value:
         try:
             return _within(CALL_TIMEOUT_S, call)
-        except (OSError, ValueError, TypeError) as error:  # pyarrow's errors are kinds of these
+        except _ERRORS as error:
             raise self._unusable(*self._reason_of(error)) from error
 
     def _reason_of(self, error: Exception) -> tuple[str, str]:
@@ -231,6 +231,14 @@ def has_credentials(store: str, environment: Mapping[str, str]) -> bool:
     return any(environment.get(name) for name in CREDENTIALS[store]) or (
         bool(home) and Path(home, _CREDENTIAL_FILES[store]).exists()
     )
+
+
+_ERRORS: Final = (
+    # pyarrow's errors are kinds of these.
+    *(OSError, ValueError, TypeError),
+    # A pyarrow that was built without this store.
+    *(ImportError, AttributeError, NotImplementedError),
+)
 
 
 def _warn(location: str, error: CheckpointUnusable) -> None:

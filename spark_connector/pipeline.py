@@ -47,13 +47,13 @@ class Pipeline:
     def frame(self, spark: SparkSession, *, once: bool = False) -> DataFrame:
         """Return the stream of what is to be written; ``once`` takes the place of the trigger.
 
-        Batches of a `processingTime` trigger have no bound: more records than the bound may arrive
-        between two of them, and the query would fall behind permanently. Other triggers start the
-        next batch at once; there a bound keeps the first batch from being the whole topic.
+        A bound keeps the first batch from being the whole topic where the next batch follows at
+        once. A `processingTime` trigger has none: more records than the bound may arrive between
+        two batches, and the query would fall behind permanently. Real-time mode refuses one.
         """
         if isinstance(self.source, Source):
             with raising("Spark's Kafka source"):
-                is_bounded = once or "processingTime" not in self.sink.trigger
+                is_bounded = once or self.sink.trigger.keys() <= {"availableNow"}
                 stream = self.source.load(spark, is_bounded=is_bounded)
         else:
             with raising("source"):

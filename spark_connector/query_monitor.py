@@ -142,23 +142,30 @@ class Monitor(Closing):
 
     def _take(self, events: list[Event]) -> None:
         for event in events:
-            match event:
-                case Started(query_id, run_id, name):
-                    # Behind the others: of two with the same label the later one is shown.
-                    known = self._watched.pop(query_id, None)
-                    self._watched[query_id] = known or self._new(query_id, name)
-                    self._watched[query_id].start(run_id)
-                case Progressed(text):
-                    report: dict[str, Any] = json.loads(text)
-                    query_id = str(report["id"])
-                    if query_id not in self._watched:
-                        self._watched[query_id] = self._new(query_id, report.get("name"))
-                        self._watched[query_id].start(str(report["runId"]))
-                    self._watched[query_id].take(report)
-                case Ended(query_id, run_id):
-                    if query_id in self._watched:
-                        self._watched[query_id].end(run_id)
-            self._touched.add(query_id)
+            try:
+                self._touched.add(self._take_one(event))
+            except Exception:  # noqa: BLE001 - logged; the events after it count
+                self._note_once("event", "an event of a query was dropped", with_trace=True)
+
+    def _take_one(self, event: Event) -> str:
+        """Take an event and return the id of its query."""
+        match event:
+            case Started(query_id, run_id, name):
+                # Behind the others: of two with the same label the later one is shown.
+                known = self._watched.pop(query_id, None)
+                self._watched[query_id] = known or self._new(query_id, name)
+                self._watched[query_id].start(run_id)
+            case Progressed(text):
+                report: dict[str, Any] = json.loads(text)
+                query_id = str(report["id"])
+                if query_id not in self._watched:
+                    self._watched[query_id] = self._new(query_id, report.get("name"))
+                    self._watched[query_id].start(str(report["runId"]))
+                self._watched[query_id].take(report)
+            case Ended(query_id, run_id):
+                if query_id in self._watched:
+                    self._watched[query_id].end(run_id)
+        return query_id
 
     def _new(self, query_id: str, name: str | None) -> WatchedQuery:
         ended = [key for key, each in self._watched.items() if not each.is_active]

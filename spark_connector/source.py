@@ -21,6 +21,7 @@ ISOLATION = "kafka.isolation.level"
 STARTING_OFFSETS = "startingOffsets"
 POLL_RECORDS = "kafka.max.poll.records"
 MAX_OFFSETS = "maxOffsetsPerTrigger"
+_BATCH_BOUNDS: Final = {"maxoffsetspertrigger", "minoffsetspertrigger"}
 DEFAULTS: Final = {
     ISOLATION: "read_committed",
     # Spark's consumers send two ListOffsets requests for each poll. With Kafka's default of 500
@@ -54,10 +55,10 @@ class Source:
     def load(self, spark: SparkSession, *, is_bounded: bool = False) -> DataFrame:
         """Return the stream; with ``is_bounded`` a batch has at most BATCH_OFFSETS_MAX offsets.
 
-        The option maxOffsetsPerTrigger, where it is given, takes the place of that bound.
+        The options maxOffsetsPerTrigger and minOffsetsPerTrigger take the place of that bound.
         """
         given = self.spark_options(starting="earliest")
-        if is_bounded and MAX_OFFSETS.lower() not in map(str.lower, given):
+        if is_bounded and not _BATCH_BOUNDS & {name.lower() for name in given}:
             given[MAX_OFFSETS] = str(BATCH_OFFSETS_MAX)
         return spark.readStream.format("kafka").options(**given).load()
 

@@ -9,7 +9,12 @@ from typing import Final
 from barnabas.spark_connector import checkpoint
 from barnabas.spark_connector.checkpoint_files import quietly
 from barnabas.spark_connector.cluster import Cluster, connected
-from barnabas.spark_connector.errors import BrokerUnreachable, Overtaken, SinkError
+from barnabas.spark_connector.errors import (
+    BrokerUnreachable,
+    CheckpointMismatch,
+    Overtaken,
+    SinkError,
+)
 from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.ownership import Ownership
 from barnabas.spark_connector.single import SingleTransactionSink
@@ -47,6 +52,12 @@ def _take_the_sink(
     location, store = options.checkpoint_location, options.checkpoint_store
     query_id = checkpoint.query_id(location, store)
     batch_id = checkpoint.next_batch(location, store)
+    if query_id is None and batch_id and not options.new_query.is_always:
+        raise CheckpointMismatch(
+            f"The checkpoint {location} has batches up to {batch_id - 1} and no file metadata, so"
+            " Spark would continue them as another query; restore the file metadata, or start with"
+            " a new checkpoint directory."
+        )
     Ownership(options, cluster).inspect(query_id or "", batch_id, source_topics)
     if query_id is None:
         return

@@ -29,6 +29,7 @@ from tests.spark.stateful import (
 from tests.spark.tables import judge_table
 
 BATCH = 200
+RECORDS = 3 * BATCH
 """One batch is written before the crash, one in it, one after it."""
 TRANSACTION_TIMEOUT_MS = 60_000
 """Long enough for a batch on a busy machine."""
@@ -131,10 +132,12 @@ class Play:
         driver.run(self.job)
         self.judge()
 
-    def judge(self) -> None:
-        judge([self._broker], self.job, self._records)
+    def judge(self, records: int | None = None) -> None:
+        """Demand every result of the records once; by default of all that were fed."""
+        records = self._records if records is None else records
+        judge([self._broker], self.job, records)
         if self.job.sink in ALL_TABLES:
-            judge_table(self.job, self._records)
+            judge_table(self.job, records)
 
     def _lose_checkpoint(self) -> None:
         shutil.rmtree(self.job.checkpoint)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from barnabas.spark_connector.spark_process import unix_sockets
 from tests.spark.cluster import SPECULATION, spark_cluster
 from tests.spark.crash_table import (
     AT_A_TABLE,
@@ -27,13 +28,16 @@ from tests.spark.crash_table import (
     stop_query,
 )
 from tests.spark.harness import WITH_EXECUTORS, SparkDriver
-from tests.spark.job import DATA_SOURCE, EXACT_SINKS, SINGLE, TABLES, TWO_PHASE
+from tests.spark.job import DATA_SOURCE, EXACT_SINKS, SINGLE, TABLES, TWO_PHASE, Job
+from tests.spark.judge import feed, judge, open_transactions, until
 from tests.spark.stateful import AGGREGATION, STATE_FORMATS
 from tests.spark.tables import delta_settings
 
 pytestmark = pytest.mark.timeout(3600)
 
 IN_TASKS = ("W1-middle", "W1")
+ROWS_OF_ONE_PARTITION = 100_000
+"""About 3 MB when encoded."""
 ROWS = {sink: [Row(sink, place) for place in PLACES[sink]] for sink in EXACT_SINKS}
 EVERYWHERE = [row for rows in ROWS.values() for row in rows]
 IN_DRIVER = [row for row in EVERYWHERE if row.place not in IN_TASKS]
@@ -86,6 +90,25 @@ def test_driver_of_stateful_queries_with_a_table_dies(
     ]
     with SparkDriver(tmp_path / "old", **delta_settings()) as old:
         kill_driver(old, delta_driver, [Play(row, "killed", barnabas, tmp_path) for row in rows])
+
+
+def test_java_dies_while_it_hands_over_a_partition(barnabas, driver, tmp_path):
+    """What Python has not received of it must not be missing in a batch that is decided."""
+    job = Job(
+        *(barnabas.bootstrap_servers, SINGLE, "java-dies", str(tmp_path / "java-dies")),
+        per_trigger=ROWS_OF_ONE_PARTITION,
+        tasks=1,
+        options={"batchMaxBytes": "16384"},
+    )
+    feed(job, range(ROWS_OF_ONE_PARTITION))
+    # Their buffers hold less than a tenth of the partition.
+    with unix_sockets() as settings, SparkDriver(tmp_path / "old", **settings) as old:
+        old.begin_until(job, "P1-middle")
+        old.kill_java()
+        old.release(job)
+        until(lambda: open_transactions(barnabas, f"spark.{job.name}"), [], "it does not end")
+    driver.run(job)
+    judge([barnabas], job, ROWS_OF_ONE_PARTITION)
 
 
 @pytest.mark.parametrize(("where", "sink"), TABLES_ON_BOTH)

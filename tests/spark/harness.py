@@ -6,6 +6,7 @@ import json
 import os
 import select
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -92,6 +93,15 @@ class SparkDriver:
         kill_session(process)
         process.stdin.close()
         process.stdout.close()
+
+    def kill_java(self) -> None:
+        """kill -9 for the JVM alone; the Python driver lives on."""
+        (java,) = [
+            pid
+            for pid in session_members(self._running.pid)
+            if parent_of(pid) == self._running.pid and b"java" in command_of(pid)
+        ]
+        os.kill(java, signal.SIGKILL)
 
     def restart(self) -> None:
         """Kill it and start another one; nothing is armed."""

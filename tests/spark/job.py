@@ -47,6 +47,8 @@ class Job:
     """More options of the sink."""
     least: int = 0
     """Numbers below are left out."""
+    tasks: int = TASKS
+    """Tasks of a batch."""
     operator: str = ""
     """The stateful operator of the query, one of `OPERATORS`; empty for a query without state."""
     state_format: int = 1
@@ -120,7 +122,7 @@ def _transformed(job: Job, spark: SparkSession) -> DataFrame:
         return movements(source.load())
     numbers = source.load().selectExpr("key", "cast(cast(value as string) as long) as number")
     # By chance: no task writes the same records again when a batch is run a second time.
-    numbers = numbers.selectExpr("*", "rand() as chance").repartition(TASKS, "chance")
+    numbers = numbers.selectExpr("*", "rand() as chance").repartition(job.tasks, "chance")
     numbers = numbers.where(f"number >= {job.least}")
     if job.operator:
         found = OPERATORS[job.operator].apply(numbers, job.per_trigger)

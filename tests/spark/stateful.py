@@ -10,11 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
-
-from pyspark.sql import Row
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
-from pyspark.sql.streaming import StatefulProcessor
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,11 +46,15 @@ class Operator:
 
 
 def _twice(numbers: DataFrame, batch_size: int) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
     pairs = F.explode(F.array("number", F.col("number") - batch_size))
     return numbers.select(pairs.alias("number")).where("number >= 0")
 
 
 def _with_event_time(numbers: DataFrame, batch_size: int) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
     at = F.timestamp_seconds(F.col("number") + BEGINNING_S)
     twice = _twice(numbers, batch_size).withColumn("at", at)
     return twice.withWatermark("at", f"{batch_size + ALLOWED_DELAY_S} seconds")
@@ -75,28 +75,15 @@ def _drop_duplicates(numbers: DataFrame, batch_size: int) -> DataFrame:
 
 
 def _join(numbers: DataFrame, batch_size: int) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
     again = numbers.select((F.col("number") - batch_size).alias("earlier"))
     return numbers.select("number").join(again, F.expr("number = earlier")).select("number")
 
 
-class SecondOccurrence(StatefulProcessor):
-    """Returns a number when it occurs for the second time."""
-
-    def init(self, handle: Any) -> None:
-        self._times = handle.getValueState("times", "times int")
-
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803 - Spark's names
-        before = self._times.get()[0] if self._times.exists() else 0
-        times = before + sum(1 for _ in rows)
-        self._times.update((times,))
-        if times == 2:
-            yield Row(number=key[0])
-
-    def close(self) -> None:
-        pass
-
-
 def _transform_with_state(numbers: DataFrame, batch_size: int) -> DataFrame:
+    from tests.spark.second_occurrence import SecondOccurrence
+
     by_number = _twice(numbers, batch_size).groupBy("number")
     return by_number.transformWithState(SecondOccurrence(), "number long", "append", "none")
 

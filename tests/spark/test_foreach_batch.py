@@ -6,11 +6,12 @@ import weakref
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.types import BinaryType, StructType
 
 from barnabas.spark_connector import foreach_batch
-from barnabas.spark_connector.errors import BrokerUnreachable, WrongRows
+from barnabas.spark_connector.errors import BrokerUnreachable, RowsMissing, WrongRows
 from barnabas.spark_connector.failures import Raised
 from barnabas.spark_connector.foreach_batch import single_transaction, two_phase
 from barnabas.spark_connector.prepared import Prepared
@@ -21,7 +22,16 @@ OFFSETS = {("in", 0): 12}
 
 
 class Row(NamedTuple):
-    message: bytes
+    """A row that a task of `single_transaction` returns."""
+
+    topic: str
+    partition: int
+    record_count: int
+    records: bytes
+
+
+def messages():
+    return pa.table({"message": [pickle.dumps(tuple(PREPARED))]})
 
 
 class Noop:
@@ -60,11 +70,11 @@ class Frame:
     def mapInArrow(self, function, schema):  # noqa: N802 - Spark's name
         return self
 
-    def collect(self):
+    def toArrow(self):  # noqa: N802 - Spark's name
         self.asked.append("tasks")
         if self.fails:
             raise RuntimeError("a task failed")
-        return [Row(pickle.dumps(tuple(PREPARED)))]
+        return messages()
 
 
 class Sinks:
@@ -131,7 +141,7 @@ def sinks(monkeypatch):
     monkeypatch.setattr(foreach_batch, "SingleTransactionSink", sinks)
     monkeypatch.setattr(foreach_batch, "Decider", sinks)
     monkeypatch.setattr(foreach_batch, "query_id_of", lambda _frame: "query")
-    monkeypatch.setattr(foreach_batch, "rows_by_partition", lambda frame: frame.by_partition())
+    monkeypatch.setattr(foreach_batch, "partitions_of", lambda frame: frame.partitions())
     return sinks
 
 
@@ -261,17 +271,43 @@ def test_what_spark_lets_go_of_is_closed_and_not_before(sinks, options, make):
     assert sinks.news() == ["close"]
 
 
+ROWS = [Row("out", 0, 3, b"a"), Row("out", 1, 2, b"b")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_whole"),
+    [
+        ([*ROWS, Row("", -1, 2, b"")], True),
+        ([Row("", -1, 0, b"")], True),
+        (ROWS, False),
+        ([], False),
+        ([ROWS[0], Row("", -1, 2, b"")], False),
+        ([*ROWS, Row("", -1, 0, b"")], False),
+    ],
+    ids=["whole", "empty", "no-mark", "nothing", "row-missing", "mark-of-another"],
+)
+def test_partition_without_its_end_mark_is_refused(rows, is_whole):
+    """The socket from the JVM ends where the JVM ends, and PySpark returns what has come."""
+    if is_whole:
+        assert [each.topic for each in foreach_batch._whole(iter(rows))] == ["out"] * (
+            len(rows) - 1
+        )
+    else:
+        with pytest.raises(RowsMissing, match="nothing of the batch is visible"):
+            list(foreach_batch._whole(iter(rows)))
+
+
 # ---------------------------------------------------------------------------------------- tables
 
 
 class FromTable(Frame):
     """What a table has of a batch."""
 
-    def collect(self):
+    def toArrow(self):  # noqa: N802 - Spark's name
         self.asked.append("tasks from the table")
-        return [Row(pickle.dumps(tuple(PREPARED)))]
+        return messages()
 
-    def by_partition(self):
+    def partitions(self):
         self.asked.append("rows from the table")
         return iter(())
 

@@ -81,7 +81,7 @@ class StorePlay(Play):
         """Replace a file of the checkpoint."""
         self._s3.put(BUCKET, f"{self.job.name}/{name}", content)
 
-    def judge(self, records: int = RECORDS) -> None:
+    def judge(self, records: int | None = None) -> None:
         """Judge with a copy of the checkpoint."""
         local = self._directory / "copies" / self.job.name
         for name, content in self.files.items():

@@ -11,6 +11,7 @@ from kafka.partitioner.default import murmur2
 
 from barnabas.spark_connector.checkpoint_files import HadoopFiles, LocalFiles, files_at
 from barnabas.spark_connector.client_options import CONSUMER_OPTIONS, PRODUCER_OPTIONS
+from barnabas.spark_connector.errors import RowsMissing
 from barnabas.spark_connector.foreach_batch import single_transaction, two_phase
 from tests.counterparts.spark import spark_session
 from tests.interop.administration import create
@@ -252,3 +253,21 @@ def test_driver_heap_stays_flat(spark, barnabas, tmp_path, kind):
     servers = barnabas.bootstrap_servers
     growth = heap.heap_growth_bytes(spark, servers, kind, load, tmp_path)
     assert growth < heap.GROWTH_MAX_BYTES
+
+
+def test_rows_that_java_has_cut_off_are_noticed(spark, barnabas, tmp_path):
+    """Its serving thread ends within a row, as it does without memory or with the whole JVM."""
+    create(barnabas.bootstrap_servers, "cut-off", partitions=1)
+    options = {"kafka.bootstrap.servers": barnabas.bootstrap_servers, "sinkId": "cut-off"}
+    sink = single_transaction({**options, "topic": "cut-off", "batchMaxBytes": "100000"})
+    rows = spark.range(0, 40_000, 1, 1).selectExpr("cast(repeat('x', 1000) as binary) value")
+    batches = sink._encoded(rows)
+    next(batches)
+    threads = spark.sparkContext._jvm.java.lang.Thread.getAllStackTraces().keySet().toArray()
+    serving = [thread for thread in threads if thread.getName().startswith("serve")]
+    assert serving
+    for thread in serving:
+        thread.interrupt()
+    with pytest.raises(RowsMissing):
+        list(batches)
+    assert len(list(sink._encoded(rows))) > 400

@@ -8,6 +8,7 @@ import socket
 import warnings
 from collections.abc import Iterator
 
+import pyarrow.fs
 import pytest
 
 from barnabas.spark_connector import checkpoint, object_store, store_file_systems
@@ -221,6 +222,12 @@ def test_store_whose_credentials_only_hadoop_may_have_is_a_warning_once(s3, monk
         warnings.simplefilter("error")
         assert checkpoint.batch_end(location, 1) == (checkpoint.UNKNOWN, {})
         assert checkpoint.next_batch(location) is None
+
+
+def test_pyarrow_without_the_store_is_one_sentence(s3, monkeypatch):
+    monkeypatch.delattr(pyarrow.fs, "S3FileSystem")
+    with pytest.raises(CheckpointUnusable, match=r"S3FileSystem"):
+        checkpoint.batch_end(f"s3a://{BUCKET}/without", 0, store(s3))
 
 
 @pytest.mark.usefixtures("_without_credentials")

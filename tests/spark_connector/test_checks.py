@@ -262,6 +262,8 @@ def test_what_a_user_says_wins(monkeypatch):
         ({"availableNow": True}, False, {}, "1000000"),
         ({"processingTime": "1 hour"}, True, {}, "1000000"),
         ({"processingTime": "1 hour"}, False, {}, None),
+        ({"realTime": "5 seconds"}, False, {}, None),
+        ({}, False, {"minOffsetsPerTrigger": 2_000_000}, None),
         ({}, True, {"maxOffsetsPerTrigger": 7}, "7"),
         ({}, False, {"MAXOFFSETSPERTRIGGER": 7}, None),
     ],

@@ -346,6 +346,17 @@ def test_a_broker_without_topic_ids_has_its_own(files, start):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_checkpoint_without_its_query_id_is_refused(broker, files, start, kind):
+    """Spark would give it another id; the ledger knows the batches under the one that is lost."""
+    start(kind).run(1)
+    (files.directory / "metadata").unlink()
+    with pytest.raises(CheckpointMismatch, match="batches up to 1 and no file metadata"):
+        starting.take_the_sink(
+            options(broker, "sink", files), files.topics, is_two_phase=kind != SINGLE
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_old_copy_of_the_checkpoint_is_refused_and_ends_nobody(
     broker, files, start, tmp_path, kind
 ):

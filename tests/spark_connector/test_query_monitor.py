@@ -248,7 +248,10 @@ def test_failures_of_the_users_function_and_of_events_end_nothing(broker, tmp_pa
             query.run_batch()
             until_counted(monitor, batch + 1)
         query.end()
-    assert sorted(caplog.messages) == ["metrics could not be updated", "on_batch failed"]
+    assert sorted(caplog.messages) == [
+        "an event of a query was dropped",
+        "on_batch failed",
+    ]
 
 
 def test_events_beyond_the_limit_are_dropped_without_waiting(broker, caplog, monkeypatch):
