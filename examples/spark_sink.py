@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-spark = SparkSession.builder.appName("ledger").getOrCreate()
+spark = SparkSession.builder.appName("payments-copy").getOrCreate()
 
 payments = (
     spark.readStream.format("kafka")
@@ -25,9 +25,9 @@ query = (
     payments.selectExpr("key", "value")
     .writeStream.format("barnabas")  # instead of "kafka"
     .option("kafka.bootstrap.servers", "localhost:9092")
-    .option("sinkId", "ledger")  # new: a name that no other query has
-    .option("topic", "movements")
-    .option("checkpointLocation", "checkpoints/ledger")
+    .option("sinkId", "payments-copy")  # new: a name that no other query has
+    .option("topic", "payments-copy")
+    .option("checkpointLocation", "checkpoints/payments-copy")
     .trigger(availableNow=True)
     .start()
 )

@@ -17,16 +17,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 dp.create_sink(
-    "ledger",
+    "payments_flow",
     "barnabas",
-    {"kafka.bootstrap.servers": "localhost:9092", "sinkId": "ledger", "topic": "movements"},
+    {
+        "kafka.bootstrap.servers": "localhost:9092",
+        "sinkId": "payments-flow",
+        "topic": "payments-flow",
+    },
 )
 
 
-@dp.append_flow(target="ledger")
-def movements() -> DataFrame:
+@dp.append_flow(target="payments_flow")
+def payments() -> DataFrame:
     """Return the rows of the topic."""
-    payments = (
+    records = (
         SparkSession.active()
         .readStream.format("kafka")
         .option("kafka.bootstrap.servers", "localhost:9092")
@@ -35,4 +39,4 @@ def movements() -> DataFrame:
         .option("startingOffsets", "earliest")
         .load()
     )
-    return payments.selectExpr("key", "value")
+    return records.selectExpr("key", "value")

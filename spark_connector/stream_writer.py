@@ -96,6 +96,9 @@ class BarnabasStreamWriter(DataSourceStreamArrowWriter):
         """
         try:
             self._abort(_prepared(messages), batchId)
+        except SinkError as error:
+            reason = f"{type(error).__name__}: {error}"
+            sys.stderr.write(f"batch {batchId} not aborted, left to the next start: {reason}\n")
         except Exception:  # noqa: BLE001 - in Spark's log, whatever it is
             traceback.print_exc(file=sys.stderr)
 

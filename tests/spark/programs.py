@@ -127,7 +127,7 @@ class Program:
             spec = _replaced(
                 (EXAMPLES / "spark-pipeline.yml").read_text(),
                 {
-                    "file:///tmp/ledger": self._storage.as_uri(),
+                    "file:///tmp/payments-flow": self._storage.as_uri(),
                     "include: spark_sink_pipeline.py": f"include: {FLOWS}/**",
                 },
             )
@@ -154,11 +154,11 @@ class Program:
                 (EXAMPLES / "spark_sink_pipeline.py").read_text(),
                 common
                 | {
-                    '"sinkId": "ledger"': f'"sinkId": "{job.name}"',
-                    '"topic": "movements"': f'"topic": "{job.output}"{more}',
-                    'create_sink(\n    "ledger"': f'create_sink(\n    "{_identifier(job)}"',
-                    'target="ledger"': f'target="{_identifier(job)}"',
-                    "def movements": f"def {_identifier(job)}_rows",
+                    '"sinkId": "payments-flow"': f'"sinkId": "{job.name}"',
+                    '"topic": "payments-flow"': f'"topic": "{job.output}"{more}',
+                    'create_sink(\n    "payments_flow"': f'create_sink(\n    "{_identifier(job)}"',
+                    'target="payments_flow"': f'target="{_identifier(job)}"',
+                    "def payments": f"def {_identifier(job)}_rows",
                 },
             )
         more = "".join(f'.option("{name}", "{value}")' for name, value in options.items())
@@ -166,9 +166,9 @@ class Program:
             (EXAMPLES / "spark_sink.py").read_text(),
             common
             | {
-                '"sinkId", "ledger"': f'"sinkId", "{job.name}"',
-                '"topic", "movements")': f'"topic", "{job.output}"){more}',
-                "checkpoints/ledger": job.checkpoint,
+                '"sinkId", "payments-copy"': f'"sinkId", "{job.name}"',
+                '"topic", "payments-copy")': f'"topic", "{job.output}"){more}',
+                "checkpoints/payments-copy": job.checkpoint,
                 "query.awaitTermination()": "",
             },
         )

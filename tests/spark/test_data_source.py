@@ -142,4 +142,8 @@ def test_an_abort_that_fails_hides_nothing_and_is_told_in_the_log(monkeypatch, c
 
     monkeypatch.setattr(stream_writer, "abort_with_decider", fail)
     writer().abort([Written(PREPARED)], 3)
-    assert "CheckpointMismatch: not this query's checkpoint" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said == (
+        "batch 3 not aborted, left to the next start: CheckpointMismatch: not this query's"
+        " checkpoint\n"
+    )
