@@ -90,9 +90,10 @@ def _parser() -> Parser:
         " with commas between them, as spark-submit --jars takes them")  # fmt: skip
     _add_verbose(jars)
     doctor = commands.add_parser("doctor", help="check Python, packages, Java, jars and brokers")
-    doctor.add_argument("--servers", metavar="HOST:PORT", help="brokers to check as well")
+    doctor.add_argument("--servers", metavar="HOST:PORT",
+        help=f"brokers to check as well ({DEFAULT_SERVERS_VARIABLE})")  # fmt: skip
     doctor.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE",
-        help=f"a setting of Spark: {PYTHON_SETTING} names another Python to check")  # fmt: skip
+        help=f"a setting of Spark: {PYTHON_SETTING} names the Python of tasks")  # fmt: skip
     _add_verbose(doctor)
     return parser
 
@@ -162,6 +163,7 @@ def _examine(parsed: argparse.Namespace) -> None:
     failures = 0
     for finding in examine(dict(map(_setting, parsed.conf)), parsed.servers):
         sys.stdout.write(f"{finding.as_line()}\n")
+        sys.stdout.flush()
         failures += not (finding.is_good or finding.is_note)
     if failures:
         raise Refusal(f"checks failed: {failures}; each line with FAIL says what to do")

@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Final, NamedTuple
 
+from barnabas.broker.client.deadline import Deadline
 from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
 from barnabas.spark_connector.cluster import Cluster
-from barnabas.spark_connector.errors import SinkError
+from barnabas.spark_connector.errors import BrokerUnreachable, SinkError
 from barnabas.spark_connector.jars import jars_of_installed_spark
-from barnabas.spark_connector.java import java_home, major_version
+from barnabas.spark_connector.java import (
+    MINIMUM_MAJOR_VERSION,
+    java_home,
+    java_of_launcher,
+    major_version,
+)
 from barnabas.spark_connector.options import addresses
-from barnabas.spark_connector.preflight import CLIENT_ID, TIMEOUT_MS
+from barnabas.spark_connector.preflight import CLIENT_ID
 from barnabas.spark_connector.refusals import Refusal
 from barnabas.spark_connector.requests import speaks_of_pins
-from barnabas.spark_connector.worker_python import INSTALL, WorkerPython, chosen_python, probe
+from barnabas.spark_connector.source import DEFAULT_SERVERS_VARIABLE
+from barnabas.spark_connector.worker_python import (
+    INSTALL,
+    PACKAGES,
+    WorkerPython,
+    chosen_python,
+    probe,
+    task_python,
+)
 
 PYTHON_SETTING: Final = "spark.pyspark.python"
 TWO_PHASE_SETTING: Final = "transaction.two.phase.commit.enable"
+TIMEOUT_MS = 5_000
+DATA_SOURCES: Final = "data sources"
+TASKS: Final = "tasks"
+OUR_SOURCE: Final = "pyspark_barnabas"
 _BROKER_RESOURCE: Final = 4
 OLDEST_PYTHON: Final = (3, 11)
 VERSIONS: Final[Mapping[str, tuple[tuple[int, ...], tuple[int, ...] | None]]] = {
@@ -51,97 +72,137 @@ class Finding(NamedTuple):
 
 def examine(settings: Mapping[str, str], servers: str | None) -> Iterator[Finding]:
     """Yield the findings, check by check."""
-    chosen = [chosen_python()]
+    sources, tasks = chosen_python(), task_python()
     if PYTHON_SETTING in settings:
-        chosen.append((settings[PYTHON_SETTING], PYTHON_SETTING))
-    for command, chosen_by in chosen:
-        python = probe(command, chosen_by)
-        yield from _of_python(python)
-        if not python.problem:
-            yield from _of_packages(python)
-            yield from _of_data_sources(python)
+        tasks = settings[PYTHON_SETTING], PYTHON_SETTING
+    if _program(sources) == _program(tasks):
+        chosen_by = dict.fromkeys((sources[1], tasks[1]))
+        yield from _of_worker("data sources and tasks", probe(sources[0], *chosen_by))
+    else:
+        yield from _of_worker(DATA_SOURCES, probe(*sources))
+        yield from _of_worker(TASKS, probe(*tasks, has_sources=False))
     yield _of_java()
     yield _of_jars()
-    if servers is not None:
-        yield from _of_broker(servers)
+    yield from _of_brokers(servers)
 
 
-def _of_python(python: WorkerPython) -> Iterator[Finding]:
-    name = f"Python of Spark's workers: {python.name}"
+def _program(chosen: tuple[str, str]) -> str:
+    # Links are not followed: the Python of a virtual environment is a link to another one.
+    return shutil.which(chosen[0]) or chosen[0]
+
+
+def _of_worker(workers: str, python: WorkerPython) -> Iterator[Finding]:
+    yield _of_python(workers, python)
     if python.problem:
-        yield Finding(
-            is_good=False, text=f"{name}: {python.problem}; set PYSPARK_PYTHON to {sys.executable}"
-        )
         return
+    has_sources = workers != TASKS  # The only workers that Spark lets import all `pyspark_*`.
+    yield from _of_missing(python, has_sources=has_sources)
+    yield from _of_versions(python)
+    if has_sources:
+        yield from _of_data_sources(python)
+
+
+def _of_python(workers: str, python: WorkerPython) -> Finding:
+    name = f"Python of {workers}: {python.name}"
+    if python.problem:
+        return Finding(is_good=False, text=f"{name}: {python.problem}; {python.remedy}")
     if _numbers(python.version) < OLDEST_PYTHON:
-        oldest = ".".join(map(str, OLDEST_PYTHON))
+        return Finding(
+            is_good=False,
+            text=f"{name}: version {python.version}, older than {_dotted(OLDEST_PYTHON)};"
+            f" {python.remedy}",
+        )
+    return Finding(is_good=True, text=f"{name}, version {python.version}")
+
+
+def _of_missing(python: WorkerPython, *, has_sources: bool) -> Iterator[Finding]:
+    missing = [
+        name if error == f"ModuleNotFoundError: No module named '{name}'" else f"{name} ({error})"
+        for name, error in python.errors.items()
+    ]
+    if has_sources and OUR_SOURCE not in python.sources:
+        missing.append(OUR_SOURCE)
+    elif has_sources and not missing and OUR_SOURCE in python.broken_sources:
+        missing.append(f"{OUR_SOURCE} ({python.broken_sources[OUR_SOURCE]})")
+    if missing:
+        is_this = python.executable == sys.executable
+        advice = INSTALL if is_this else f"{python.remedy}, or {INSTALL}"
         yield Finding(
             is_good=False,
-            text=f"{name}: version {python.version}; set PYSPARK_PYTHON to a Python {oldest} or"
-            " newer",
+            text=f"{python.executable} cannot import {', '.join(missing)}; {advice}",
         )
-        return
-    yield Finding(is_good=True, text=f"{name}, version {python.version}")
 
 
-def _of_packages(python: WorkerPython) -> Iterator[Finding]:
+def _of_versions(python: WorkerPython) -> Iterator[Finding]:
+    for name, found in python.versions.items():
+        advice = _version_advice(python, name, found)
+        if advice is not None:
+            yield Finding(is_good=False, text=f"{name} {found} in {python.executable}, {advice}")
+        elif name in PACKAGES:
+            yield Finding(is_good=True, text=f"{name} {found}")
+
+
+def _version_advice(python: WorkerPython, name: str, found: str) -> str | None:
+    """Return the problem with the version of a package and its remedy, or `None`."""
     install = f"run {python.executable} -m pip install"
-    for name in ("barnabas", "pyspark"):
+    if name in {"barnabas", "pyspark"}:
         version = _installed(name)
-        found = python.versions.get(name)
-        if found is None:
-            advice = f"set PYSPARK_PYTHON to {sys.executable}, or {install} {INSTALL}"
-            yield _not_imported(python, name, advice)
-        elif version is not None and found != version:
-            yield Finding(
-                is_good=False,
-                text=f"{name} {found} in {python.executable}, but {version} in {sys.executable};"
-                f" {install} {name}=={version}",
-            )
-        else:
-            yield Finding(is_good=True, text=f"{name} {found}")
-    for name, (oldest, too_new) in VERSIONS.items():
-        found = python.versions.get(name)
-        wants = f"{name}>={_dotted(oldest)}" + (f",<{_dotted(too_new)}" if too_new else "")
-        if found is None:
-            yield _not_imported(python, name, f"{install} '{wants}'")
-        elif _numbers(found) < oldest or (too_new and _numbers(found) >= too_new):
-            yield Finding(is_good=False, text=f"{name} {found}; {install} '{wants}'")
-        else:
-            yield Finding(is_good=True, text=f"{name} {found}")
-
-
-def _not_imported(python: WorkerPython, name: str, advice: str) -> Finding:
-    return Finding(
-        is_good=False,
-        text=f"{name} cannot be imported by {python.executable} ({python.errors[name]}); {advice}",
-    )
+        if version in {None, found}:
+            return None
+        advice = (
+            f"{install} pyspark=={version}"
+            if name == "pyspark"
+            else f"install the wheel of Barnabas {version} there"
+        )
+        return f"but {version} in {sys.executable}; {advice}"
+    if name not in VERSIONS:
+        return None
+    oldest, too_new = VERSIONS[name]
+    if oldest <= _numbers(found) and not (too_new and _numbers(found) >= too_new):
+        return None
+    wanted = f"{name}>={_dotted(oldest)}" + (f",<{_dotted(too_new)}" if too_new else "")
+    return f"which is not supported; {install} '{wanted}'"
 
 
 def _of_data_sources(python: WorkerPython) -> Iterator[Finding]:
     for name, error in python.broken_sources.items():
-        yield Finding(
-            is_good=False,
-            text=f"{name} cannot be imported by {python.executable} ({error}), which hides every"
-            f" data source in Python; repair it, or run {python.executable} -m pip uninstall it",
-        )
-    ours = "pyspark_barnabas"
-    if ours not in (*python.sources, *python.broken_sources):
-        yield Finding(
-            is_good=False,
-            text=f"{ours} is not installed in {python.executable}; run {python.executable} -m pip"
-            f" install {INSTALL}",
-        )
-    elif not python.broken_sources:
+        if name != OUR_SOURCE:
+            yield Finding(
+                is_good=False,
+                text=f"{name} cannot be imported by {python.executable} ({error}), which hides"
+                " every data source in Python; repair or uninstall the package that has it",
+            )
+    if python.is_complete and OUR_SOURCE in python.sources and not python.broken_sources:
         yield Finding(is_good=True, text=f"data sources: {', '.join(python.sources)}")
 
 
 def _of_java() -> Finding:
+    launched = java_of_launcher()
+    version = major_version(launched) if launched else 0
+    if launched and version >= MINIMUM_MAJOR_VERSION:
+        return Finding(is_good=True, text=f"Java {version}: {_home_of(launched)}")
     try:
         home = java_home()
     except Refusal as refusal:
         return Finding(is_good=False, text=f"Java: {refusal}")
-    return Finding(is_good=True, text=f"Java {major_version(home / 'bin' / 'java')}: {home}")
+    if configured := os.environ.get("JAVA_HOME"):
+        problem = f"is Java {version}" if version else "has no bin/java that runs"
+        return Finding(
+            is_good=False,
+            text=f"Java: JAVA_HOME={configured} {problem}, and spark-submit uses no other; set"
+            f" JAVA_HOME={home}",
+        )
+    on_path = f"the PATH has Java {version}" if version else "the PATH has none"
+    return Finding(
+        is_good=False,
+        text=f"Java {major_version(home / 'bin' / 'java')}: {home}, but {on_path};"
+        f" spark-submit and spark-pipelines need JAVA_HOME={home}",
+        is_note=True,
+    )
+
+
+def _home_of(executable: Path) -> Path:
+    return executable.resolve().parent.parent
 
 
 def _of_jars() -> Finding:
@@ -152,18 +213,35 @@ def _of_jars() -> Finding:
     return Finding(is_good=True, text=f"jars of Spark's Kafka connector: {jars[0].parent}")
 
 
-def _of_broker(servers: str) -> Iterator[Finding]:
+class _Examined(Cluster):
+    """Brokers that no query uses."""
+
+    def gave_up(self, what: str, deadline: Deadline, problem: object) -> BrokerUnreachable:
+        """Return the error for brokers that do not respond."""
+        return BrokerUnreachable(
+            f"{self.servers} sent no response within {deadline.timeout_ms / 1000:g} s ({what}:"
+            f" {problem}); check the address, and that the broker is running"
+        )
+
+
+def _of_brokers(given: str | None) -> Iterator[Finding]:
+    named_by = "--servers" if given is not None else DEFAULT_SERVERS_VARIABLE
+    servers = given if given is not None else os.environ.get(DEFAULT_SERVERS_VARIABLE)
+    if servers is None:
+        yield Finding(
+            is_good=False,
+            text=f"brokers: not checked; name them with --servers or {DEFAULT_SERVERS_VARIABLE}",
+            is_note=True,
+        )
+        return
     try:
-        addresses(servers, "--servers")
-        with Cluster(
+        addresses(servers, named_by)
+        with _Examined(
             servers, client_id=CLIENT_ID, timeout_ms=TIMEOUT_MS, request_timeout_ms=TIMEOUT_MS
         ) as cluster:
             is_offered = _is_allowed(cluster) if speaks_of_pins(cluster) else False
     except SinkError as error:
-        yield Finding(
-            is_good=False,
-            text=f"brokers: {error}",
-        )
+        yield Finding(is_good=False, text=f"brokers: {error}")
         return
     yield Finding(is_good=True, text=f"brokers: {servers}")
     if is_offered:

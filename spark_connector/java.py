@@ -43,6 +43,17 @@ def java() -> Path:
     return java_home() / "bin" / "java"
 
 
+def java_of_launcher() -> Path | None:
+    """Return the `java` that spark-submit and spark-pipelines start, or `None` if there is none.
+
+    It might not exist, if JAVA_HOME is wrong, or be too old.
+    """
+    if configured := os.environ.get("JAVA_HOME"):
+        return Path(configured) / "bin" / "java"
+    on_path = shutil.which("java")
+    return Path(on_path) if on_path else None
+
+
 def java_environment() -> dict[str, str]:
     """Return a copy of the environment in which `java` and JAVA_HOME are the chosen Java."""
     home = java_home()
@@ -68,13 +79,16 @@ def major_version(executable: Path) -> int:
     """Return the major version of a `java`, 0 when it does not run."""
     if not os.access(executable, os.X_OK):
         return 0
-    answer = subprocess.run(  # noqa: S603 - the user's own Java
-        [executable, "-version"],
-        capture_output=True,
-        text=True,
-        timeout=VERSION_TIMEOUT_S,
-        check=False,
-    )
+    try:
+        answer = subprocess.run(  # noqa: S603 - the user's own Java
+            [executable, "-version"],
+            capture_output=True,
+            text=True,
+            timeout=VERSION_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
     match = re.search(r'version "(\d+)', answer.stderr)
     return int(match.group(1)) if match else 0
 
