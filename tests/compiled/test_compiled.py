@@ -67,13 +67,14 @@ async def test_what_ends_a_connection_is_logged_by_it(frame, reason, caplog):
     assert reason in record.getMessage()
 
 
-def test_nothing_but_a_library_stands_beside_the_one_name():
+def test_two_packages_and_a_library_are_installed():
     installed = Path(importlib.import_module("barnabas").__file__).parents[1]
     names = {path.name.partition(".")[0] for path in installed.iterdir()}
     assert {name for name in names if name and not name.startswith("barnabas-")} == {
         "barnabas",
         "barnabas__mypyc",
         "bin",
+        "pyspark_barnabas",
     }
 
 
