@@ -12,6 +12,7 @@ import os
 import select
 import subprocess
 import sys
+from contextlib import closing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -73,26 +74,28 @@ class S3Server:
         process.kill()
         process.communicate()
 
-    def client(self) -> Any:
-        """Return Amazon's own client of the server."""
-        return _client("s3", self.url, self.access_key, self.secret_key)
+    def client(self) -> closing[Any]:
+        """Return Amazon's own client of the server, for a `with` statement that closes it."""
+        return closing(_client("s3", self.url, self.access_key, self.secret_key))
 
     def create_bucket(self, name: str) -> None:
         """Create a bucket."""
-        self.client().create_bucket(Bucket=name)
+        with self.client() as client:
+            client.create_bucket(Bucket=name)
 
     def objects(self, bucket: str, prefix: str = "") -> dict[str, bytes]:
         """Return the objects of a bucket, without the empty ones that stand for directories."""
-        client = self.client()
-        return {
-            key: client.get_object(Bucket=bucket, Key=key)["Body"].read()
-            for key in _keys(client, bucket, prefix)
-            if not key.endswith("/")
-        }
+        with self.client() as client:
+            return {
+                key: client.get_object(Bucket=bucket, Key=key)["Body"].read()
+                for key in _keys(client, bucket, prefix)
+                if not key.endswith("/")
+            }
 
     def put(self, bucket: str, key: str, content: bytes) -> None:
         """Write an object."""
-        self.client().put_object(Bucket=bucket, Key=key, Body=content)
+        with self.client() as client:
+            client.put_object(Bucket=bucket, Key=key, Body=content)
 
     def hadoop_settings(self) -> dict[str, str]:
         """Return the settings with which Spark's JVM reaches the server as `s3a`."""

@@ -55,6 +55,7 @@ OUTPUTS = {
     "architecture.md": "a picture of the layers, held to by the import contracts",
     "cluster.md": "tests/package/test_cluster_page.py, tests/postgresql/test_cluster_page.py",
     "exactly-once.md": "tests/interop/test_exactly_once.py",
+    "monitoring.md": "tests/broker/metrics/test_monitoring_page.py",
     "security.md": "tests/broker/security/test_documentation.py",
     "spark.md": "tests/spark_connector/test_progress.py has this line",
 }

@@ -46,11 +46,20 @@ def registry(tmp_path_factory):
         yield running
 
 
+@pytest.fixture
+def client(registry):
+    with SchemaRegistryClient({"url": registry.url}) as opened:
+        yield opened
+
+
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
     jars = ",".join(map(str, [*spark_kafka_jars(), *avro_jars()]))
     more = {**quick_start(), "spark.jars": jars}
     session = spark_session(tmp_path_factory.mktemp("spark"), more=more)
+    # A JVM that another file of tests has started does not take more jars from `spark.jars`.
+    for jar in avro_jars():
+        session.sql(f"ADD JAR '{jar}'")
     yield session
     session.stop()
 
@@ -67,12 +76,12 @@ decoded, encoded = _NAMES["decoded"], _NAMES["encoded"]
 
 
 def produce(servers, topic, registry, schema, payments):
-    client = SchemaRegistryClient({"url": registry.url})
-    serialize = AvroSerializer(client, json.dumps(schema))
     context = SerializationContext(topic, MessageField.VALUE)
     producer = confluent_kafka.Producer({"bootstrap.servers": servers})
-    for each in payments:
-        producer.produce(topic, None if each is None else serialize(each, context))
+    with SchemaRegistryClient({"url": registry.url}) as client:
+        serialize = AvroSerializer(client, json.dumps(schema))
+        for each in payments:
+            producer.produce(topic, None if each is None else serialize(each, context))
     assert producer.flush(PATIENCE_S) == 0
 
 
@@ -112,13 +121,12 @@ def test_schema_that_is_registered_later_ends_the_query(spark, barnabas, registr
 
 
 def test_results_of_a_pipeline_are_read_by_the_client_of_the_registry(
-    spark, barnabas, registry, tmp_path
+    spark, barnabas, registry, client, tmp_path
 ):
     servers = barnabas.bootstrap_servers
     for topic in ("payments", "amounts"):
         create(servers, topic, partitions=1)
     produce(servers, "payments", registry, FIRST, [payment(n) for n in range(RECORDS)])
-    client = SchemaRegistryClient({"url": registry.url})
     schema_id = client.register_schema("amounts-value", Schema(json.dumps(SECOND), "AVRO"))
     source = spark.readStream.format("kafka").option("subscribe", "payments")
     source = source.option("kafka.bootstrap.servers", servers)

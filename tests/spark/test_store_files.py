@@ -106,8 +106,8 @@ def test_note_is_one_object_and_nothing_beside_it(s3):
         checkpoint.note_incarnation(location, text, options)
         assert checkpoint.incarnation(location, options) == text
     assert s3.objects(BUCKET, "notes/") == {f"notes/one/{checkpoint.INCARNATION}": b"another"}
-    uploads = s3.client().list_multipart_uploads(Bucket=BUCKET)
-    assert "Uploads" not in uploads
+    with s3.client() as client:
+        assert "Uploads" not in client.list_multipart_uploads(Bucket=BUCKET)
 
 
 def test_names_with_percent_signs_and_spaces_are_taken_as_they_are(s3):
