@@ -1,8 +1,8 @@
 """The files of a checkpoint: on a local disk, or wherever Spark has them.
 
 They are reached through Spark's JVM where there is one (the driver's own process), and otherwise
-directly: local paths, object stores (`object_store.py`), and whatever else ``pyarrow.fs`` knows by
-its URI.
+directly: local paths, object stores (`object_store.py`), and other URIs that ``pyarrow.fs``
+knows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from barnabas.spark_connector.object_store import LARGEST_FILE_BYTES, object_fil
 from barnabas.spark_connector.store_options import StoreOptions, store_of
 
 _ABORTABLE: Final = "fs.capability.outputstream.abortable"
-"""What Hadoop says of a file system whose files appear when their streams are closed."""
+"""Hadoop's capability of file systems whose files appear when their streams are closed."""
 
 
 _is_quiet = False

@@ -207,7 +207,7 @@ class _SingleTransaction:
 
 
 def _whole(rows: Iterator[Row]) -> Iterator[EncodedBatch]:
-    """Yield the batches of a partition; raises RowsMissing unless its end mark is there."""
+    """Yield the batches of a partition; raises RowsMissing without a fitting end mark."""
     count, marked = 0, None
     for row in rows:
         if row.partition == _END:

@@ -38,5 +38,5 @@ def partitions_of(frame: DataFrame) -> Iterator[Iterator[Row]]:
 
 
 def _open(loaded: Any) -> AbstractContextManager[Iterator[Row]]:  # noqa: ANN401
-    """Return what closes the socket; in PySpark 4.1 there are only the rows."""
+    """Return the rows in a context that closes their socket; PySpark 4.1 returns the rows alone."""
     return loaded if hasattr(loaded, "__enter__") else nullcontext(loaded)

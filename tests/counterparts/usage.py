@@ -49,7 +49,7 @@ class TreeUsage:
         self._seen_s: dict[int, float] = {}
 
     def total_s(self) -> float:
-        """Look at the processes and return the CPU time of all that were ever seen."""
+        """Read the CPU time of the processes; return the sum over all that were ever seen."""
         below = [self._pid]
         while below:
             pid = below.pop()

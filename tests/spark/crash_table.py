@@ -100,13 +100,13 @@ class Play:
         feed(self.job, range(self._before))
 
     def to_the_place(self, driver: SparkDriver, **options: str) -> None:
-        """Write what is there, and pause at the place in the next batch, with more options."""
+        """Write all input, add more, and pause at the place in the next batch."""
         self._first_batches(driver)
         self.job = replace(self.job, options=options)
         driver.begin_until(self.job, self.row.place)
 
     def to_the_end(self, driver: SparkDriver, effect: str) -> str | None:
-        """Write what is there, have the effect in the next batch; return the query's error."""
+        """Write all input, have the effect in the next batch, and return the query's error."""
         self._first_batches(driver)
         driver.arm(self.row.place, effect)
         driver.begin(self.job)

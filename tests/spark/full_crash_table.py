@@ -93,7 +93,7 @@ def test_driver_of_stateful_queries_with_a_table_dies(
 
 
 def test_java_dies_while_it_hands_over_a_partition(barnabas, driver, tmp_path):
-    """What Python has not received of it must not be missing in a batch that is decided."""
+    """A batch must not be decided without the rows that Python has not received."""
     job = Job(
         *(barnabas.bootstrap_servers, SINGLE, "java-dies", str(tmp_path / "java-dies")),
         per_trigger=ROWS_OF_ONE_PARTITION,
