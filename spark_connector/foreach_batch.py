@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
+from pyspark.sql.types import BinaryType, StructType
 
 from barnabas.spark_connector import checkpoint
 from barnabas.spark_connector.checkpoint import BatchEnd
@@ -43,27 +43,12 @@ from barnabas.spark_connector.task import Attempt, borrowed_cluster, encode, wri
 from barnabas.spark_connector.two_phase import Decider, Prepared
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
 
-_ENCODED = (
-    StructType()
-    .add("topic", StringType())
-    .add("partition", IntegerType())
-    .add("record_count", IntegerType())
-    .add("records", BinaryType())
-)
-"""As types, since Spark would ask its JVM what a text of them means, in every batch."""
-_ENCODED_ARROW = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("record_count", pa.int32()),
-        ("records", pa.binary()),
-    ]
-)
 _END: Final = -1
-"""In place of a topic's partition: the last row of a task, with the count of the rows before it."""
+"""In place of a topic's partition: a task's last message, with the count of the messages before."""
 _MESSAGE = StructType().add("message", BinaryType())
+"""What tasks return. As types, since the JVM would parse a text of them in every batch."""
 
 BatchFunction = Callable[["DataFrame", int], None]
 Sink = TypeVar("Sink", bound=Closing)
@@ -199,22 +184,23 @@ class _SingleTransaction:
             with borrowed_cluster(options) as cluster:
                 for batch in encode(options, batches, cluster.partition_count):
                     count += 1
-                    yield _as_row(batch)
-            yield _as_row(EncodedBatch("", _END, count, bytearray()))
+                    yield _as_message(batch)
+            yield _as_message(EncodedBatch("", _END, count, bytearray()))
 
-        for rows in partitions_of(frame.mapInArrow(encode_partition, _ENCODED)):
-            yield from _whole(rows)
+        for messages in partitions_of(frame.mapInArrow(encode_partition, _MESSAGE)):
+            yield from _whole(messages)
 
 
-def _whole(rows: Iterator[Row]) -> Iterator[EncodedBatch]:
+def _whole(messages: Iterator[bytes]) -> Iterator[EncodedBatch]:
     """Yield the batches of a partition; raises RowsMissing without a fitting end mark."""
     count, marked = 0, None
-    for row in rows:
-        if row.partition == _END:
-            marked = row.record_count
+    for message in messages:
+        batch = EncodedBatch(*pickle.loads(message))  # noqa: S301 - of this batch's tasks
+        if batch.partition == _END:
+            marked = batch.record_count
             continue
         count += 1
-        yield EncodedBatch(row.topic, row.partition, row.record_count, bytearray(row.records))
+        yield batch
     if marked != count:
         raise RowsMissing(
             f"Spark's Java process has handed over {count} record batches of a partition and then"
@@ -223,11 +209,9 @@ def _whole(rows: Iterator[Row]) -> Iterator[EncodedBatch]:
         )
 
 
-def _as_row(batch: EncodedBatch) -> pa.RecordBatch:
-    columns = [
-        pa.array([value], field.type) for value, field in zip(batch, _ENCODED_ARROW, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=_ENCODED_ARROW)
+def _as_message(fields: tuple[Any, ...]) -> pa.RecordBatch:
+    # A plain tuple, whose class the other side need not import.
+    return pa.RecordBatch.from_pydict({"message": [pickle.dumps(tuple(fields), protocol=5)]})
 
 
 # -------------------------------------------------------------------------------------- two phases
@@ -273,7 +257,7 @@ class _TwoPhase:
                 query_id, batch_id, context.partitionId(), context.taskAttemptId(), nonce
             )
             prepared = write_prepared(options, attempt, batches)
-            yield pa.RecordBatch.from_pydict({"message": [pickle.dumps(tuple(prepared))]})
+            yield _as_message(prepared)
 
         try:
             # Unlike `collect` it raises if Java ends while it hands the messages over.

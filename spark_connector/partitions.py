@@ -1,11 +1,11 @@
-"""Reading the rows of a DataFrame in the driver, one partition at a time.
+"""Reading a DataFrame's binary values in the driver, one partition at a time.
 
 `DataFrame.toLocalIterator` is made for this, but in PySpark 4.2.0 the JVM keeps every byte that it
 has handed out: a driver with a heap of 1 GB ended within 60 batches of 14 MB. One job for each
 partition, as `SparkContext.runJob` starts it, keeps nothing.
 
 The end of the socket from the JVM means nothing: it ends as well where the JVM or its serving
-thread has died, even within a row, and PySpark then returns what has come. So the tasks must mark
+thread has died, even within a value, and PySpark then returns what has come. So the tasks must mark
 the end of each partition, and the caller must look for that mark.
 """
 
@@ -16,27 +16,30 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
 
 
-def partitions_of(frame: DataFrame) -> Iterator[Iterator[Row]]:
-    """Yield the rows of each partition, which is computed when it is yielded.
+def partitions_of(frame: DataFrame) -> Iterator[Iterator[bytes]]:
+    """Yield the values of each partition, which is computed when it is yielded.
 
-    The driver's JVM holds one partition at a time, this process a few rows of it.
+    ``frame`` has one binary column, which the JVM hands over as it is: `DataFrame.rdd` would have
+    every value pickled as a text of Latin-1. The driver's JVM holds one partition at a time, this
+    process one value.
     """
-    # Without `SparkContext.runJob` around it, which would send every row through one more Python
-    # worker.
+    # Without `SparkContext.runJob`, which would send every value through one more Python worker.
+    from pyspark.serializers import NoOpSerializer
     from pyspark.util import _load_from_socket
 
-    rdd = frame.rdd
-    context: Any = rdd.context
-    python_rdd, spark = context._jvm.PythonRDD, context._jsc.sc()  # noqa: SLF001
-    for partition in range(rdd.getNumPartitions()):
-        served = python_rdd.runJob(spark, rdd._jrdd, [partition])  # noqa: SLF001
-        with _open(_load_from_socket(served, rdd._jrdd_deserializer)) as rows:  # noqa: SLF001
-            yield rows
+    context: Any = frame.sparkSession.sparkContext
+    java, spark = context._jvm, context._jsc.sc()  # noqa: SLF001
+    as_bytes = getattr(frame._jdf, "as")  # noqa: SLF001
+    values = as_bytes(java.org.apache.spark.sql.Encoders.BINARY()).toJavaRDD()
+    for partition in range(values.getNumPartitions()):
+        served = java.PythonRDD.runJob(spark, values, [partition])
+        with _open(_load_from_socket(served, NoOpSerializer())) as found:
+            yield found
 
 
-def _open(loaded: Any) -> AbstractContextManager[Iterator[Row]]:  # noqa: ANN401
-    """Return the rows in a context that closes their socket; PySpark 4.1 returns the rows alone."""
+def _open(loaded: Any) -> AbstractContextManager[Iterator[bytes]]:  # noqa: ANN401
+    """Return the values in a context that closes their socket, which PySpark 4.1 does not give."""
     return loaded if hasattr(loaded, "__enter__") else nullcontext(loaded)

@@ -4,7 +4,6 @@ import gc
 import pickle
 import weakref
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -19,15 +18,6 @@ from barnabas.spark_connector.refusals import WrongUse
 
 PREPARED = Prepared("spark.payments.x", 7, 0, 5, 3, "query")
 OFFSETS = {("in", 0): 12}
-
-
-class Row(NamedTuple):
-    """A row that a task of `single_transaction` returns."""
-
-    topic: str
-    partition: int
-    record_count: int
-    records: bytes
 
 
 def messages():
@@ -271,30 +261,38 @@ def test_what_spark_lets_go_of_is_closed_and_not_before(sinks, options, make):
     assert sinks.news() == ["close"]
 
 
-ROWS = [Row("out", 0, 3, b"a"), Row("out", 1, 2, b"b")]
+def message(*fields):
+    return pickle.dumps(fields)
+
+
+MESSAGES = [message("out", 0, 3, bytearray(b"a")), message("out", 1, 2, bytearray(b"b"))]
+
+
+def end_mark(count):
+    return message("", -1, count, bytearray())
 
 
 @pytest.mark.parametrize(
-    ("rows", "is_whole"),
+    ("messages", "is_whole"),
     [
-        ([*ROWS, Row("", -1, 2, b"")], True),
-        ([Row("", -1, 0, b"")], True),
-        (ROWS, False),
+        ([*MESSAGES, end_mark(2)], True),
+        ([end_mark(0)], True),
+        (MESSAGES, False),
         ([], False),
-        ([ROWS[0], Row("", -1, 2, b"")], False),
-        ([*ROWS, Row("", -1, 0, b"")], False),
+        ([MESSAGES[0], end_mark(2)], False),
+        ([*MESSAGES, end_mark(0)], False),
     ],
-    ids=["whole", "empty", "no-mark", "nothing", "row-missing", "mark-of-another"],
+    ids=["whole", "empty", "no-mark", "nothing", "batch-missing", "mark-of-another"],
 )
-def test_partition_without_its_end_mark_is_refused(rows, is_whole):
+def test_partition_without_its_end_mark_is_refused(messages, is_whole):
     """The socket from the JVM ends where the JVM ends, and PySpark returns what has come."""
     if is_whole:
-        assert [each.topic for each in foreach_batch._whole(iter(rows))] == ["out"] * (
-            len(rows) - 1
+        assert [each.topic for each in foreach_batch._whole(iter(messages))] == ["out"] * (
+            len(messages) - 1
         )
     else:
         with pytest.raises(RowsMissing, match="nothing of the batch is visible"):
-            list(foreach_batch._whole(iter(rows)))
+            list(foreach_batch._whole(iter(messages)))
 
 
 # ---------------------------------------------------------------------------------------- tables
