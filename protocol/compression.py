@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final, Protocol, cast
 
+from barnabas.protocol.zstd_frames import ends_with_a_frame
+
 Buffer = bytes | bytearray | memoryview
 
 NONE: Final = 0
@@ -45,6 +47,8 @@ _GIVEN_BYTES: Final = 16 * 1024
 _SNAPPY_RATIO_MAX: Final = 22
 """No block of Snappy expands further: three bytes stand for 64 at most."""
 _BLOCK_LENGTH: Final = struct.Struct(">i")
+_LZ4_FLAGS_AT: Final = 4
+_LZ4_INDEPENDENT_BLOCKS: Final = 0x20
 
 
 class CompressionError(Exception):
@@ -53,6 +57,18 @@ class CompressionError(Exception):
 
 class ExpandsTooFar(CompressionError):
     """The data may be all right, but not within the limit."""
+
+
+def refuse_unreadable(codec: int, data: Buffer) -> None:
+    """Raise CompressionError for what :func:`expand` can read, and Kafka's Java consumers cannot.
+
+    They stop at such a batch for good. What only is damaged is left to `expand`.
+    """
+    if codec == LZ4:
+        if len(data) > _LZ4_FLAGS_AT and not data[_LZ4_FLAGS_AT] & _LZ4_INDEPENDENT_BLOCKS:
+            raise CompressionError("lz4: the frame has linked blocks, Kafka wants independent ones")
+    elif codec == ZSTD and not ends_with_a_frame(bytes(data)):
+        raise CompressionError("zstd: the data ends within a frame")
 
 
 def compress(codec: int, data: Buffer) -> bytes:

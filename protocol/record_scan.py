@@ -58,8 +58,8 @@ class RecordScan:
         self._index: i64 = 0
         self._keyless: i64 = 0
         self._smallest_delta: i64 = 0
-        self._largest_delta: i64 = 0
         largest = _largest()
+        self._largest_delta: i64 = -largest
         self._first_after_epoch: i64 = largest
         """The delta from which on a timestamp is not negative."""
         if base_timestamp > -largest:
@@ -83,6 +83,13 @@ class RecordScan:
         oldest_delta: int = self._oldest_delta
         base_timestamp: int = self._base_timestamp
         return _INT64_MAX if oldest_delta == _INT64_MAX else base_timestamp + oldest_delta
+
+    @property
+    def newest_ms(self) -> int:
+        """The largest timestamp; -1 if all are negative, as Kafka's validator has it."""
+        largest_delta: int = self._largest_delta
+        base_timestamp: int = self._base_timestamp
+        return max(base_timestamp + largest_delta, -1)
 
     def feed(self, piece: bytes, start: int = 0) -> None:
         """Look at what comes next, from ``start`` of ``piece`` on."""

@@ -49,6 +49,8 @@ NO_PRODUCER_EPOCH: Final = -1
 NO_SEQUENCE: Final = -1
 NO_TIMESTAMP: Final = -1
 NO_LEADER_EPOCH: Final = -1
+NOT_COMPUTED: Final = -1
+"""The checksum of a header whose other fields the broker has corrected."""
 MAX_SEQUENCE: Final = 2_147_483_647
 
 _SMALLEST_LENGTH: Final = HEADER_BYTES - LENGTH_OVERHEAD
@@ -57,6 +59,7 @@ CRC_START: Final = 21
 ATTRIBUTES_LOW_BYTE: Final = 22
 """Where codec, transactional and control bits stand: for who looks at one byte of a batch."""
 PRODUCER_ID_POSITION: Final = 43
+RECORD_COUNT_POSITION: Final = 57
 _INT64_MIN: Final = -(1 << 63)
 _INT64_MAX: Final = (1 << 63) - 1
 _UINT64_MAX: Final = (1 << 64) - 1
@@ -72,11 +75,14 @@ _PLACED: Final = struct.Struct(">qii")
 """Base offset, length, leader epoch."""
 _PLACED_BYTES: Final = 16
 _CRC: Final = struct.Struct(">I")
+_CRC_AT: Final = 17
+_MAX_TIMESTAMP_AT: Final = 35
 _PACK_UNCOVERED: Final = struct.Struct(">qiibI").pack
 _PACK_COVERED: Final = struct.Struct(">hiqqqhii").pack
 _ATTRIBUTES: Final = struct.Struct(">h")
 _MAX_TIMESTAMP: Final = struct.Struct(">q")
 _PRODUCER: Final = struct.Struct(">qh")
+_RECORD_COUNT: Final = struct.Struct(">i")
 _MARKER_KEY: Final = struct.Struct(">hh")
 _MARKER_VALUE: Final = struct.Struct(">hi")
 
@@ -90,10 +96,6 @@ class CorruptBatch(Exception):
 
 class InvalidBatch(Exception):
     """The bytes arrived whole but break a rule of the format."""
-
-
-class InvalidTimestamp(InvalidBatch):
-    """The producer claims a timestamp that only the broker may set."""
 
 
 def increment_sequence(sequence: int, by: int) -> int:
@@ -185,6 +187,12 @@ def read_producer(buffer: Buffer) -> tuple[int, int]:
     return _PRODUCER.unpack_from(buffer, PRODUCER_ID_POSITION)
 
 
+def read_record_count(buffer: Buffer, position: int = 0) -> int:
+    """Only the number of records that the batch at ``position`` claims."""
+    count: int = _RECORD_COUNT.unpack_from(buffer, position + RECORD_COUNT_POSITION)[0]
+    return count
+
+
 # --------------------------------------------------------------------------------------- checking
 
 
@@ -203,7 +211,7 @@ def check_header(header: BatchHeader, size: int) -> None:
     # A negative count fails here too: last_delta would have to be below -1.
     if count != last_delta + 1 or count < 1:
         raise InvalidBatch(f"{count} records, but the last has offset delta {last_delta}")
-    if attributes & (CONTROL_BIT | TIMESTAMP_TYPE_BIT | DELETE_HORIZON_BIT):
+    if attributes & (CONTROL_BIT | DELETE_HORIZON_BIT):
         _refuse_attributes(attributes)
     codec = attributes & COMPRESSION_MASK
     if codec > _LARGEST_CODEC:
@@ -228,8 +236,6 @@ def _refuse_length(length: int, size: int) -> None:
 def _refuse_attributes(attributes: int) -> None:
     if attributes & CONTROL_BIT:
         raise InvalidBatch("clients may not write control records")  # P5
-    if attributes & TIMESTAMP_TYPE_BIT:
-        raise InvalidTimestamp("producers may not set the timestamp type to LogAppendTime")
     raise InvalidBatch("clients may not set a delete horizon")
 
 
@@ -302,6 +308,21 @@ def placed(batch: bytes, header: BatchHeader, base_offset: int, leader_epoch: in
     return _PLACED.pack(base_offset, header[1], leader_epoch) + batch[_PLACED_BYTES:]
 
 
+def corrected(header: BatchHeader, newest_ms: int) -> BatchHeader:
+    """Return a client's header with the fields that a broker computes (KIP-32, KIP-98)."""
+    attributes = header.attributes & ~TIMESTAMP_TYPE_BIT
+    return header._replace(attributes=attributes, max_timestamp=newest_ms, crc=NOT_COMPUTED)
+
+
+def with_corrected_header(batch: Buffer, header: BatchHeader) -> bytearray:
+    """Return a copy of a client's batch that has the fields of ``corrected``, and its checksum."""
+    copy = bytearray(batch)
+    _ATTRIBUTES.pack_into(copy, CRC_START, header.attributes)
+    _MAX_TIMESTAMP.pack_into(copy, _MAX_TIMESTAMP_AT, header.max_timestamp)
+    _CRC.pack_into(copy, _CRC_AT, crc32c(memoryview(copy)[CRC_START:]))
+    return copy
+
+
 def stamp_log_append_time(
     buffer: bytearray | memoryview, position: int, size: int, now_ms: int
 ) -> None:
@@ -311,10 +332,10 @@ def stamp_log_append_time(
     """
     (attributes,) = _ATTRIBUTES.unpack_from(buffer, position + CRC_START)
     _ATTRIBUTES.pack_into(buffer, position + CRC_START, attributes | TIMESTAMP_TYPE_BIT)
-    _MAX_TIMESTAMP.pack_into(buffer, position + 35, now_ms)
+    _MAX_TIMESTAMP.pack_into(buffer, position + _MAX_TIMESTAMP_AT, now_ms)
     with memoryview(buffer) as view:
         checksum = crc32c(view[position + CRC_START : position + size])
-    _CRC.pack_into(buffer, position + 17, checksum)
+    _CRC.pack_into(buffer, position + _CRC_AT, checksum)
 
 
 # --------------------------------------------------------------------------------- single records

@@ -50,12 +50,14 @@ class Contents(NamedTuple):
     """What the records of a batch are like.
 
     ``fault`` says why they do not add up, "" where they do. ``keyless`` counts those without a key,
-    ``oldest_ms`` is their smallest timestamp that is not negative (2^63-1: there is none).
+    ``oldest_ms`` is their smallest timestamp that is not negative (2^63-1: there is none),
+    ``newest_ms`` the largest (-1: there is none).
     """
 
     fault: str
     keyless: int
     oldest_ms: int
+    newest_ms: int
     expanded_bytes: int
 
 
@@ -71,6 +73,7 @@ def look_here(header: BatchHeader, batch: Buffer) -> Contents:
     try:
         if codec:
             body = memoryview(batch)[HEADER_BYTES:]
+            codecs.refuse_unreadable(codec, body)
             for piece in codecs.expand(codec, body, HERE_EXPANDED_BYTES):
                 size += len(piece)
                 scan.feed(piece)
@@ -84,7 +87,7 @@ def look_here(header: BatchHeader, batch: Buffer) -> Contents:
         raise TooMuchToLookHere from too_far
     except CompressionError as error:
         return _faulty(str(error))
-    return Contents("", scan.keyless, scan.oldest_ms, size)
+    return Contents("", scan.keyless, scan.oldest_ms, scan.newest_ms, size)
 
 
 class Inspection:
@@ -107,8 +110,8 @@ class Inspection:
             piece = next(self._pieces, None)
             if piece is None:
                 self._scan.finish()
-                found = self._scan
-                return Contents("", found.keyless, found.oldest_ms, self._expanded_bytes)
+                found, size = self._scan, self._expanded_bytes
+                return Contents("", found.keyless, found.oldest_ms, found.newest_ms, size)
             self._expanded_bytes += len(piece)
             self._scan.feed(piece)
         except (InvalidBatch, CompressionError) as error:
@@ -120,9 +123,11 @@ class Inspection:
         with memoryview(self._batch) as view:
             if crc32c(view[CRC_START:]) != header.crc:
                 raise InvalidBatch("checksum mismatch")
+        codec = header.attributes & COMPRESSION_MASK
         body = memoryview(self._batch)[HEADER_BYTES:]
-        return codecs.expand(header.attributes & COMPRESSION_MASK, body, DECOMPRESSED_BYTES_MAX)
+        codecs.refuse_unreadable(codec, body)
+        return codecs.expand(codec, body, DECOMPRESSED_BYTES_MAX)
 
 
 def _faulty(reason: str) -> Contents:
-    return Contents(reason, 0, 0, 0)
+    return Contents(reason, 0, 0, 0, 0)

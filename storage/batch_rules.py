@@ -8,7 +8,9 @@ Rules of this file:
    large batch of small records it costs as much as a fifth of the whole Produce (measured).
 2. What that would take longer for than the loop may be held, a thread has to have looked into
    before: ``check`` raises TooMuchToLookHere, and takes what was found as ``contents``.
-3. Producers' sequences and epochs are not judged here (``storage/producers.py``).
+3. The broker computes a header's largest timestamp and timestamp type (docs/batch-header.md), since
+   retention and look-ups by time use them: ``check`` returns a corrected header.
+4. Producers' sequences and epochs are not judged here (``storage/producers.py``).
 """
 
 from __future__ import annotations
@@ -20,14 +22,15 @@ from barnabas.protocol.record_scan import RecordScan
 from barnabas.protocol.records import (
     COMPRESSION_MASK,
     HEADER_BYTES,
+    TIMESTAMP_TYPE_BIT,
     BatchHeader,
     CorruptBatch,
     InvalidBatch,
     check_batch,
     check_header,
+    corrected,
     read_header,
 )
-from barnabas.protocol.records import InvalidTimestamp as InvalidTimestampType
 from barnabas.storage.batch_contents import Contents, look_here
 from barnabas.storage.config import LOG_APPEND_TIME, LONG_MAX, LogConfig
 from barnabas.storage.errors import CorruptMessage, InvalidRecord, InvalidTimestamp, RecordTooLarge
@@ -40,20 +43,25 @@ FEW_RECORDS: Final = 16
 class BatchRules:
     """The rules of one partition as its topic is configured now."""
 
-    __slots__ = ("_config", "_log_name", "_looks_always", "_now_ms", "_plausible_until_ms")
+    __slots__ = (
+        "_config",
+        "_log_name",
+        "_looks_always",
+        "_now_ms",
+        "_plausible_until_ms",
+        "_stamps",
+    )
 
     def __init__(self, log_name: str, config: LogConfig, now_ms: Callable[[], int]) -> None:
         """``log_name`` is for messages."""
         self._log_name = log_name
         self._now_ms = now_ms
         self._config = config
+        self._stamps = config.timestamp_type == LOG_APPEND_TIME
         self._looks_always = (
             config.is_compacted
             or config.validates_records
-            or (
-                config.timestamp_type != LOG_APPEND_TIME
-                and config.timestamp_before_max_ms != LONG_MAX
-            )
+            or (not self._stamps and config.timestamp_before_max_ms != LONG_MAX)
         )
         self._plausible_until_ms = -1
 
@@ -72,27 +80,33 @@ class BatchRules:
             header = check_batch(batch)
         except CorruptBatch as corrupt:
             raise CorruptMessage(str(corrupt)) from corrupt
-        except InvalidTimestampType as unknown_type:
-            raise InvalidTimestamp(str(unknown_type)) from unknown_type
         except InvalidBatch as invalid:
             raise InvalidRecord(str(invalid)) from invalid
+        newest_ms = header[8]
         if contents is None:
-            if self._looks_always or header[5] & COMPRESSION_MASK:
+            if self._must_look(header):
                 contents = look_here(header, batch)
             elif header[12] <= FEW_RECORDS:
-                self._check_few(header, batch)
-        if contents is not None and contents.fault:
-            raise InvalidRecord(contents.fault)
-        if header.max_timestamp > self._plausible_until_ms:
-            self._check_newest(header)
+                newest_ms = self._newest_of_few(header, batch)
+        if contents is not None:
+            if contents.fault:
+                raise InvalidRecord(contents.fault)
+            newest_ms = contents.newest_ms
+        if self._stamps:
+            pass  # The log stamps the batch where it places it.
+        elif newest_ms != header[8] or header[5] & TIMESTAMP_TYPE_BIT:
+            header = corrected(header, newest_ms)
+        if newest_ms > self._plausible_until_ms:
+            self._check_newest(newest_ms)
         if contents is not None and self._looks_always:
             self._check_contents(contents)
         return header
 
-    def look_into(self, batch: Buffer) -> Contents | None:
+    def look_into(self, batch: Buffer, *, always: bool = False) -> Contents | None:
         """What ``check`` will ask about a batch; None if that costs nothing, or it is refused.
 
-        Raises TooMuchToLookHere.
+        ``always``: the client's software is not known to write what it says. Raises
+        TooMuchToLookHere.
         """
         size = len(batch)
         if not HEADER_BYTES <= size <= self._config.max_message_bytes:
@@ -102,28 +116,37 @@ class BatchRules:
             check_header(header, size)
         except (CorruptBatch, InvalidBatch):
             return None
-        if self._looks_always or header.attributes & COMPRESSION_MASK:
+        if always or self._must_look(header):
             return look_here(header, batch)
         return None
 
-    def _check_few(self, header: BatchHeader, batch: Buffer) -> None:
-        """See that the few records of a batch add up: nothing else is asked about them."""
+    def _must_look(self, header: BatchHeader) -> bool:
+        return (
+            self._looks_always
+            or bool(header[5] & COMPRESSION_MASK)
+            # The first record alone is newer than that.
+            or (header[8] < header[7] and not self._stamps)
+        )
+
+    def _newest_of_few(self, header: BatchHeader, batch: Buffer) -> int:
+        """See that the few records of a batch add up; return their largest timestamp."""
         try:
             scan = RecordScan(header)
             scan.feed(batch if isinstance(batch, bytes) else bytes(batch), HEADER_BYTES)
             scan.finish()
         except InvalidBatch as invalid:
             raise InvalidRecord(str(invalid)) from invalid
+        return scan.newest_ms
 
-    def _check_newest(self, header: BatchHeader) -> None:
+    def _check_newest(self, newest_ms: int) -> None:
         config = self._config
-        if config.timestamp_type == LOG_APPEND_TIME:
+        if self._stamps:
             return
         # Time goes on, so what is plausible now needs no look at the clock later.
         self._plausible_until_ms = self._now_ms() + config.timestamp_after_max_ms
-        if header.max_timestamp > self._plausible_until_ms:
+        if newest_ms > self._plausible_until_ms:
             raise InvalidTimestamp(
-                f"timestamp {header.max_timestamp} is more than "
+                f"timestamp {newest_ms} is more than "
                 f"{config.timestamp_after_max_ms} ms after the broker's clock"
             )
 
@@ -132,7 +155,7 @@ class BatchRules:
         config = self._config
         bound_ms = config.timestamp_before_max_ms
         if (
-            config.timestamp_type != LOG_APPEND_TIME
+            not self._stamps
             and bound_ms != LONG_MAX
             and contents.oldest_ms < self._now_ms() - bound_ms
         ):

@@ -22,6 +22,7 @@ from crc32c import crc32c
 
 from barnabas.protocol.records import (
     NO_PRODUCER_ID,
+    NOT_COMPUTED,
     TRANSACTIONAL_BIT,
     BatchHeader,
     place_batch,
@@ -29,6 +30,7 @@ from barnabas.protocol.records import (
     read_header,
     read_marker,
     stamp_log_append_time,
+    with_corrected_header,
 )
 from barnabas.storage.appended import Appended
 from barnabas.storage.batch_contents import Contents, TooMuchToLookHere
@@ -219,8 +221,8 @@ class PartitionLog:
         """Append small client batches, from the first on, as far as they are nothing special.
 
         Returns the base offset of each one appended, and what all of them wait for. It stops
-        without an error before a batch that is refused, repeated, stamped, or meets the end of a
-        segment: that one is for ``append``. Batches of an open transaction of the producer
+        without an error before a batch that is refused, repeated, stamped, corrected, or meets the
+        end of a segment: that one is for ``append``. Batches of an open transaction of the producer
         ``transactional_producer_id`` are nothing special either. Outside of transactions every
         producer's batches are taken, or only those of ``plain_producer_id``.
         """
@@ -243,7 +245,8 @@ class PartitionLog:
             except (Rejected, TooMuchToLookHere):
                 break
             has_producer = header[9] >= 0
-            if has_producer and producers.check(header) is not ACCEPTED:
+            is_special = has_producer and producers.check(header) is not ACCEPTED
+            if is_special or header[4] == NOT_COMPUTED:
                 break
             if header[5] & TRANSACTIONAL_BIT:
                 if not (
@@ -306,12 +309,9 @@ class PartitionLog:
         self._end_transaction(self.active, marker, appended.base_offset, timestamp, now_ms)
         return appended
 
-    def look_into(self, batch: memoryview) -> Contents | None:
-        """What ``append`` will ask about a client's batch; None where it will ask nothing.
-
-        Raises TooMuchToLookHere where that has to be found out elsewhere.
-        """
-        return self._rules.look_into(batch)
+    def look_into(self, batch: memoryview, *, always: bool = False) -> Contents | None:
+        """Return what ``append`` needs to know of a client's batch, see ``BatchRules``."""
+        return self._rules.look_into(batch, always=always)
 
     def _check_client_batch(self, batch: Buffer, contents: Contents | None = None) -> BatchHeader:
         if self.closed or self._environment.full:
@@ -329,7 +329,9 @@ class PartitionLog:
 
     def _place(self, batch: memoryview, header: BatchHeader, *, stable: bool) -> Appended:
         """Append a batch of data, and let the producer state follow."""
-        (_, _, _, _, _, _, last_offset_delta, _, max_timestamp, producer_id, _, _, _) = header
+        (_, _, _, _, crc, _, last_offset_delta, _, max_timestamp, producer_id, _, _, _) = header
+        if crc == NOT_COMPUTED:
+            batch, stable = memoryview(with_corrected_header(batch, header)), True
         appended = self._put(batch, last_offset_delta, max_timestamp, stable=stable)
         if producer_id >= 0:
             stamp_ms = appended.log_append_time_ms

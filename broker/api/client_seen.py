@@ -1,6 +1,7 @@
 """What requests show of the client behind a connection, remembered for who looks at clients.
 
-Nothing is decided by it. Of fetches the last one is kept: how it reads, and what; that is a store
+Only one thing is decided by it: whether the records of large batches are compared with their
+headers. Of fetches the last one is kept: how it reads, and what; that is a store
 or two for each, and nothing is made for it.
 """
 
@@ -30,12 +31,21 @@ class Sample(NamedTuple):
 class ClientSeen:
     """What is known of one connection's client."""
 
-    __slots__ = ("fetched", "isolation", "sample", "software", "software_version")
+    __slots__ = (
+        "fetched",
+        "is_known_writer",
+        "isolation",
+        "sample",
+        "software",
+        "software_version",
+    )
 
     def __init__(self) -> None:
         self.software = ""
         self.software_version = ""
         """As its ApiVersions has named them (KIP-511)."""
+        self.is_known_writer = False
+        """Whether its software is one of KNOWN_WRITERS."""
         self.isolation = NEVER
         """Isolation level of its last fetch."""
         self.fetched: list[Asked] | None = None

@@ -25,6 +25,7 @@ from barnabas.broker.api.dispatch import (
     Routes,
     serves,
 )
+from barnabas.broker.api.known_writers import KNOWN_WRITERS
 from barnabas.broker.config.features import FEATURES
 from barnabas.broker.peers.sessions import Hello, HelloRefused, PeerSessions
 from barnabas.broker.security.operations import CLUSTER_NAME
@@ -65,6 +66,7 @@ def api_versions(
     seen = context.connection.seen
     seen.software = request.client_software_name
     seen.software_version = request.client_software_version
+    seen.is_known_writer = seen.software in KNOWN_WRITERS
     return ApiVersionsResponse(
         api_keys=advertised(routes),
         supported_features=[

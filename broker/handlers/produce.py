@@ -71,9 +71,11 @@ from barnabas.protocol.records import (
     COMPRESSION_MASK,
     HEADER_BYTES,
     read_producer,
+    read_record_count,
 )
 from barnabas.storage.appended import Appended
 from barnabas.storage.batch_contents import HERE_BYTES, Contents, TooMuchToLookHere
+from barnabas.storage.batch_rules import FEW_RECORDS
 from barnabas.storage.errors import InvalidRecord, Rejected
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.log_store import LogStore
@@ -168,10 +170,11 @@ class ProduceHandler:
     ) -> tuple[Known, list[PartitionProduceData]]:
         """Find out what the logs will ask about batches; return apart what would hold the loop.
 
-        Small batches are left to the logs, as long as there are few of them.
+        Small batches of known writers are left to the logs, as long as there are few of them.
         """
         known: Known = {}
         aside: list[PartitionProduceData] = []
+        always = not context.connection.seen.is_known_writer
         size_bytes = spent = 0
         for topic_data in request.topic_data:
             for data in topic_data.partition_data:
@@ -180,7 +183,9 @@ class ProduceHandler:
                     continue
                 size_bytes += len(records)
                 compressed = records[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK
-                if not compressed and len(records) <= SMALL_BYTES and size_bytes <= HERE_BYTES:
+                is_small = len(records) <= SMALL_BYTES and size_bytes <= HERE_BYTES
+                is_for_log = not always or read_record_count(records) <= FEW_RECORDS
+                if is_small and is_for_log and not compressed:
                     continue
                 log = self._log(context, topic_data, data.index)
                 if log is None:
@@ -189,7 +194,7 @@ class ProduceHandler:
                     aside.append(data)
                     continue
                 try:
-                    contents = log.look_into(records)
+                    contents = log.look_into(records, always=always)
                 except TooMuchToLookHere:
                     aside.append(data)
                     continue

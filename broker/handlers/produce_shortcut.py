@@ -19,6 +19,8 @@ producer id that the request had that was learned, if that belongs to no transac
 Where there are other brokers such a batch with a producer takes the ordinary way: whether the id
 belongs to one of their transactional ids is for the log to say. So does a transactional batch whose
 coordinator is another broker.
+Of a client whose software is no known writer only batches of few records are taken: the records of
+larger ones have to be compared with their headers.
 """
 
 from __future__ import annotations
@@ -43,8 +45,10 @@ from barnabas.protocol.records import (
     NO_PRODUCER_ID,
     PRODUCER_ID_POSITION,
     TRANSACTIONAL_BIT,
+    read_record_count,
 )
 from barnabas.storage.batch_contents import TooMuchToLookHere
+from barnabas.storage.batch_rules import FEW_RECORDS
 from barnabas.storage.errors import Rejected
 
 if TYPE_CHECKING:
@@ -185,6 +189,7 @@ class ProduceShortcut:
         "_access",
         "_answer",
         "_by_id",
+        "_client",
         "_common",
         "_is_alone",
         "_plain_producer_id",
@@ -207,6 +212,7 @@ class ProduceShortcut:
         self._transactions = transactions
         self._is_alone = remote_coordinators is None
         self._access = context.access
+        self._client = context.connection.seen
         self._version = context.api_version
         self._by_id = context.api_version >= TOPIC_IDS_SINCE
         self._topics: Mapping[Any, Topic] = (
@@ -345,6 +351,7 @@ class ProduceShortcut:
         ends: list[int] = []
         partition = -1
         position, available = 0, len(data)
+        known_writer = self._client.is_known_writer
         largest = min(SMALL_BYTES, frames.max_frame_bytes)
         while position + _LENGTH_BYTES < available:
             size = _integer(data, position)[0]
@@ -360,6 +367,8 @@ class ProduceShortcut:
                 if batches:
                     break
                 partition = index
+            if not known_writer and read_record_count(data, first) > FEW_RECORDS:
+                break
             if data[stop:end] != common.tail:
                 break
             correlation_ids.append(_integer(data, start + _KEY_BYTES)[0])
@@ -427,8 +436,10 @@ class ProduceShortcut:
         return pending
 
     def _is_admitted(self, log: PartitionLog, records: memoryview) -> bool:
-        """Whether the log knows all about a batch: its transaction is open, or it has none."""
+        """Whether nothing has to be looked up about a batch: its transaction, or its records."""
         if len(records) < HEADER_BYTES:
+            return False
+        if not self._client.is_known_writer and read_record_count(records) > FEW_RECORDS:
             return False
         producer_id, epoch = _producer(records, PRODUCER_ID_POSITION)
         if not records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:

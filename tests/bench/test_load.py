@@ -15,8 +15,8 @@ FRAMES = Frames([b"request-number-1", b"request-number-2"], ERROR_POSITION)
 
 
 class ToyServer:
-    """Answers each 16-byte request with `size` bytes and the error code of its turn, 0 unless told
-    otherwise; None closes the connection.
+    """Answers each 16-byte request behind the client's introduction with `size` bytes and the error
+    code of its turn, 0 unless told otherwise; None closes the connection.
     """
 
     def __init__(self, size, errors=None):
@@ -30,6 +30,9 @@ class ToyServer:
     def _serve(self):
         connection, _ = self._listener.accept()
         with connection, connection.makefile("rb") as stream:
+            (introduction_bytes,) = struct.unpack(">i", stream.read(4))
+            stream.read(introduction_bytes)
+            connection.sendall(struct.pack(">i", 4) + bytes(4))
             while request := stream.read(16):
                 error = self._errors.get(len(self.requests), 0)
                 if error is None:

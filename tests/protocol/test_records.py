@@ -18,7 +18,6 @@ from barnabas.protocol.records import (
     BatchHeader,
     CorruptBatch,
     InvalidBatch,
-    InvalidTimestamp,
     Marker,
     Record,
     check_batch,
@@ -209,7 +208,6 @@ VALID = encode_batch(RECORDS, producer_id=7, producer_epoch=3, base_sequence=11)
         ({"record_count": 9, "last_offset_delta": 8}, InvalidBatch, "cannot fit"),
         ({"attributes": 0x20}, InvalidBatch, "control"),  # P5
         ({"attributes": 0x30}, InvalidBatch, "control"),
-        ({"attributes": 0x08}, InvalidTimestamp, "LogAppendTime"),
         ({"attributes": 0x40}, InvalidBatch, "delete horizon"),
         ({"attributes": 5}, InvalidBatch, "codec 5"),
         ({"attributes": 7}, InvalidBatch, "codec 7"),

@@ -97,7 +97,7 @@ def test_large_uncompressed_batches_are_looked_into_where_the_topic_says_so():
 def test_contents_are_the_same_wherever_they_are_looked_for(codec):
     found = batch(3, compression=codec, key=None, times=[NOW_MS, -1, 77])
     contents = look_here(read_header(found), found)
-    assert contents == inspected(found) == Contents("", 3, 77, contents.expanded_bytes)
+    assert contents == inspected(found) == Contents("", 3, 77, NOW_MS, contents.expanded_bytes)
 
 
 def zeros(size):

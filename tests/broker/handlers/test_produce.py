@@ -8,9 +8,18 @@ import time
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.messages.produce import PRODUCE, ProduceRequest
-from barnabas.protocol.records import Record, control_batch, encode_batch, iterate_batches
+from barnabas.protocol.records import (
+    HEADER_BYTES,
+    Record,
+    control_batch,
+    encode_batch,
+    iterate_batches,
+    read_header,
+    seal,
+)
 from barnabas.testing import Broker
 from tests.broker.data_plane import (
     NOW_MS,
@@ -144,6 +153,26 @@ def test_one_refused_partition_leaves_the_others_alone_p7(broker, request, wire,
     assert [read(wire, topic, partition) for partition in range(3)] == [[b"a"], [], [b"c"]]
 
 
+@pytest.mark.parametrize("software", [None, "franz-go", "librdkafka", "apache-kafka-java"])
+@pytest.mark.parametrize("count", [1, 16, 17, 3000])
+def test_headers_of_large_batches_are_believed_of_known_writers_alone(
+    broker, wire, topic, software, count
+):
+    """Several in a row: the second one would take the shortcut."""
+    if software is not None:
+        wire.ask(API_VERSIONS, ApiVersionsRequest(software, "1"), 3)
+    times = range(NOW_MS, NOW_MS + count)
+    good = bytes(batch(*[b"v"] * count, times=times))
+    header = read_header(good)._replace(max_timestamp=NOW_MS + 5000)
+    wrong = memoryview(seal(header, good[HEADER_BYTES:]))
+    for _ in range(3):
+        assert wire.produce(topic, wrong).error_code == 0
+    is_believed = software in {"librdkafka", "apache-kafka-java"} and count > 16
+    newest = NOW_MS + (5000 if is_believed else count - 1)
+    stored = wire.fetch_one(topic, 0, 0, max_bytes=1 << 20).records
+    assert {found.max_timestamp for _, found in iterate_batches(stored)} == {newest}
+
+
 def changed(position, *data):
     records = batch(b"v")
     records[position : position + len(data)] = bytes(data)
@@ -174,7 +203,6 @@ MALFORMED = {
     "a record too few": (changed(57, 0, 0, 0, 2), ErrorCode.INVALID_RECORD),
     "no record": (changed(57, 0, 0, 0, 0), ErrorCode.INVALID_RECORD),
     "a codec nobody knows": (changed(21, 0, 5), ErrorCode.INVALID_RECORD),
-    "append time": (changed(21, 0, 8), ErrorCode.INVALID_TIMESTAMP),
     "cut off": (batch(b"v")[:-1], ErrorCode.CORRUPT_MESSAGE),
     "cut off early": (batch(b"v")[:10], ErrorCode.CORRUPT_MESSAGE),
     "no sequence": (batch(b"v", producer_id=1, producer_epoch=0), ErrorCode.INVALID_RECORD),
