@@ -29,10 +29,6 @@ BROKEN_BYTES: Final = (IndexError, struct.error, UnicodeDecodeError)
 # The flexible_from of what has no flexible version: above every int16.
 NEVER: Final = 0x8000
 
-# Requests that may be followed by more bytes. librdkafka (2.16 and before) asks for all topics with
-# a null array of four bytes where a flexible version has one; Kafka reads one and ignores the rest.
-TRAILING_BYTES_IGNORED: Final = frozenset({"MetadataRequest"})
-
 _VERSION: Final = struct.Struct(">h")
 
 
@@ -41,7 +37,15 @@ class Message(Generic[T]):
     layout.
     """
 
-    __slots__ = ("_decoders", "_encoders", "flexible_from", "max_version", "min_version", "name")
+    __slots__ = (
+        "_decoders",
+        "_encoders",
+        "flexible_from",
+        "is_request",
+        "max_version",
+        "min_version",
+        "name",
+    )
 
     def __init__(
         self,
@@ -53,6 +57,11 @@ class Message(Generic[T]):
         self.name = name
         self.min_version, self.max_version = versions
         self.flexible_from = flexible_from
+        self.is_request = False
+        """Whether bytes that follow the last field are ignored, as Apache Kafka does in requests.
+
+        librdkafka up to 2.16 sends them in Metadata and AlterUserScramCredentials.
+        """
         self._decoders: dict[int, Decoder[T]] = {}
         self._encoders: dict[int, Encoder[T]] = {}
         decoder, encoder = codecs[self.min_version]
@@ -65,8 +74,9 @@ class Message(Generic[T]):
         return f"<{self.name} {self.min_version}-{self.max_version}>"
 
     def decode(self, view: memoryview, position: int, version: int) -> T:
-        """Decode from ``position``; Malformed unless the message ends where ``view`` does, or
-        before it where bytes behind it are ignored.
+        """Decode from ``position``; raises Malformed unless the message ends where ``view`` does.
+
+        A request may end before it.
         """
         decoder = self._decoders.get(version)
         if decoder is None:
@@ -75,7 +85,7 @@ class Message(Generic[T]):
             message, end = decoder(view, position)
         except BROKEN_BYTES as error:
             raise self._malformed(version, error) from error
-        if end != len(view) and (end > len(view) or self.name not in TRAILING_BYTES_IGNORED):
+        if end != len(view) and (end > len(view) or not self.is_request):
             raise Malformed(f"{self.name} version {version}: {len(view) - end} bytes left over")
         return message
 
@@ -163,6 +173,7 @@ class Api(Generic[Request, Response]):
         self.max_version = request.max_version
         self.flexible_from = request.flexible_from
         self.request = request
+        request.is_request = True
         self.response = response
         # Bound once: one attribute look-up and one call per message.
         self.decode_request = request.decode
