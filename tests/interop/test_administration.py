@@ -20,6 +20,10 @@ from confluent_kafka.admin import (
     OffsetSpec,
     ResourcePatternType,
     ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
 )
 
 from tests.interop.administration import TIMEOUT_S, admin, create
@@ -142,6 +146,19 @@ def test_confluent_elects_leaders_that_are_there_already(broker, create_topic):
     places = [TopicPartition(topic, index) for index in range(2)]
     elected = client.elect_leaders(ElectionType.PREFERRED, places).result(TIMEOUT_S)
     assert {error.name() for error in elected.values()} == {"ELECTION_NOT_NEEDED"}
+
+
+def test_confluent_creates_and_deletes_a_user(broker):
+    """librdkafka ends the request with one byte more than its last field."""
+    client = admin(broker.bootstrap_servers)
+    mechanism = ScramMechanism.SCRAM_SHA_512
+    user = UserScramCredentialUpsertion(
+        "confluent", ScramCredentialInfo(mechanism, 4096), b"secret"
+    )
+    assert result(client.alter_user_scram_credentials([user])) is None
+    assert list(client.describe_user_scram_credentials().result(TIMEOUT_S)) == ["confluent"]
+    gone = UserScramCredentialDeletion("confluent", mechanism)
+    assert result(client.alter_user_scram_credentials([gone])) is None
 
 
 def test_confluent_finds_neither_users_nor_rules(broker):

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+import lz4.frame
 import pytest
+import zstandard
 
 from barnabas.protocol.compression import GZIP, LZ4, NAMES, NONE, SNAPPY, ZSTD, compress
 from barnabas.protocol.errors import ErrorCode
@@ -19,7 +22,16 @@ from barnabas.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from barnabas.protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal, varint
+from barnabas.protocol.records import (
+    HEADER_BYTES,
+    Record,
+    encode_batch,
+    iterate_batches,
+    read_header,
+    seal,
+    varint,
+)
+from barnabas.storage.batch_rules import FEW_RECORDS
 from tests.broker.data_plane import NOW_MS, Named, Wire
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
@@ -78,6 +90,8 @@ OF_ONE = {
 }
 CODECS = (NONE, GZIP, SNAPPY, LZ4, ZSTD)
 
+LINKED = "blocks that refer to each other (lz4)"
+CUT = "without the end of its checksum (zstd)"
 NULL = "Kafka takes it for a null; clients differ"
 GAPS = "readers go by a record's offset; Kafka does not look, or has no error for it"
 LENGTHS = "Kafka does not look at the length of a compressed record, and its readers fail"
@@ -99,7 +113,7 @@ ON_PURPOSE = {
     f"{label} ({NAMES[codec]})"
     for codec in CODECS
     for label in (EVERYWHERE | COMPRESSED if codec else [*EVERYWHERE, "a length without end"])
-}
+} | {LINKED, CUT}
 """Refused here with INVALID_RECORD."""
 
 
@@ -118,6 +132,64 @@ def batches() -> Iterator[tuple[str, memoryview]]:
                 "cut off": damaged[: len(damaged) // 2],
             }.items():
                 yield f"{label} ({NAMES[codec]})", memoryview(bytearray(seal(header, body)))
+    yield LINKED, with_body(LZ4, lambda body: lz4.frame.compress(body, block_linked=True))
+    checked = zstandard.ZstdCompressor(write_checksum=True)
+    yield CUT, with_body(ZSTD, lambda body: checked.compress(body)[:-2])
+
+
+def with_body(codec: int, compressed: Callable[[bytes], bytes]) -> memoryview:
+    """A batch of more than one block of LZ4."""
+    large = encode_batch([Record(at, NOW_MS, b"key", b"v" * 1000) for at in range(100)])
+    header = read_header(large)._replace(attributes=codec)
+    return memoryview(bytearray(seal(header, compressed(large[HEADER_BYTES:]))))
+
+
+LARGE = FEW_RECORDS + 1
+LOG_APPEND_TIME_BIT = 0x08
+
+
+def claims() -> Iterator[tuple[str, memoryview]]:
+    """Batches whose headers claim what their records do not say, each with its name."""
+    for codec in CODECS:
+        for count in (1, 3, LARGE):
+            records = [Record(at, NOW_MS + at, None, b"v") for at in range(count)]
+            batch = encode_batch(records, compression=codec)
+            header = read_header(batch)
+            for field, value in (
+                ("max_timestamp", -1),
+                ("max_timestamp", 0),
+                ("max_timestamp", NOW_MS - 1),
+                ("max_timestamp", NOW_MS + 10_000),
+                ("attributes", codec | LOG_APPEND_TIME_BIT),
+                ("partition_leader_epoch", 77),
+            ):
+                claimed = seal(header._replace(**{field: value}), batch[HEADER_BYTES:])
+                name = f"{NAMES[codec]}, {count} records, {field} {value}"
+                yield name, memoryview(bytearray(claimed))
+
+
+class Stored(NamedTuple):
+    """The fields of a stored batch that tell something of its records."""
+
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    record_count: int
+
+
+def stored(broker: BrokerProcess) -> dict[str, Stored]:
+    """The headers that consumers get of each of ``claims``."""
+    with Wire((HOST, broker.port)) as wire:
+        topic = created(wire, "claims", {"retention.ms": "-1"})
+        headers = {}
+        for name, batch in claims():
+            produced = wire.produce(topic, batch)
+            assert produced.error_code == 0, (name, produced)
+            found = wire.fetch_one(topic, produced.base_offset).records
+            _, header = next(iterate_batches(found))
+            headers[name] = Stored(*(getattr(header, field) for field in Stored._fields))
+    return headers
 
 
 def answers(broker: BrokerProcess) -> dict[str, str]:
@@ -129,11 +201,7 @@ def answers(broker: BrokerProcess) -> dict[str, str]:
         configs.popitem()
     found = {}
     with Wire(address) as wire:
-        settings = [CreatableTopicConfig(*each) for each in configs.items()]
-        asked = CreatableTopic("batches", 1, 1, [], settings)
-        created = wire.ask(CREATE_TOPICS, CreateTopicsRequest([asked], 60_000), 7).topics[0]
-        topic = Named("batches", created.topic_id)
-        wait_until(lambda: wire.fetch((topic, (0, 0))).responses[0].partitions[0].error_code == 0)
+        topic = created(wire, "batches", configs)
     for label, records in batches():
         with Wire(address) as wire:
             try:
@@ -145,10 +213,27 @@ def answers(broker: BrokerProcess) -> dict[str, str]:
     return found
 
 
+def created(wire: Wire, name: str, configs: dict[str, str]) -> Named:
+    """A new topic of one partition that is led."""
+    settings = [CreatableTopicConfig(*each) for each in configs.items()]
+    asked = CreateTopicsRequest([CreatableTopic(name, 1, 1, [], settings)], 60_000)
+    topic = Named(name, wire.ask(CREATE_TOPICS, asked, 7).topics[0].topic_id)
+    wait_until(lambda: wire.fetch((topic, (0, 0))).responses[0].partitions[0].error_code == 0)
+    return topic
+
+
 @pytest.fixture(scope="module")
-def both() -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+def brokers() -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
     with BarnabasProcess() as barnabas, ApacheKafka() as kafka:
-        yield answers(barnabas), answers(kafka)
+        yield barnabas, kafka
+
+
+@pytest.fixture(scope="module")
+def both(
+    brokers: tuple[BrokerProcess, BrokerProcess],
+) -> tuple[dict[str, str], dict[str, str]]:
+    barnabas, kafka = brokers
+    return answers(barnabas), answers(kafka)
 
 
 def test_what_is_whole_is_taken_and_nothing_else(both):
@@ -170,3 +255,8 @@ def test_batches_are_refused_as_kafka_refuses_them(both):
     }
     assert differing.keys() == ON_PURPOSE, differing
     assert {kafkas for kafkas, _ in differing.values()} == {"NONE", "UNKNOWN_SERVER_ERROR"}
+
+
+def test_headers_are_corrected_as_kafka_corrects_them(brokers):
+    barnabas, kafka = brokers
+    assert stored(barnabas) == stored(kafka)
