@@ -216,7 +216,7 @@ def test_every_block_is_looked_after():
 
 @pytest.mark.timeout(1200)
 def test_the_readme(shell):
-    assert run_page(shell, "README.md") == 7
+    assert run_page(shell, "README.md") == 6
     assert invoices(shell) == list(range(1, 1001))
     # A second life of the example goes on where the first one has ended.
     shell.sh("seq 1001 1500 | barnabas produce orders")
