@@ -19,6 +19,8 @@ CONFIRM: Final = b"SELECT " + _CONFIRMING
 CONFIRM_IN_TURN: Final = b"SELECT pg_advisory_xact_lock(33611471017833331), " + _CONFIRMING
 """The same, one caller of all after the other. The lock is "witness"."""
 
+OLDEST_VERSION: Final = 15
+"""Of PostgreSQL: what the tests run, and docs/cluster.md names."""
 _STRONG: Final = ("on", "remote_apply")
 
 # Without the privilege to see more, a standby's row has nothing but its process.
@@ -29,7 +31,8 @@ SELECT current_setting('fsync'), current_setting('full_page_writes'),
         WHERE coalesce(standby.state, 'streaming') <> 'backup'
         AND coalesce(standby.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal')
         AND NOT EXISTS (SELECT 1 FROM pg_replication_slots AS slot
-            WHERE slot.active_pid = standby.pid AND slot.slot_type = 'logical'))
+            WHERE slot.active_pid = standby.pid AND slot.slot_type = 'logical')),
+    current_setting('server_version_num')::int / 10000
 """
 
 
@@ -46,6 +49,7 @@ class Durability(NamedTuple):
     synchronous_standby_names: str
     standbys: int
     """Those that follow it now; not copies being made, nor subscribers."""
+    version: int
 
 
 def read_durability(connection: psycopg.Connection[Any]) -> Durability:
@@ -57,6 +61,10 @@ def read_durability(connection: psycopg.Connection[Any]) -> Durability:
 
 def judge(found: Durability) -> str | None:
     """Return what an operator should be warned of, if anything; raises NotDurable."""
+    if found.version < OLDEST_VERSION:
+        raise NotDurable(
+            f"PostgreSQL has version {found.version}: Barnabas needs {OLDEST_VERSION} or newer"
+        )
     for name, value in (("fsync", found.fsync), ("full_page_writes", found.full_page_writes)):
         if value != "on":
             raise NotDurable(f"PostgreSQL has {name} = {value}: a crash may lose what it committed")

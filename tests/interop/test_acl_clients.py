@@ -400,7 +400,7 @@ def test_confluent_kafka_makes_finds_and_deletes_acls(broker):
 
 
 def test_who_may_not_administrate_is_told(broker):
-    """Not DescribeAcls: librdkafka 2.16.1 takes a denial of that for an empty list."""
+    """Not DescribeAcls: librdkafka 2.16.0 takes a denial of that for an empty list."""
     client = AdminClient(Confluent(broker.sasl_servers, login_of(STRANGER))._config)
     every = AclBindingFilter(
         ResourceType.ANY,

@@ -246,7 +246,7 @@ def test_backups(shell):
 @pytest.mark.timeout(1200)
 def test_security(shell):
     shell.environment["KAFKA_LISTENERS"] = f"SASL_SSL://{shell.server}"
-    assert run_page(shell, "docs/security.md") == 2
+    assert run_page(shell, "docs/security.md") == 3
     as_admin = ("--command-config", "secure/admin.properties")
     consumed = lines_of(shell, "consume", "orders", "--offset", "beginning", "--exit", *as_admin)
     assert consumed == ["one order"]

@@ -19,7 +19,7 @@ from barnabas.storage.postgresql.durability import Durability, NotDurable, judge
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```text\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-SAFE = Durability("on", "on", "on", 'ANY 1 ("a")', 1)
+SAFE = Durability("on", "on", "on", 'ANY 1 ("a")', 1, 15)
 
 
 def block(beginning):
@@ -66,6 +66,7 @@ def test_the_keys_and_their_defaults():
 @pytest.mark.parametrize(
     ("what", "found"),
     [
+        ("a version before 15", SAFE._replace(version=14)),
         ("`fsync` or", SAFE._replace(fsync="off")),
         ("`full_page_writes` is not", SAFE._replace(full_page_writes="off")),
         ("`synchronous_commit` of", SAFE._replace(synchronous_commit="local")),

@@ -4,8 +4,8 @@ import pytest
 
 from barnabas.storage.postgresql.durability import Durability, NotDurable, judge
 
-SYNCHRONOUS = Durability("on", "on", "on", "FIRST 1 (*)", 1)
-SINGLE = Durability("on", "on", "on", "", 0)
+SYNCHRONOUS = Durability("on", "on", "on", "FIRST 1 (*)", 1, 15)
+SINGLE = Durability("on", "on", "on", "", 0, 17)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,7 @@ def test_a_single_server_is_warned_of(commit):
 @pytest.mark.parametrize(
     ("found", "why"),
     [
+        (SYNCHRONOUS._replace(version=14), "version 14"),
         (SINGLE._replace(standbys=1), "asynchronous standby"),
         (SINGLE._replace(standbys=1, synchronous_standby_names=" "), "asynchronous standby"),
         (SINGLE._replace(fsync="off"), "fsync = off"),
