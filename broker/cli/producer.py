@@ -120,6 +120,10 @@ class Producer:
     def _introduce(self) -> _Identity:
         request = InitProducerIdRequest(None, 2**31 - 1, -1, -1)
         response = self._cluster.ask(INIT_PRODUCER_ID, request)
+        if response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            # A producer id needs WRITE on any topic, or IDEMPOTENT_WRITE on the cluster (KIP-679).
+            subject, code = f"topic {self._topic}", ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            raise Rejected(subject, code, "WRITE is denied")
         check("producer id", response.error_code)
         return _Identity(response.producer_id, response.producer_epoch)
 

@@ -57,7 +57,7 @@ SOURCE_WORDS: Final[Mapping[int, str]] = {
     ConfigSource.TOPIC: "topic",
     ConfigSource.DYNAMIC_BROKER: "broker",
     ConfigSource.DYNAMIC_DEFAULT_BROKER: "cluster",
-    ConfigSource.STATIC_BROKER: "server.properties",
+    ConfigSource.STATIC_BROKER: "configuration at the start",
     ConfigSource.DEFAULT: "default",
 }
 """What people are told of where the value of a topic's or broker's key comes from."""

@@ -36,9 +36,51 @@ def test_json(stream):
     except ValueError:
         logging.getLogger("broker.y").exception("a bug")
     first, second = map(json.loads, stream.getvalue().splitlines())
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}", first.pop("time"))
-    assert first == {"level": "WARNING", "logger": "broker.x", "event": 'odd client name=é"\n'}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", first.pop("time"))
+    assert first == {
+        "level": "WARNING",
+        "logger": "broker.x",
+        "event": "odd client",
+        "name": 'é"\n',
+    }
     assert second["exception"].endswith("base 10: 'bad'")
+
+
+@pytest.mark.parametrize(
+    ("template", "arguments", "expected"),
+    [
+        ("broker stops", (), {"event": "broker stops"}),
+        ("%s", ("a=1 b=2",), {"event": "a=1 b=2"}),
+        (
+            "led here partition=%s-%d bytes=%d",
+            ("orders", 3, 7),
+            {"event": "led here", "partition": "orders-3", "bytes": 7},
+        ),
+        (
+            "not loaded topic=%s: %s",
+            ("a level=9", "why time=4"),
+            {"event": "not loaded why time=4", "topic": "a level=9"},
+        ),
+        ("restored level=%s", ("x",), {"event": "restored", "level_": "x"}),
+        ("100 %% of disk=%s", ("/data",), {"event": "100 % of disk=/data"}),
+        ("took after_s=%.1f of %r", (1.25, "x"), {"event": "took of 'x'", "after_s": "1.2"}),
+    ],
+)
+def test_fields_of_json_lines_are_those_of_the_template(stream, template, arguments, expected):
+    configure_logging("INFO", "json", stream)
+    logging.getLogger("broker.x").info(template, *arguments)
+    line = json.loads(stream.getvalue())
+    del line["time"], line["logger"]
+    assert line.pop("level") == "INFO"
+    assert line == expected
+
+
+def test_audit_lines_are_objects(stream):
+    configure_logging("INFO", "json", stream)
+    logging.getLogger("barnabas.audit").info("%s", json.dumps({"time": "t", "event": "login"}))
+    line = json.loads(stream.getvalue())
+    assert line["event"] == "audit"
+    assert line["audit"] == {"time": "t", "event": "login"}
 
 
 def test_configuring_twice_does_not_write_twice(stream):
