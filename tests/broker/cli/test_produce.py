@@ -274,6 +274,14 @@ def test_what_is_final(own_broker, own_shell):
     assert caught.count == 1
 
 
+def test_a_denied_producer_id_names_the_right_that_is_missing(own_broker, own_shell):
+    own_shell("topics", "create", "orders")
+    fail = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    with own_broker.intercept(INIT_PRODUCER_ID, fail=fail):
+        error = own_shell("produce", "orders", stdin=b"a\n").error
+    assert error == "topic orders: WRITE is denied (TOPIC_AUTHORIZATION_FAILED)"
+
+
 def test_a_producer_id_that_takes_a_while(own_broker, own_shell):
     own_shell("topics", "create", "slow-id")
     fail = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -139,7 +139,7 @@ def test_the_disk(broker):
 def test_settings_and_who_set_them(broker):
     changed = {each["key"]: each for each in fetch(broker, "settings", changed="true")["items"]}
     assert changed["num.partitions"]["value"] == "3"
-    assert changed["num.partitions"]["source"] == "server.properties"
+    assert changed["num.partitions"]["source"] == "configuration at the start"
     assert "node.id" not in changed
     fixed = {"num.partitions": "only by a restart"}
     fixed["ssl.keystore.location"] = (
