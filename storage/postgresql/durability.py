@@ -32,7 +32,9 @@ SELECT current_setting('fsync'), current_setting('full_page_writes'),
         AND coalesce(standby.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal')
         AND NOT EXISTS (SELECT 1 FROM pg_replication_slots AS slot
             WHERE slot.active_pid = standby.pid AND slot.slot_type = 'logical')),
-    current_setting('server_version_num')::int / 10000
+    current_setting('server_version_num')::int / 10000,
+    (SELECT count(*) FROM pg_stat_replication
+        WHERE coalesce(sync_state, 'sync') IN ('sync', 'quorum'))
 """
 
 
@@ -50,6 +52,8 @@ class Durability(NamedTuple):
     standbys: int
     """Those that follow it now; not copies being made, nor subscribers."""
     version: int
+    confirming_standbys: int
+    """Those whose confirmation a commit waits for, as far as this role may see that."""
 
 
 def read_durability(connection: psycopg.Connection[Any]) -> Durability:
@@ -57,6 +61,17 @@ def read_durability(connection: psycopg.Connection[Any]) -> Durability:
     row = connection.execute(_QUESTION).fetchone()
     assert row is not None
     return Durability(*row)
+
+
+def missing_standby(found: Durability) -> str:
+    """Return why no commit ends at present; empty if a synchronous standby is connected."""
+    names = found.synchronous_standby_names.strip()
+    if not names or found.confirming_standbys:
+        return ""
+    return (
+        "PostgreSQL takes connections, but commits wait for a synchronous standby"
+        f" (synchronous_standby_names = {names}), and none is connected"
+    )
 
 
 def judge(found: Durability) -> str | None:

@@ -42,7 +42,13 @@ from psycopg.pq.abc import PGconn
 from barnabas.storage.errors import StoreDamaged, StoreUnusable
 from barnabas.storage.linux import unsent_bytes
 from barnabas.storage.log_index import IndexClosed, IndexMisused
-from barnabas.storage.postgresql.durability import CONFIRM, NotDurable, judge, read_durability
+from barnabas.storage.postgresql.durability import (
+    CONFIRM,
+    NotDurable,
+    judge,
+    missing_standby,
+    read_durability,
+)
 from barnabas.storage.postgresql.search import AGAIN_S_MIN, Search, place_of
 from barnabas.storage.postgresql.witness import Witness
 
@@ -52,6 +58,7 @@ Row = tuple[Any, ...]
 PATIENCE_S: Final = 5.0
 PREPARING_PATIENCE_S: Final = 600.0
 """For what is done once, such as a migration of large tables, or waiting for another broker's."""
+NO_ANSWER: Final = "no answer in time"
 QUIET_S: Final = 1.0
 """After so long without an answer it is looked for another server that takes writes."""
 PAUSE_S_MIN: Final = 0.02
@@ -230,6 +237,8 @@ class Primary:
         self._quiet_until_s = math.inf
         self._goes_on_s = 0.0
         """So much longer it may take whenever something has come or gone."""
+        self._silence = NO_ANSWER
+        """Why the connection is silent, if it is."""
         self._silences = 0
         """Attempts of this call that were left since no answer came."""
         self._warnings: list[str] = []
@@ -445,7 +454,9 @@ class Primary:
         connection.execute(_SESSION)
         self._started = _started(connection)
         if judged:
-            judge(read_durability(connection))
+            durability = read_durability(connection)
+            judge(durability)
+            self._silence = missing_standby(durability) or NO_ANSWER
             self._quiet_until_s = time.monotonic() + QUIET_S
             self._look_for_losses(connection)
         return connection
@@ -477,7 +488,7 @@ class Primary:
             raise IndexClosed
         now_s = time.monotonic()
         if now_s > self._until_s:
-            raise _Silent("no answer in time")
+            raise _Silent(self._silence)
         if now_s > self._quiet_until_s:
             self._look_elsewhere(now_s)
 

@@ -19,7 +19,7 @@ from barnabas.storage.postgresql.durability import Durability, NotDurable, judge
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```text\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-SAFE = Durability("on", "on", "on", 'ANY 1 ("a")', 1, 15)
+SAFE = Durability("on", "on", "on", 'ANY 1 ("a")', 1, 15, 1)
 
 
 def block(beginning):

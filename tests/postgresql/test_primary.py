@@ -306,6 +306,17 @@ def test_nothing_is_answered_while_the_standby_is_found_asynchronous(pair, write
     assert is_whole(pair.primary, 2)
 
 
+def test_a_call_says_that_it_waits_for_a_synchronous_standby(pair, writer):
+    pair.standby.stop()
+    with flushing(writer) as answer:
+        wait_until(lambda: "commits wait for a synchronous standby" in writer.index.trouble)
+        assert "(synchronous_standby_names = *)" in writer.index.trouble
+        assert not answer.done()
+        pair.standby.start()
+        assert answer.result() is Outcome.COMMITTED
+    assert writer.index.trouble == ""
+
+
 def test_a_single_server_is_warned_of(pair):
     with Server() as server:
         index = WholeIndex.open(server.url)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from barnabas.storage.postgresql.durability import Durability, NotDurable, judge
+from barnabas.storage.postgresql.durability import Durability, NotDurable, judge, missing_standby
 
-SYNCHRONOUS = Durability("on", "on", "on", "FIRST 1 (*)", 1, 15)
-SINGLE = Durability("on", "on", "on", "", 0, 17)
+SYNCHRONOUS = Durability("on", "on", "on", "FIRST 1 (*)", 1, 15, 1)
+SINGLE = Durability("on", "on", "on", "", 0, 17, 0)
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,11 @@ def test_a_single_server_is_warned_of(commit):
 def test_what_may_lose_commits_is_refused(found, why):
     with pytest.raises(NotDurable, match=why):
         judge(found)
+
+
+def test_a_commit_that_waits_for_no_connected_standby_says_so():
+    assert missing_standby(SYNCHRONOUS) == missing_standby(SINGLE) == ""
+    assert missing_standby(SYNCHRONOUS._replace(confirming_standbys=0)) == (
+        "PostgreSQL takes connections, but commits wait for a synchronous standby"
+        " (synchronous_standby_names = FIRST 1 (*)), and none is connected"
+    )
