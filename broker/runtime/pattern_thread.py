@@ -1,6 +1,6 @@
 """One thread for comparing long texts with expressions of clients, beside the loop.
 
-RE2 frees the interpreter's lock while it matches, so the loop goes on meanwhile. There is one
+RE2 frees the interpreter's lock while it matches, so the loop runs meanwhile. There is one
 thread: clients with heavy expressions wait for each other, and for no disk.
 """
 

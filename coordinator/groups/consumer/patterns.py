@@ -78,8 +78,8 @@ def matching_in_steps(
 ) -> Generator[None, None, Matches]:
     """Find the names that each expression matches from their first to their last character.
 
-    Yields after each few milliseconds' work. An expression that is none matches nothing: it can
-    only have come from another broker's log.
+    Yields after each few milliseconds' work. An expression that is not valid matches nothing:
+    only the log of another broker can have one.
     """
     found: dict[str, frozenset[str]] = {}
     encoded = [(name, name.encode(errors="surrogatepass")) for name in names]

@@ -15,7 +15,7 @@ from tests.protocol.test_patterns import HEAVY
 
 
 def in_steps(regexes, names):
-    """Return what is found, and the number of pauses."""
+    """Return the names that match, and the number of pauses."""
     steps = matching_in_steps(regexes, names)
     pauses = 0
     while True:
