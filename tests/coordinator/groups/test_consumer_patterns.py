@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.coordinator.decision import Decision, Timer
+from barnabas.coordinator.groups.commands import TimerExpired
+from barnabas.coordinator.groups.consumer import patterns, timers
 from barnabas.coordinator.groups.consumer.patterns import (
     WORK_PER_STEP,
     CompiledPatterns,
+    WholeMatch,
     matching_in_steps,
     problem_of,
 )
 from barnabas.protocol.patterns import MEMORY_MAX_BYTES, PATTERN_MAX_CHARACTERS, InvalidPattern
+from tests.coordinator.groups.consumer_run import GROUP, Run
 from tests.protocol.test_patterns import HEAVY
 
 
@@ -100,3 +105,33 @@ def test_refused_expressions_are_not_kept():
         kept.get("(")
     assert not len(kept)
     assert not kept.size_bytes
+
+
+def test_whole_match_checks_texts_and_returns_the_work():
+    matches = WholeMatch("a.*")
+    assert matches("ab")
+    assert not matches("ba")
+    assert matches.work("a" * 1_000) > matches.work("a")
+
+
+def test_topics_that_change_between_two_steps_are_compared_again(monkeypatch):
+    run = Run()
+    run.do(run.join("m", None, subscribed_topic_regex="t|x.*"))
+    expired = TimerExpired(Timer(GROUP, timers.REGEX), run.topics)
+    at_once = run.shard.decide(expired, run.now)
+    assert at_once.steps is None
+    monkeypatch.setattr(patterns, "WORK_PER_STEP", 1)
+    steps = run.shard.decide(expired, run.now).steps
+    run.topics.create("x1", 1)
+    try:
+        while True:
+            next(steps)
+    except StopIteration as done:
+        decision = done.value
+    assert Decision(None, decision.records, decision.changes).records[0] == at_once.records[0]
+    (matched,) = decision.changes
+    assert matched.version < run.topics.version()
+    for change in decision.changes:
+        run.shard.change(change)
+    effects = run.do(run.obedient("m")).effects
+    assert any(getattr(each, "timer", None) == expired.timer for each in effects)
