@@ -76,6 +76,7 @@ from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.engine import LoopEngine
 from barnabas.broker.runtime.events import EventRing
 from barnabas.broker.runtime.first import wait_for_first
+from barnabas.broker.runtime.pattern_thread import PatternThread
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.security.access import Generation
 from barnabas.broker.security.audit import AuditLog
@@ -176,6 +177,7 @@ class BrokerServer:
         self.catalogue: Catalogue
         self.fetch_waits: FetchWaits
         self.readers: DiskReaders
+        self._pattern_thread: PatternThread
         self.scrubber: LogScrubber
         self.fetch_sessions = fetch_sessions_of(config)
         self.generation = Generation()
@@ -222,6 +224,7 @@ class BrokerServer:
         self.fetch_waits = FetchWaits(self.loop, self.clock)
         self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
+        self._pattern_thread = PatternThread(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
         self._make_sockets()
         if self._new_peers is not None:
@@ -525,6 +528,7 @@ class BrokerServer:
             "logs": self.logs,
             "markers": self.markers,
             "moves": self.moves,
+            "pattern_thread": self._pattern_thread,
             "peer_sessions": self.sockets.peer_sessions,
             "quota_rules": self.quota_rules,
             "producer_ids": self.catalogue.producer_ids,
@@ -727,6 +731,7 @@ class BrokerServer:
         if self._member is not None:
             self._member.abandon()
         self.readers.close()
+        self._pattern_thread.close()
         self.inspector.close()
         self._home.close()
 

@@ -120,6 +120,7 @@ class LongDecision(NamedTuple):
     records: Iterable[Record] = ()
     """Made anew each time one goes through them, the same every time: they are never all there."""
     effects: tuple[Effect, ...] = ()
+    changes: tuple[Any, ...] = ()
 
 
 NOTHING: Final = Decision()

@@ -175,7 +175,7 @@ def decode(value: bytes) -> Entry:
             Begun(*fields.get("begun", ())),
             Measured.of_plain(fields.get("measured")),
         )
-    except (ValueError, TypeError, LookupError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         raise SinkError(
             f"The ledger has an entry of this sink that cannot be read ({error!r}), so what was "
             "written is not known; another program has written to the ledger's topic."

@@ -210,7 +210,7 @@ def at_least(low: float) -> Between:
 
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
-_DECIMAL_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DECIMAL_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DIGITS_MAX = 100  # Python refuses to read endless numbers.
 _LIMITS = {ConfigType.SHORT: 2**15, ConfigType.INT: 2**31, ConfigType.LONG: 2**63}
 

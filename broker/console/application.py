@@ -19,6 +19,7 @@ from barnabas.broker.console.assets import Assets
 from barnabas.broker.console.encoding import as_json, body_of
 from barnabas.broker.console.jobs.registry import Jobs
 from barnabas.broker.console.lag_history import LagHistory
+from barnabas.broker.console.lengths import check_names
 from barnabas.broker.console.live import Live, read_watch
 from barnabas.broker.console.openapi import text
 from barnabas.broker.console.parameters import read_query
@@ -95,6 +96,7 @@ class Console:
                 values = read_query(LIVE.parameters, request.query)
                 return self._live.answer(access, read_watch(str(values["watch"])))
             found = match(request.method, request.parts)
+            check_names(found.names)
             check_serving(self._broker)
             route = found.route
             route.check_allowed(access, found.names)
@@ -126,6 +128,7 @@ class Console:
             error = KafkaError(ErrorCode.INVALID_REQUEST, words)
             return refusal(error, 405, {"Allow": ", ".join((*allowed, *READING))})
         try:
+            check_names(found.names)
             check_serving(self._broker)
             body = read_body(request)
         except Refused as refused:

@@ -87,10 +87,10 @@ def read_watch(text: str) -> tuple[Watched, ...]:
 
     Things have commas between, names are percent-encoded: ``overview,group:a%2Cb``.
     """
-    found = tuple(_watched(each) for each in dict.fromkeys(text.split(",")))
-    if len(found) > WATCHED_MOST:
+    things = dict.fromkeys(text.split(","))
+    if len(things) > WATCHED_MOST:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"watch: at most {WATCHED_MOST} things")
-    return found
+    return tuple(map(_watched, things))
 
 
 def _watched(text: str) -> Watched:

@@ -19,9 +19,15 @@ from barnabas.broker.api.checks import Denial
 from barnabas.broker.config.generated_page import write_or_compare
 from barnabas.broker.console import shapes
 from barnabas.broker.console.actions.effect import Effect
-from barnabas.broker.console.actions.fields import BASED_ON, CONFIRM, Field
+from barnabas.broker.console.actions.fields import BASED_ON, CONFIRM, TEXTS, Field
 from barnabas.broker.console.actions.performing import PARAMETERS as DRY_RUN
 from barnabas.broker.console.actions.table import ACTIONS, Action
+from barnabas.broker.console.lengths import (
+    ENTRIES_MOST,
+    ENTRY_NAME_MOST,
+    ENTRY_VALUE_MOST,
+    LENGTHS,
+)
 from barnabas.broker.console.parameters import Parameter
 from barnabas.broker.console.route import Route
 from barnabas.broker.console.routes import LIVE, ROUTES
@@ -52,8 +58,12 @@ _ERRORS_OF_CHANGES: Final = {
 _BYTES: Final = {
     "description": "A text, null, or bytes in Base64.",
     "anyOf": [
-        {"type": ["string", "null"]},
-        {"type": "object", "properties": {"base64": {"type": "string"}}, "required": ["base64"]},
+        {"type": ["string", "null"], "maxLength": ENTRY_VALUE_MOST},
+        {
+            "type": "object",
+            "properties": {"base64": {"type": "string", "maxLength": ENTRY_VALUE_MOST}},
+            "required": ["base64"],
+        },
     ],
 }
 _KINDS: Final[dict[str, dict[str, Any]]] = {
@@ -62,17 +72,34 @@ _KINDS: Final[dict[str, dict[str, Any]]] = {
     "integer": _WIDE,
     "headers": {
         "type": "array",
+        "maxItems": ENTRIES_MOST,
         "items": {
             "type": "object",
-            "properties": {"key": {"type": "string"}, "value": _BYTES},
+            "properties": {
+                "key": {"type": "string", "maxLength": ENTRY_NAME_MOST},
+                "value": _BYTES,
+            },
             "required": ["key"],
         },
     },
-    "map": {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
+    "map": {
+        "type": "object",
+        "maxProperties": ENTRIES_MOST,
+        "propertyNames": {"maxLength": ENTRY_NAME_MOST},
+        "additionalProperties": {"type": ["string", "null"], "maxLength": ENTRY_VALUE_MOST},
+    },
 }
 _CONFIRMATION: Final = {
-    CONFIRM: {"type": "string", "description": "The name of what it is done to."},
-    BASED_ON: {"type": "string", "description": "What a dry run has answered."},
+    CONFIRM: {
+        "type": "string",
+        "description": "The name of what it is done to.",
+        "maxLength": LENGTHS[CONFIRM],
+    },
+    BASED_ON: {
+        "type": "string",
+        "description": "What a dry run has answered.",
+        "maxLength": LENGTHS[BASED_ON],
+    },
 }
 _NAME_IN_PATH: Final = re.compile(r"\{(\w+)\}")
 
@@ -146,7 +173,9 @@ def _change(action: Action, used: dict[str, type]) -> dict[str, Any]:
 
 def _field(field: Field) -> dict[str, Any]:
     schema = dict(_KINDS[field.kind]) | {"description": field.doc}
-    return schema | ({"enum": list(field.choices)} if field.choices else {})
+    if field.choices:
+        return schema | {"enum": list(field.choices)}
+    return schema | ({"maxLength": field.length_most} if field.kind in TEXTS else {})
 
 
 def _stream(used: dict[str, type]) -> dict[str, Any]:
@@ -172,7 +201,7 @@ def _path_parameter(name: str) -> dict[str, Any]:
         "in": "path",
         "required": True,
         "description": "Percent-encoded, slashes too.",
-        "schema": {"type": "string"},
+        "schema": {"type": "string", "maxLength": LENGTHS[name]},
     }
 
 
@@ -182,6 +211,8 @@ def _query_parameter(parameter: Parameter) -> dict[str, Any]:
         schema["enum"] = [parameter.read(each) for each in parameter.choices]
     elif parameter.kind is int:
         schema |= {"minimum": parameter.least, "maximum": parameter.most}
+    elif parameter.kind is str:
+        schema["maxLength"] = parameter.length_most
     if parameter.default is not None:
         schema["default"] = parameter.default
     return {

@@ -17,8 +17,6 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 LIMIT_MOST: Final = 1000
 """Rows of one page."""
 LIMIT_DEFAULT: Final = 100
-CURSOR_MOST: Final = 64 * 1024
-"""Characters of a cursor: names of groups have up to 32 kB."""
 
 Place: TypeAlias = tuple[int | float | str, ...]
 """Where a row stands in an order: what it is sorted by, then its name, which is its own."""

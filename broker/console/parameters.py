@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from barnabas.broker.console.paging import CURSOR_MOST, LIMIT_DEFAULT, LIMIT_MOST
+from barnabas.broker.console.lengths import LENGTHS, check_length
+from barnabas.broker.console.paging import LIMIT_DEFAULT, LIMIT_MOST
 from barnabas.broker.console.questions import Value
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 _BOOLEANS: Final = {"true": True, "false": False}
 DIGITS_MOST: Final = 19
-TEXT_MOST: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,26 @@ class Parameter:
     least: int = 0
     most: int = 2**63 - 1
     """Bounds of numbers."""
-    length_most: int = TEXT_MOST
-    """Characters of a text."""
+    limit: str = ""
+    """The row of lengths.py that holds for its text; empty: that of its name."""
+    length_most: int = field(init=False)
+    """Characters of the text that stands for the value."""
+
+    def __post_init__(self) -> None:
+        """Find the limit of its text; raises KeyError where lengths.py has none."""
+        if self.choices:
+            most = max(map(len, self.choices))
+        elif self.kind is str:
+            most = LENGTHS[self.limit or self.name]
+        else:
+            most = DIGITS_MOST if self.kind is int else max(map(len, _BOOLEANS))
+        object.__setattr__(self, "length_most", most)
 
     def read(self, text: str) -> Value:
         """Return what a text means; raises KafkaError."""
+        if self.kind is str and not self.choices:
+            check_length(self.name, text, self.length_most)
+            return text
         if self.kind is bool:
             if text not in _BOOLEANS:
                 raise self._refused("true or false")
@@ -44,8 +59,6 @@ class Parameter:
             if not is_number or not self.least <= int(text) <= self.most:
                 raise self._refused(f"a number from {self.least} to {self.most}")
             return int(text)
-        if len(text) > self.length_most:
-            raise self._refused(f"at most {self.length_most} characters")
         return text
 
     def _refused(self, expected: str) -> KafkaError:
@@ -71,9 +84,9 @@ def paged(default_sort: str, sorts: Iterable[str], filtered: str = "") -> tuple[
     parameters = (
         Parameter("sort", 'The order; "-" before it turns it round.', str, default_sort, choices),
         Parameter("limit", "Rows at most.", int, LIMIT_DEFAULT, least=1, most=LIMIT_MOST),
-        Parameter("after", "`next` of the page before.", length_most=CURSOR_MOST),
+        Parameter("after", "`next` of the page before."),
     )
     if not filtered:
         return parameters
     doc = f"Only those with this text in {filtered}, in capitals or not."
-    return Parameter("filter", doc), *parameters
+    return Parameter("filter", doc, limit="name_filter"), *parameters

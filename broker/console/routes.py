@@ -31,7 +31,6 @@ from barnabas.broker.console.clients import CLIENT_ROUTES
 from barnabas.broker.console.events import EVENT_ROUTES
 from barnabas.broker.console.group_history import GROUP_HISTORY_ROUTES
 from barnabas.broker.console.jobs.routes import JOB_ROUTES
-from barnabas.broker.console.paging import CURSOR_MOST
 from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.pipelines import PIPELINE_ROUTES
 from barnabas.broker.console.records.routes import RECORD_ROUTES
@@ -262,7 +261,6 @@ LIVE: Final = StreamRoute(
             )
             + ". Names are percent-encoded once more.",
             default="overview",
-            length_most=CURSOR_MOST,
         ),
     ),
 )

@@ -232,7 +232,7 @@ class DurableRunner(Generic[MachineT]):
             self._refuse(submission, error.code)
         else:
             self._in_flight.discard(submission)
-            rest = Decision(decision.response, effects=decision.effects)
+            rest = Decision(decision.response, changes=decision.changes, effects=decision.effects)
             if not self._finish(shard, rest, base_offset, submission):
                 return
         self._leave(shard, lane, key)

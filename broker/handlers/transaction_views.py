@@ -14,6 +14,7 @@ What is shown is in the journal already, but perhaps not durable: the answer wai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import (
@@ -24,8 +25,9 @@ from barnabas.broker.api.checks import (
 )
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.runtime.host import Host
+from barnabas.broker.runtime.pattern_thread import PatternThread
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.coordinator.groups.consumer.patterns import problem_of, whole_match
+from barnabas.coordinator.groups.consumer.patterns import problem_of
 from barnabas.coordinator.transactions.state import STORABLE, State, TopicPartition, Transaction
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_transactions import (
@@ -82,6 +84,7 @@ def refuse_list(
 async def list_transactions(
     transactions: Transactions,
     host: Host,
+    pattern_thread: PatternThread,
     context: RequestContext,
     request: ListTransactionsRequest,
 ) -> ListTransactionsResponse:
@@ -96,7 +99,8 @@ async def list_transactions(
     if transactions.is_loading:
         raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     include = _filter(request, host.clock.now_ms())
-    found, access = response.transaction_states, context.access
+    found: list[ListedTransaction] = []
+    access = context.access
     refusals = transactions.refusals
     ids_per_turn = IDS_PER_TURN if access.is_open else IDS_JUDGED_PER_TURN
     for number, each in enumerate(transactions.all):
@@ -106,14 +110,18 @@ async def list_transactions(
             found.append(
                 ListedTransaction(each.transactional_id, each.producer_id, each.state.kafka_name)
             )
+    if pattern:
+        verdicts = await pattern_thread.matching(pattern, [each.transactional_id for each in found])
+        found = list(compress(found, verdicts))
     if len(found) > LISTED_MAX:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"more than {LISTED_MAX} transactional ids")
     await transactions.durable(refusals)
+    response.transaction_states = found
     return response
 
 
 def _filter(request: ListTransactionsRequest, now_ms: int) -> Include:
-    """Every filter that the request has, in one."""
+    """Every filter that the request has but its pattern, in one."""
     filters: list[Include] = []
     if request.state_filters:
         states = STORABLE & {STATES.get(name) for name in request.state_filters}
@@ -124,9 +132,6 @@ def _filter(request: ListTransactionsRequest, now_ms: int) -> Include:
     duration_ms = request.duration_filter
     if duration_ms >= 0:
         filters.append(lambda each: each.state in _TIMED and now_ms - each.start_ms > duration_ms)
-    if request.transactional_id_pattern:
-        matches = whole_match(request.transactional_id_pattern)
-        filters.append(lambda each: matches(each.transactional_id) is not None)
     return lambda each: all(passes(each) for passes in filters)
 
 

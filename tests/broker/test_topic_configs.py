@@ -162,6 +162,7 @@ def test_keys_that_kafka_does_not_have_say_so():
         ("preallocate", "yes", "Expected value to be either true or false"),
         ("min.cleanable.dirty.ratio", "1.5", "Value must be no more than 1"),
         ("min.cleanable.dirty.ratio", "abc", "Not a number of type DOUBLE"),
+        ("min.cleanable.dirty.ratio", "1" * 200_000 + "x", "Not a number of type DOUBLE"),
         ("compression.gzip.level", "0", "Value must be between 1 and 9 or equal to -1"),
         ("message.timestamp.type", "foo", "String must be one of: CreateTime, LogAppendTime"),
         ("segment.ms", "0", "Value must be at least 1"),

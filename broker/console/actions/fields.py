@@ -6,9 +6,16 @@ import base64
 import binascii
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from barnabas.broker.console.lengths import (
+    ENTRIES_MOST,
+    ENTRY_NAME_MOST,
+    ENTRY_VALUE_MOST,
+    LENGTHS,
+    check_length,
+)
 from barnabas.broker.http.answer import JSON
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -27,6 +34,9 @@ MAP: Final = "map"
 ONCE: Final = "once"
 """A text that a form makes up and does not show, the same for all it sends."""
 
+TEXTS: Final = frozenset((TEXT, LONG, HIDDEN, ONCE))
+"""Kinds whose values are one text."""
+
 HEADERS: Final = "headers"
 """Headers of a record, in their order, as `barnabas produce --input json` has them."""
 
@@ -35,8 +45,8 @@ FieldValue: TypeAlias = "str | int | dict[str, str | None] | Headers"
 
 CONFIRM: Final = "confirm"
 BASED_ON: Final = "based_on"
-ENTRIES_MOST: Final = 10_000
-ONCE_MOST: Final = 64
+_CHECKED_LATER: Final = (CONFIRM, BASED_ON)
+"""Texts of a body that are in no list of fields."""
 _INT64_MOST: Final = 2**63 - 1
 
 
@@ -51,22 +61,37 @@ class Field:
     choices: tuple[str, ...] = ()
     default: str | None = None
     """What a form begins with."""
+    length_most: int = field(init=False)
+    """Characters of a text."""
+
+    def __post_init__(self) -> None:
+        """Find the limit of its text; raises KeyError where lengths.py has none."""
+        most = 0
+        if self.choices:
+            most = max(map(len, self.choices))
+        elif self.kind in TEXTS:
+            most = LENGTHS[self.name]
+        object.__setattr__(self, "length_most", most)
 
     def read(self, value: object) -> FieldValue:
         """Return what a value means; raises KafkaError."""
+        if self.kind in TEXTS and isinstance(value, str):
+            return self._text(value)
         if self.kind == INTEGER:
             return self._integer(value)
         if self.kind == MAP and isinstance(value, dict):
             return self._map(value)
         if self.kind == HEADERS and isinstance(value, list):
             return self._headers(value)
-        if self.kind == ONCE and isinstance(value, str) and 0 < len(value) <= ONCE_MOST:
-            return value
-        if self.kind in {TEXT, LONG, HIDDEN} and isinstance(value, str):
-            if self.choices and value not in self.choices:
-                raise self._refused("one of " + ", ".join(self.choices))
-            return value
         raise self._refused(f"a {self.kind}")
+
+    def _text(self, value: str) -> str:
+        if self.choices and value not in self.choices:
+            raise self._refused("one of " + ", ".join(self.choices))
+        check_length(self.name, value, self.length_most)
+        if self.kind == ONCE and not value:
+            raise self._refused(f"a {self.kind}")
+        return value
 
     def _integer(self, value: object) -> int:
         if isinstance(value, str) and value.removeprefix("-").isdecimal() and len(value) <= 20:
@@ -80,8 +105,10 @@ class Field:
             raise self._refused(f"at most {ENTRIES_MOST} entries")
         found: dict[str, str | None] = {}
         for name, each in value.items():
+            check_length(f"{self.name}: name", name, ENTRY_NAME_MOST)
             if each is not None and not isinstance(each, str):
-                raise self._refused(f"{name} is to have a text, or null")
+                raise self._refused(f"{name[:80]} is to have a text, or null")
+            check_length(f"{self.name}: {name[:80]}", each or "", ENTRY_VALUE_MOST)
             found[name] = each
         return found
 
@@ -96,6 +123,7 @@ class Field:
         name, value = each["key"], each.get("value")
         if not isinstance(name, str):
             raise self._refused("a text as key")
+        check_length(f"{self.name}: key", name, ENTRY_NAME_MOST)
         if isinstance(value, dict) and value.keys() == {"base64"}:
             return name, self._from_base64(value["base64"])
         if value is not None and not isinstance(value, str):
@@ -126,14 +154,13 @@ def read_body(request: Request) -> dict[str, object]:
         raise Refused(415, "the body is to be application/json")
     try:
         body = json.loads(request.body or b"{}")
+        json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # JSON can name one half of a pair of surrogates.
+        raise Refused(400, "the body has half of a character") from None
     except (ValueError, RecursionError):
         raise Refused(400, "the body is no JSON") from None
     if not isinstance(body, dict):
         raise Refused(400, "the body is to be a JSON object")
-    try:
-        json.dumps(body, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # JSON can name one half of a pair of surrogates.
-        raise Refused(400, "the body has half of a character") from None
     return body
 
 
@@ -141,10 +168,13 @@ def read_fields(fields: Iterable[Field], body: Mapping[str, object]) -> dict[str
     """Return what a body says; raises KafkaError."""
     known = {each.name: each for each in fields}
     for name in body:
-        if name not in known and name not in {CONFIRM, BASED_ON}:
+        if name not in known and name not in _CHECKED_LATER:
             there = ", ".join(known) or "none"
             words = f"{name[:80]}: no such field here; there are: {there}"
             raise KafkaError(ErrorCode.INVALID_REQUEST, words)
+    for name in _CHECKED_LATER:
+        given = body.get(name)
+        check_length(name, given if isinstance(given, str) else "", LENGTHS[name])
     for each in known.values():
         if each.required and body.get(each.name) is None:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{each.name}: missing")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.console.lengths import RANGES_MOST
 from barnabas.broker.console.records.examining import (
     EXPANDED_BYTES_MAX,
     Examined,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from barnabas.broker.console.records.pieces import RecordReaders
     from barnabas.broker.topics.topic import Topic
 
-RANGES_MOST: Final = 1000
 ROWS_TOGETHER: Final = 5000
 """Records that are taken out of one piece at a time."""
 _RANGE: Final = re.compile(r"([0-9]{1,9}):([0-9]{1,18})(?:-([0-9]{1,18}))?")

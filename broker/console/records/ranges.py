@@ -9,15 +9,15 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from barnabas.broker.console.lengths import PARTITIONS_NAMED_MOST
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.console.records.pieces import RecordReaders
     from barnabas.broker.topics.topic import Partition, Topic
 
-PARTITIONS_MOST: Final = 100
+PARTITIONS_MOST: Final = PARTITIONS_NAMED_MOST
 """Partitions that are put in one order at a time: where each one is goes into the cursor."""
-CURSOR_MOST: Final = 6000
 NEWEST: Final = "newest"
 OLDEST: Final = "oldest"
 FOR_EVER_MS: Final = 2**63 - 1
@@ -55,7 +55,9 @@ def read_partitions(text: str) -> frozenset[int] | None:
     """Return the partitions that a text names, None for all; raises KafkaError."""
     if not text:
         return None
-    parts = text.split(",")
+    parts = text.split(",", PARTITIONS_NAMED_MOST)
+    if len(parts) > PARTITIONS_NAMED_MOST:
+        raise _refused(f"partition: at most {PARTITIONS_NAMED_MOST} numbers")
     if not all(each.isascii() and each.isdigit() and len(each) < 10 for each in parts):
         raise _refused("partition: numbers with commas between")
     return frozenset(map(int, parts))

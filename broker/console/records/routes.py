@@ -7,9 +7,8 @@ from typing import Final
 from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, Check, Denial
 from barnabas.broker.console.parameters import Parameter
 from barnabas.broker.console.records import export, pages, shapes
-from barnabas.broker.console.records.filters import FILTER_MOST
 from barnabas.broker.console.records.formats import AUTO, FORMATS
-from barnabas.broker.console.records.ranges import CURSOR_MOST, NEWEST, OLDEST
+from barnabas.broker.console.records.ranges import NEWEST, OLDEST
 from barnabas.broker.console.records.reading import ALL_STATES
 from barnabas.broker.console.records.scan import ROWS_MOST
 from barnabas.broker.console.route import Route
@@ -36,7 +35,6 @@ _SELECTION: Final = (
         "Words that all have to be there: `text`, `key:text`, `header.trace:text`, `/regex/`, "
         "`partition:3`, `value.order.id = 5`.",
         default="",
-        length_most=FILTER_MOST,
     ),
     Parameter(
         "view",
@@ -47,7 +45,7 @@ _SELECTION: Final = (
     ),
     Parameter("order", "What comes first.", str, NEWEST, (NEWEST, OLDEST)),
     Parameter("limit", "Records at most.", int, _LIMIT_DEFAULT, least=1, most=ROWS_MOST),
-    Parameter("after", "`next` of the answer before.", default="", length_most=CURSOR_MOST),
+    Parameter("after", "`next` of the answer before.", default=""),
 )
 _STREAM: Final = (
     Parameter(
@@ -60,7 +58,6 @@ _STREAM: Final = (
         "viewer",
         "As a stream: a name for who looks; an earlier search of the same name ends.",
         default="",
-        length_most=64,
     ),
 )
 

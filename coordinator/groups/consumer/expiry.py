@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.decision import NOTHING, Decision, Effect, Now
+from barnabas.coordinator.decision import NOTHING, Decision, Effect, LongDecision, Now
 from barnabas.coordinator.groups.commands import TimerExpired
 from barnabas.coordinator.groups.consumer import patterns, records, timers
 from barnabas.coordinator.groups.consumer.apply import TopicsMatched
@@ -45,14 +45,30 @@ def _is_due(name: str, member: Member) -> bool:
 def _resolve(draft: Draft) -> Decision:
     """Compare the group's regular expressions with all topics; a new epoch if that changes them.
 
-    With all that the member sees that last asked for it, as in Kafka.
+    With all that the member sees that last asked for it, as in Kafka. Decided at once where that
+    is a few milliseconds' work, or in steps.
+    """
+    steps = _resolve_in_steps(draft)
+    try:
+        next(steps)
+    except StopIteration as done:
+        decision: LongDecision = done.value
+        return Decision(None, tuple(decision.records), decision.changes)
+    return Decision(steps=steps)
+
+
+def _resolve_in_steps(draft: Draft) -> Generator[None, None, LongDecision]:
+    """Decide in steps. The group stays as it is meanwhile; topics may change.
+
+    So the version of the topics is taken before their names: where it has changed since, the next
+    heartbeat has them compared again.
     """
     group, topics = draft.group, draft.topics
-    shown = group.topics_shown or topics
-    found = patterns.matching(sorted(group.regexes()), list(shown.names()))
-    if not found:
-        return NOTHING
     version = topics.version()
+    shown = group.topics_shown or topics
+    found = yield from patterns.matching_in_steps(sorted(group.regexes()), list(shown.names()))
+    if not found:
+        return LongDecision(None)
     names = set().union(*(member.topic_names for member in group.members.values()))
     changed = False
     for regex, matches in found.items():
@@ -63,8 +79,8 @@ def _resolve(draft: Draft) -> Decision:
     topics_hash = metadata_hash(names, topics)
     if changed or topics_hash != group.metadata_hash:
         draft.next_epoch(topics_hash)
-    draft.changes.append(TopicsMatched(group.group_id, version))
-    return draft.decision(None)
+    matched = TopicsMatched(group.group_id, version)
+    return LongDecision(None, tuple(draft.records), changes=(matched,))
 
 
 def begin(shard: GroupTable, now: Now) -> Iterable[Effect]:

@@ -154,6 +154,18 @@ def test_a_topic_is_replayed_to_itself_once(broker):
     assert [name for name, _ in twice[0]] == ["n", "n", replay.ORIGIN, replay.ORIGIN]
 
 
+def test_number_beyond_a_decimal_stops_no_search_and_no_replay(broker):
+    broker.create_topic("numbers")
+    values = ('{"id": 1e9999999999999999999}', '{"id": ' + "7" * 5_000 + "}", '{"id": 5}')
+    write(broker, "numbers", [(0, None, each, [], n) for n, each in enumerate(values)])
+    found = fetch(broker, "topics", "numbers", "records", filter="value.id = 5")
+    assert [each["offset"] for each in found["items"]] == [2]
+    found = fetch(broker, "topics", "numbers", "records", filter="value.id=1e9999999999999999999")
+    assert [each["offset"] for each in found["items"]] == [0]
+    broker.create_topic("numbers-again")
+    assert replayed(broker, "numbers", "numbers-again", filter="value.id=5")["records"] == 1
+
+
 @pytest.mark.parametrize(
     ("chosen", "values"),
     [

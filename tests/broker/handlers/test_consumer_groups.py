@@ -11,6 +11,7 @@ import socket
 import pytest
 
 from barnabas.broker.handlers.consumer_groups import GROUPS_PER_REQUEST_MAX
+from barnabas.coordinator.groups.consumer import patterns
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_describe import (
@@ -154,6 +155,33 @@ def test_a_regular_expression_is_resolved_after_the_answer(broker, client):
     client.heartbeat("m", 2)
     broker.clock.advance(seconds=11)
     assert len(client.heartbeat("m", 2).assignment.topic_partitions) == 2
+
+
+def test_expression_that_costs_too_much_is_refused(client):
+    names = {"subscribed_topic_names": None, "subscribed_topic_regex": "x{0,1000}" * 80}
+    refused = client.join("m", **names)
+    assert refused.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert client.join("m").error_code == 0
+
+
+def test_expression_resolved_in_steps_changes_the_group_as_a_whole(broker, client, monkeypatch):
+    """Commands of the group wait meanwhile: heartbeats again, a member that leaves."""
+    monkeypatch.setattr(patterns, "WORK_PER_STEP", 1)
+    names = {"subscribed_topic_names": None, "subscribed_topic_regex": "t|u.*"}
+    for number in range(50):
+        broker.create_topic(f"u{number}", partitions=1)
+    assert client.join("m", **names).member_epoch == 1
+    broker.clock.advance(seconds=1)
+    assert len(client.heartbeat("m", 1).assignment.topic_partitions) == 51
+    assert client.heartbeat("m", 2).error_code == 0
+    broker.create_topic("ux", partitions=1)
+    client.heartbeat("m", 2)
+    broker.clock.advance(seconds=11)
+    assert client.heartbeat("m", -1).error_code == 0
+    assert client.heartbeat("m", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert client.join("m", **names).error_code == 0
+    broker.clock.advance(seconds=11)
+    assert len(client.join("m", **names).assignment.topic_partitions) == 52
 
 
 def test_a_group_is_there_after_a_crash(broker, client):

@@ -6,11 +6,14 @@ What they answer in every version is compared with Apache Kafka's in tests/inter
 from __future__ import annotations
 
 import select
+import threading
 
 import pytest
 
 from barnabas.broker.handlers import transaction_views
 from barnabas.broker.handlers.transaction_views import IDS_PER_REQUEST_MAX
+from barnabas.broker.runtime import pattern_thread
+from barnabas.coordinator.groups.consumer.patterns import WholeMatch
 from barnabas.coordinator.transactions.state import State
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
@@ -21,6 +24,7 @@ from barnabas.protocol.messages.describe_transactions import (
 from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
 from barnabas.testing import Broker
 from tests.counterparts.transaction_client import TransactionClient
+from tests.protocol.test_patterns import HEAVY
 
 NAMES = [state.kafka_name for state in State]
 FOUND = {"open-1": "Ongoing", "open-2": "Ongoing", "done": "CompleteCommit", "new": "Empty"}
@@ -133,6 +137,25 @@ def test_no_pattern(filled, pattern):
 def test_a_pattern_that_would_take_others_for_ever(client):
     client.init("a" * 5000 + "b")
     assert listed(client, transactional_id_pattern="(a*)*" * 20 + "c") == {}
+
+
+@pytest.mark.parametrize("pattern", HEAVY)
+def test_heavy_pattern_is_compared_with_long_ids_beside_the_loop(client, monkeypatch, pattern):
+    threads = set()
+
+    class Noting(WholeMatch):
+        def __call__(self, text):
+            threads.add((threading.current_thread().name.partition("_")[0], len(text)))
+            return super().__call__(text)
+
+    monkeypatch.setattr(pattern_thread, "WholeMatch", Noting)
+    for each in ("x", "a" * 20_000, "b" * 200):
+        client.init(each)
+    found = listed(client, transactional_id_pattern=f"{pattern}b*")
+    assert found.keys() == {"b" * 200, *(["x"] if "x" in pattern else [])}
+    beside = {length for name, length in threads if name == "barnabas-patterns"}
+    assert 20_000 in beside
+    assert 1 not in beside
 
 
 def test_nothing_is_there(client):
