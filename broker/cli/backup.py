@@ -21,6 +21,7 @@ from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.topics.identity import BACKUP_MANIFEST
 from barnabas.broker.version import __version__
 from barnabas.storage.errors import Corrupt
+from barnabas.storage.io import make_private_directory
 from barnabas.storage.metastore.sqlite import FILE_NAME as METADATA
 
 UNFINISHED = ".unfinished"
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"{target}: inside of the data directory", USAGE)
     unfinished = target + UNFINISHED
     shutil.rmtree(unfinished, ignore_errors=True)
-    os.mkdir(unfinished)
+    make_private_directory(unfinished)
     try:
         copied = _copy(source, unfinished)
         _write_manifest(unfinished, source, copied)

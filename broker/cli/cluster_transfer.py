@@ -52,7 +52,7 @@ from barnabas.broker.topics.identity import (
 from barnabas.storage.adoption import is_foreign
 from barnabas.storage.errors import Corrupt, StorageError
 from barnabas.storage.file_system import AlreadyLocked
-from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.io import LocalFileSystem, make_private_directory
 from barnabas.storage.log_export import export_log, highest_epoch
 from barnabas.storage.log_import import ImportProgress, import_logs
 from barnabas.storage.log_index import IndexMisused
@@ -227,7 +227,7 @@ def export_directory(directory: str, base: TransferBase, config: BrokerConfig) -
         transfer = base.transfer(config.node_id)
         files = LocalFileSystem()
         # Before the cluster is closed to brokers: not for a directory that cannot be made.
-        os.mkdir(unfinished)
+        make_private_directory(unfinished)
         is_closed = False
         try:
             mark_exporting(files, unfinished)
