@@ -11,6 +11,7 @@ from barnabas.broker.cli.backup import UNFINISHED
 from barnabas.broker.cli.directory_copy import copy_file, sync_name, sync_tree
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.output import Progress, count_text
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.topics.identity import BACKUP_MANIFEST
 from barnabas.storage.io import make_private_directory
 
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
-    print(f"{target}: {count_text(files, 'file')}, {count_text(size_bytes, 'byte')} restored")
+    print_text(f"{target}: {count_text(files, 'file')}, {count_text(size_bytes, 'byte')} restored")
     return OK
 
 
