@@ -7,6 +7,9 @@ Rules of this file:
    that succeeds proves nothing (invariant D9).
 2. A file may be used by several threads at once (the segment thread writes while the loop reads):
    all access is positional, there is no shared file offset.
+3. Files and directories are made for their owner only, whatever the umask: by ``private_opener``,
+   ``make_private`` and ``make_private_directory`` here, for the commands as well
+   (``tests/tidy/test_private_files.py``). What exists keeps its mode, which its owner chose.
 """
 
 import ctypes
@@ -63,15 +66,39 @@ def _batches(buffers: Sequence[Buffer]) -> Iterator[Sequence[Buffer]]:
         yield buffers[start : start + IOV_MAX]
 
 
+PRIVATE_FILE = 0o600
+PRIVATE_DIRECTORY = 0o700
+
+
+def private_opener(path: str, flags: int) -> int:
+    """Open a file, for the ``opener`` of ``open``; one that this makes is its owner's only."""
+    return os.open(path, flags | os.O_CLOEXEC, PRIVATE_FILE)
+
+
+def make_private_directory(path: str, *, exist_ok: bool = False, parents: bool = False) -> None:
+    """Make a directory that only its owner may enter, with ``parents`` the missing ones as well.
+
+    Raises FileExistsError unless ``exist_ok``; a directory that exists keeps its mode.
+    """
+    parent = os.path.dirname(path.rstrip(os.sep))
+    if parents and parent and not os.path.exists(parent):
+        make_private_directory(parent, exist_ok=True, parents=True)
+    try:
+        os.mkdir(path, PRIVATE_DIRECTORY)
+    except FileExistsError:
+        if not exist_ok or not os.path.isdir(path):
+            raise
+
+
 def make_private(path: str) -> None:
     """Make a file that only its owner may read, where there is none; take others' rights away.
 
     Of a file of somebody else the rights stay as they are.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = private_opener(path, os.O_RDWR | os.O_CREAT)
     try:
         if os.fstat(descriptor).st_uid == os.geteuid():
-            os.fchmod(descriptor, 0o600)
+            os.fchmod(descriptor, PRIVATE_FILE)
     finally:
         os.close(descriptor)
 
@@ -336,9 +363,9 @@ class LocalFileSystem:
         self._may_create = 0 if read_only else os.O_CREAT
 
     def open(self, path: str, *, create: bool = False) -> LocalFile:
-        """Open read-write; created files are ``rw-r--r--``."""
+        """Open read-write; created files are their owner's only."""
         flags = self._access | (self._may_create if create else 0)
-        return LocalFile(os.open(path, flags, 0o644), path, self._buffers)
+        return LocalFile(private_opener(path, flags), path, self._buffers)
 
     def exists(self, path: str) -> bool:
         """Whether the path leads anywhere."""
@@ -354,7 +381,7 @@ class LocalFileSystem:
 
     def make_directory(self, path: str, *, exist_ok: bool = False) -> None:
         """Create a directory, for its owner only, and its missing parents."""
-        os.makedirs(path, mode=0o700, exist_ok=exist_ok)
+        make_private_directory(path, exist_ok=exist_ok, parents=True)
 
     def remove_directory(self, path: str) -> None:
         """Remove an empty directory."""
@@ -413,7 +440,7 @@ class LocalFileSystem:
 
     def lock(self, path: str) -> LocalLock:
         """Take an exclusive ``flock`` without waiting."""
-        descriptor = os.open(path, self._access | self._may_create, 0o644)
+        descriptor = private_opener(path, self._access | self._may_create)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -28,6 +28,13 @@ The first permission that is missing, from above, is what a client is told of. "
 nothing is done. "Each item": the others go on. "Left out": no error, the answer is without it. A
 permission on Cluster is one on `Cluster:kafka-cluster`.
 
+Names of clients follow Apache Kafka's permissions. DESCRIBE on a group shows client id and host of
+its members (DescribeGroups). DESCRIBE on a transactional id shows client id and host of the clients
+that used that id, also of a client that was fenced; Apache Kafka has no such fields, and this is
+the rule of groups. Users and addresses of connections need DESCRIBE on Cluster, in the console's
+`clients` and `readers`; `readers` shows a client id to callers with that permission, or with
+DESCRIBE on a group that this client is a member of.
+
 | API | permission | of | who lacks it |
 |---|---|---|---|
 """

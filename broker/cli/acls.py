@@ -12,6 +12,7 @@ from barnabas.broker.cli.cluster_view import Cluster, check
 from barnabas.broker.cli.consent import add_yes, check_can_ask, confirm
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.output import count_text, print_json, print_table
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.security.acls import EVERYWHERE, Acl, AclFilter
 from barnabas.broker.security.operations import (
     ANY,
@@ -314,4 +315,4 @@ def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
     if arguments.format == "json":
         print_json([_as_json(acl) for acl in acls])
     else:
-        print(f"{count_text(len(acls), 'rule')} removed")
+        print_text(f"{count_text(len(acls), 'rule')} removed")

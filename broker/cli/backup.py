@@ -17,10 +17,12 @@ from barnabas.broker.cli import check, configuration
 from barnabas.broker.cli.directory_copy import Copied, DirectoryCopy, sync_name, write_file
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.output import Progress, count_text
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.topics.identity import BACKUP_MANIFEST
 from barnabas.broker.version import __version__
 from barnabas.storage.errors import Corrupt
+from barnabas.storage.io import make_private_directory
 from barnabas.storage.metastore.sqlite import FILE_NAME as METADATA
 
 UNFINISHED = ".unfinished"
@@ -56,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"{target}: inside of the data directory", USAGE)
     unfinished = target + UNFINISHED
     shutil.rmtree(unfinished, ignore_errors=True)
-    os.mkdir(unfinished)
+    make_private_directory(unfinished)
     try:
         copied = _copy(source, unfinished)
         _write_manifest(unfinished, source, copied)
@@ -68,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
     checked = "not verified" if arguments.no_check else "verified"
-    print(f"{target}: {_described(copied)}, {checked}")
+    print_text(f"{target}: {_described(copied)}, {checked}")
     return OK
 
 

@@ -20,6 +20,7 @@ from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError, report
 from barnabas.broker.cli.offsets import TopicPartition, partition_text
 from barnabas.broker.cli.opened_directory import locked, opened, original, scratch_directory
 from barnabas.broker.cli.output import Progress, count_text, print_json, print_table, time_text
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.repair import Cut, Repair, confirm, consequences, lost_of, repair
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
@@ -170,7 +171,7 @@ def _repair(directory: str, config: BrokerConfig, agreed: Repair) -> int:
     except (ConfigError, StorageError, MetaStoreError, OSError, AlreadyLocked) as error:
         raise CommandError(f"{directory}: not repaired: {error}") from None
     for path in kept:
-        print(f"cut out, the bytes are in {path}")
+        print_text(f"cut out, the bytes are in {path}")
     return OK
 
 
@@ -178,10 +179,10 @@ def _report_scrubber(directory: str) -> None:
     """Say how far the broker's own verification was when it last made a note of it."""
     notes = read_notes(LocalFileSystem(read_only=True), directory)
     if notes is None:
-        print("the broker has not noted yet what it has verified", file=sys.stderr)
+        print_text("the broker has not noted yet what it has verified", file=sys.stderr)
         return
     progress = progress_of(notes)
-    print(
+    print_text(
         f"verified by the broker as of {time_text(progress.noted_ms)}: "
         f"{progress.verified_segments:,} of {count_text(progress.segments, 'sealed segment')}, "
         f"{progress.verified_bytes:,} of {count_text(progress.size_bytes, 'byte')}; "
@@ -287,25 +288,25 @@ def _print(checked: Checked, output_format: str) -> None:
             }
         )
         return
-    print(_STOPPED[checked.stopped])
-    print(
+    print_text(_STOPPED[checked.stopped])
+    print_text(
         f"a start reads {count_text(found.journal_groups, 'journal group')} "
         f"with {count_text(found.batches_replayed, 'batch', 'batches')}"
     )
-    print()
+    print_text()
     print_table(
         ("TOPIC", "PARTITION", "START", "END", "SEGMENTS", "BYTES", "PROBLEMS"),
         _rows(checked.partitions),
     )
     lines = list(checked.repair.lines())
     if lines:
-        print()
+        print_text()
     for line in lines:
-        print(line)
+        print_text(line)
     for line in checked.consequences:
-        print(f"then {line}")
-    print()
-    print(checked.describe())
+        print_text(f"then {line}")
+    print_text()
+    print_text(checked.describe())
 
 
 def _rows(partitions: list[dict[str, Any]]) -> list[tuple[str | int | None, ...]]:

@@ -25,6 +25,7 @@ from barnabas.broker.cli.leader_moves import (
 from barnabas.broker.cli.offsets import partition_text
 from barnabas.broker.cli.outcome import Outcome
 from barnabas.broker.cli.output import print_json, print_pairs, print_table
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.resource_settings import (
     BROKER,
     DEFAULT_CONFIG,
@@ -171,14 +172,14 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
         return
     pairs = [(name, found[name]) for name in ("cluster", "controller")]
     print_pairs([*pairs, *found["features"].items()])
-    print()
+    print_text()
     said = {None: "unknown", True: "yes", False: "no"}
     print_table(
         ("BROKER", "HOST", "PORT", "RACK", "LEADS", "COMING", "CORDONED"),
         [(*[*each.values()][:-1], said[each["cordoned"]]) for each in found["brokers"]],
     )
     if found["pins"]:
-        print()
+        print_text()
         print_table(
             ("PARTITION", "PINNED TO", "LEADER"),
             [tuple(each.values()) for each in found["pins"]],
@@ -267,7 +268,7 @@ def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
     if arguments.format == "json":
         print_json({"broker": arguments.broker, "changed": not arguments.dry_run})
     else:
-        print(f"{f'broker {name}' if name else 'all brokers'} {done}")
+        print_text(f"{f'broker {name}' if name else 'all brokers'} {done}")
 
 
 def move(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -324,7 +325,7 @@ def drain(cluster: Cluster, arguments: argparse.Namespace) -> None:
         if arguments.format == "json":
             print_json({"broker": node_id, "changed": not arguments.dry_run})
         else:
-            print(
+            print_text(
                 f"broker {node_id} {'could' if arguments.dry_run else 'can'} lead partitions again"
             )
         return

@@ -30,6 +30,7 @@ from barnabas.broker.cli.directory_copy import sync_name
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.opened_directory import opened, original, scratch_directory
 from barnabas.broker.cli.output import Progress, count_text
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.repair import checkpoint
 from barnabas.broker.cli.store_waits import StoreWaits
 from barnabas.broker.cluster.view import OneBroker
@@ -52,7 +53,7 @@ from barnabas.broker.topics.identity import (
 from barnabas.storage.adoption import is_foreign
 from barnabas.storage.errors import Corrupt, StorageError
 from barnabas.storage.file_system import AlreadyLocked
-from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.io import LocalFileSystem, make_private_directory
 from barnabas.storage.log_export import export_log, highest_epoch
 from barnabas.storage.log_import import ImportProgress, import_logs
 from barnabas.storage.log_index import IndexMisused
@@ -140,7 +141,7 @@ def run(arguments: argparse.Namespace) -> int:
     with contextlib.closing(base), StoreWaits(base, name):
         if arguments.verb == "reopen":
             was_closed = _reopen(base, config)
-            print(f"{name}: {'open again' if was_closed else 'was not exported'}")
+            print_text(f"{name}: {'open again' if was_closed else 'was not exported'}")
             return OK
         act = import_directory if arguments.verb == "import" else export_directory
         progress = act(arguments.directory, base, config)
@@ -148,10 +149,10 @@ def run(arguments: argparse.Namespace) -> int:
     partitions = count_text(progress.partitions, "partition")
     size = count_text(progress.size_bytes, "byte")
     done = f"{arguments.verb}ed"
-    print(f"{name}: {partitions} with {size} {done}")
+    print_text(f"{name}: {partitions} with {size} {done}")
     if pins:
         left = count_text(pins, "partition")
-        print(f"pins of {left} left behind: one broker leads all, and nothing is pinned there")
+        print_text(f"pins of {left} left behind: one broker leads all, and nothing is pinned there")
     return OK
 
 
@@ -227,7 +228,7 @@ def export_directory(directory: str, base: TransferBase, config: BrokerConfig) -
         transfer = base.transfer(config.node_id)
         files = LocalFileSystem()
         # Before the cluster is closed to brokers: not for a directory that cannot be made.
-        os.mkdir(unfinished)
+        make_private_directory(unfinished)
         is_closed = False
         try:
             mark_exporting(files, unfinished)
@@ -241,7 +242,7 @@ def export_directory(directory: str, base: TransferBase, config: BrokerConfig) -
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             if is_closed:
-                print(CLOSED, file=sys.stderr, flush=True)
+                print_text(CLOSED, file=sys.stderr, flush=True)
             raise
     return progress
 

@@ -10,6 +10,7 @@ from barnabas.broker.cli import configuration
 from barnabas.broker.cli.arguments import add_format
 from barnabas.broker.cli.configuration import load
 from barnabas.broker.cli.errors import OK
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.listener_settings import describe_listener_settings
 from barnabas.broker.config.loader import LoadedConfig
@@ -29,10 +30,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         print(json.dumps(as_json(loaded), indent=2))
     else:
-        print(as_text(loaded.config))
+        for line in as_text(loaded.config).split("\n"):
+            print_text(line)
     for what, keys in (("ignored", loaded.ignored), ("unknown", loaded.unknown)):
         if keys and arguments.format == "text":
-            print(f"{what}: {', '.join(keys)}", file=sys.stderr)
+            print_text(f"{what}: {', '.join(keys)}", file=sys.stderr)
     return OK
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.printing import print_text
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +24,6 @@ def confirm(arguments: argparse.Namespace, question: str) -> None:
     """Ask, unless there is no need to; raises CommandError for anything but a yes."""
     if arguments.yes:
         return
-    print(f"{question}? [y/N] ", end="", file=sys.stderr, flush=True)
+    print_text(f"{question}? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise CommandError("nothing was done")

@@ -13,6 +13,7 @@ Rules of this file:
    groups only together with all groups before them.
 5. Only segments below the checkpoint's are linked: nothing ever writes to those again. Everything
    else is cloned where the file system can do that (FICLONE), or copied.
+6. What is made is its owner's only. A linked segment has the mode that it has in the source.
 """
 
 from __future__ import annotations
@@ -34,7 +35,12 @@ from barnabas.broker.cli.errors import CommandError
 from barnabas.storage.checkpoint import Checkpoint, newest_checkpoint
 from barnabas.storage.commit_mark import FILE_NAME as COMMIT_MARK
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.io import (
+    LocalFileSystem,
+    make_private,
+    make_private_directory,
+    private_opener,
+)
 from barnabas.storage.journal_files import FILE_NAME_PREFIX as JOURNAL_PREFIX
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import GROUP_HEADER_BYTES, decode_header
@@ -130,7 +136,7 @@ class DirectoryCopy:
             self._copy_backwards(name)
         self._copy_metadata()
         for name, data in before.items():
-            with open(self._in_target(name), "wb") as file:
+            with open(self._in_target(name), "wb", opener=private_opener) as file:
                 file.write(data)
         return self._checkpoints() == before and self._is_whole(checkpoint)
 
@@ -187,7 +193,7 @@ class DirectoryCopy:
     def _copy_partition(self, directory: str) -> None:
         """Copy a directory's files; once more while names come and go in it."""
         with suppress(FileExistsError):
-            os.mkdir(self._in_target(directory))
+            make_private_directory(self._in_target(directory))
         names: list[str] = []
         for _ in range(DIRECTORY_ATTEMPTS_MAX):
             try:
@@ -258,7 +264,7 @@ class DirectoryCopy:
 
     def _copy_backwards(self, name: str) -> None:
         source, target = self._in_source(name), self._in_target(name)
-        with open(source, "rb") as reading, open(target, "ab") as writing:
+        with open(source, "rb") as reading, open(target, "ab", opener=private_opener) as writing:
             size = os.fstat(reading.fileno()).st_size
             os.ftruncate(writing.fileno(), size)
         with open(source, "rb") as reading, open(target, "r+b") as writing:
@@ -281,6 +287,7 @@ class DirectoryCopy:
             return
         with suppress(FileNotFoundError):
             os.unlink(target)
+        make_private(target)  # SQLite would make it by the umask.
         uri = f"file:{quote(os.path.abspath(self._in_source(METADATA)))}?mode=ro"
         with (
             closing(sqlite3.connect(uri, uri=True)) as reading,
@@ -297,13 +304,13 @@ class DirectoryCopy:
                 data = reading.read()
         except FileNotFoundError:
             return
-        with open(self._in_target(name), "wb") as writing:
+        with open(self._in_target(name), "wb", opener=private_opener) as writing:
             writing.write(data)
 
     def _clone_or_copy(self, source: str, target: str, size: int) -> None:
         with suppress(FileNotFoundError):
             os.unlink(target)  # It may be a link.
-        with open(source, "rb") as reading, open(target, "xb") as writing:
+        with open(source, "rb") as reading, open(target, "xb", opener=private_opener) as writing:
             if self._clone(reading.fileno(), writing.fileno(), size):
                 return
         self._copy_range(source, target, 0, size)
@@ -349,7 +356,7 @@ class DirectoryCopy:
 
 def copy_file(source: str, target: str) -> int:
     """Copy a file, without its blocks where the file system can share them; return its size."""
-    with open(source, "rb") as reading, open(target, "xb") as writing:
+    with open(source, "rb") as reading, open(target, "xb", opener=private_opener) as writing:
         try:
             fcntl.ioctl(writing.fileno(), _FICLONE, reading.fileno())
         except OSError:
@@ -359,7 +366,7 @@ def copy_file(source: str, target: str) -> int:
 
 def write_file(path: str, data: bytes) -> None:
     """Make a file with this in it, durable on return."""
-    with open(path, "xb") as file:
+    with open(path, "xb", opener=private_opener) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

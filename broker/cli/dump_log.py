@@ -16,7 +16,8 @@ from typing import Any
 
 from barnabas.broker.cli.arguments import add_format
 from barnabas.broker.cli.errors import OK, CommandError
-from barnabas.broker.cli.output import Cell, Progress, RowPrinter, count_text, time_text
+from barnabas.broker.cli.output import Cell, Progress, RowPrinter, count_text, json_text, time_text
+from barnabas.broker.cli.printing import print_text
 from barnabas.protocol.internal_records import decode_internal, plain
 from barnabas.storage.dump import Source, UnknownFile, dump_file, is_known
 from barnabas.storage.dump_batches import Problem, Row
@@ -55,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         places = count_text(problems, "place")
         raise CommandError(f"damaged: {places} in {count_text(files, 'file')}")
     if arguments.quiet and arguments.format == "text":
-        print(f"{count_text(files, 'file')} without damage")
+        print_text(f"{count_text(files, 'file')} without damage")
     return OK
 
 
@@ -84,7 +85,7 @@ def _raise(error: OSError) -> None:
 
 def _print_title(path: str, output_format: str) -> None:
     if output_format == "text":
-        print(f"== {path}")
+        print_text(f"== {path}")
 
 
 def _dump(path: str, arguments: argparse.Namespace, progress: Progress) -> int:
@@ -113,7 +114,7 @@ def _dump(path: str, arguments: argparse.Namespace, progress: Progress) -> int:
 def _report(path: str, problem: Problem) -> None:
     """Say what is wrong on standard error, where the rows before it have gone."""
     sys.stdout.flush()
-    print(f"{path} at byte {problem.position}: {problem.reason}", file=sys.stderr)
+    print_text(f"{path} at byte {problem.position}: {problem.reason}", file=sys.stderr)
 
 
 class _Quiet:
@@ -136,7 +137,7 @@ class _JsonPrinter:
     def row(self, row: Row) -> None:
         """Print a row."""
         line = {"file": self._path, "row": row.kind, **self._fields(row)}
-        print(json.dumps(line, ensure_ascii=False))
+        print(json_text(line))
 
     def flush(self) -> None:
         """Nothing waits."""
@@ -165,7 +166,7 @@ class _TextPrinter:
         line = _LINES.get(row.kind)
         if line is not None:
             self.flush()
-            print(line(row.fields, self._topic))
+            print_text(line(row.fields, self._topic))
             return
         cells = _CELLS.get(row.kind, _all_fields)(row.fields)
         if self._table is None or self._kind != row.kind:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from barnabas.broker.cli.printing import print_text
+
 OK = 0
 FAILED = 1
 USAGE = 2
@@ -21,5 +23,5 @@ class CommandError(Exception):
 def report(message: str, exit_code: int) -> int:
     """Print an error in one line on standard error; return the exit code."""
     line = " ".join(message.split())
-    print(f"barnabas: {line}", file=sys.stderr)
+    print_text(f"barnabas: {line}", file=sys.stderr)
     return exit_code

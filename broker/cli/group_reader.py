@@ -19,6 +19,7 @@ from barnabas.broker.cli.offsets import (
     partition_text,
     patiently,
 )
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.where import Where
 from barnabas.broker.client.topic_reader import ReceivedRecord
 
@@ -164,7 +165,7 @@ class GroupReader:
 
 
 def _warn_of_lost_offset(at: TopicPartition, committed: int, start: int, end: int) -> None:
-    print(
+    print_text(
         f"barnabas: {partition_text(at)}: committed offset {committed} is not there any more, "
         f"only {start} to {end}; reading begins as --offset says",
         file=sys.stderr,

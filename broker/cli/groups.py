@@ -32,6 +32,7 @@ from barnabas.broker.cli.offsets import (
 )
 from barnabas.broker.cli.outcome import Outcome
 from barnabas.broker.cli.output import count_text, print_json, print_pairs, print_table
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.where import Where
 from barnabas.broker.client.connection import Connection
 from barnabas.protocol.errors import ErrorCode
@@ -174,7 +175,7 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
         return
     for number, group in enumerate(described):
         if number:
-            print()
+            print_text()
         _print_description(group)
 
 
@@ -254,7 +255,7 @@ def _print_description(group: dict[str, Any]) -> None:
     pairs = [(name, group[name]) for name in names if group[name] is not None]
     print_pairs([*pairs, ("members", len(group["members"]))])
     if group["partitions"]:
-        print()
+        print_text()
         print_table(
             ("TOPIC", "PARTITION", "COMMITTED", "START", "END", "LAG", "MEMBER"),
             [
@@ -271,7 +272,7 @@ def _print_description(group: dict[str, Any]) -> None:
             ],
         )
     if group["members"]:
-        print()
+        print_text()
         print_table(
             ("MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS"),
             [
@@ -460,7 +461,7 @@ def delete_offsets(cluster: Cluster, arguments: argparse.Namespace) -> None:
                 continue
             done.append({"topic": at[0], "partition": at[1]})
             if arguments.format == "text":
-                print(f"{partition_text(at)} deleted")
+                print_text(f"{partition_text(at)} deleted")
     if arguments.format == "json":
         print_json({"group": group_id, "deleted": done})
     if problems:

@@ -26,6 +26,7 @@ from barnabas.broker.config.security import STANDARD_AUTHORIZER
 from barnabas.broker.security.client_settings import ClientSettings
 from barnabas.broker.security.scram_users import new_salt
 from barnabas.protocol.sasl.scram import ITERATIONS_MIN, SCRAM_SHA_512, salted_password
+from barnabas.storage.io import make_private_directory, private_opener
 
 SETTINGS: Final = "server.properties"
 _DEFAULT_PORT: Final = 9092
@@ -35,6 +36,7 @@ _USER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.:-]{0,61}[A-Za-z0-9])?")
 _PASSWORD_BYTES: Final = 24
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+_PUBLIC_FILE: Final = 0o644
 _HEAD: Final = """\
 # Made by 'barnabas init --secure', for 'barnabas serve'. 'barnabas config' shows every other key.
 # {user} may do everything; who else may do what is up to 'barnabas users' and 'barnabas acls'. The
@@ -207,14 +209,14 @@ def _address(host: str, port: int) -> str:
 def _write(directory: str, files: Iterable[_File]) -> None:
     """Write all files; takes back what it has done where one cannot be written."""
     written: list[str] = []
-    os.makedirs(directory, mode=0o700, exist_ok=True)
+    make_private_directory(directory, exist_ok=True, parents=True)
     try:
         for name, text, is_public in files:
             path = os.path.join(directory, name)
-            mode = 0o644 if is_public else 0o600
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            written.append(path)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            with open(path, "x", encoding="utf-8", opener=private_opener) as file:
+                written.append(path)
+                if is_public:
+                    os.fchmod(file.fileno(), _PUBLIC_FILE)
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())

@@ -7,6 +7,7 @@ from typing import Any
 from barnabas.broker.cli.cluster_view import check
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.output import print_json
+from barnabas.broker.cli.printing import print_text
 
 
 class Outcome:
@@ -35,7 +36,7 @@ class Outcome:
     def done(self, name: str, remark: str = "", **more: object) -> None:
         """Note a success."""
         if not self._json:
-            print(f"{name} {remark or self._verb}")
+            print_text(f"{name} {remark or self._verb}")
         self._results.append({self._kind: name, "changed": not remark, **more})
 
     def unchanged(self, name: str, remark: str) -> None:

@@ -1,4 +1,8 @@
-"""How the commands print: tables for people, JSON for programs, progress on standard error."""
+"""How the commands print: tables for people, JSON for programs, progress on standard error.
+
+For people ``printing.py`` escapes what is not printable. JSON has escapes of its own for that, from
+which a program reads the exact name.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,33 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Self
 
+from barnabas.broker.cli.printing import escaped, print_text
+
 _GAP = "  "
 _PROGRESS_EVERY_SECONDS = 0.2
 
 Cell = str | int | None
 
 
+def json_text(value: object, indent: int | None = None) -> str:
+    """Return a JSON document in which all characters are printable, but for its line ends."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return "\n".join(
+        line if line.isprintable() else "".join(map(_json_escaped, line))
+        for line in text.split("\n")
+    )
+
+
+def _json_escaped(character: str) -> str:
+    if character.isprintable():
+        return character
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
 def print_json(value: object) -> None:
     """Print one JSON document, laid out for reading."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(json_text(value, indent=2))
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
@@ -32,7 +54,7 @@ def print_pairs(pairs: Sequence[tuple[str, Cell]]) -> None:
     """Print one thing's properties, a line for each; None is shown as "-"."""
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
-        print(f"{name:{width}}{_GAP}{'-' if value is None else value}".rstrip())
+        print_text(f"{name:{width}}{_GAP}{_cell(value)}".rstrip())
 
 
 def time_text(timestamp_ms: int) -> str | None:
@@ -106,7 +128,7 @@ class RowPrinter:
 
 
 def _cell(cell: Cell) -> str:
-    return "-" if cell is None else str(cell)
+    return "-" if cell is None else escaped(str(cell))
 
 
 class Progress:
@@ -146,6 +168,7 @@ class Progress:
         if not self.is_due:
             return
         self._next_s = time.monotonic() + _PROGRESS_EVERY_SECONDS
+        text = escaped(text)
         if self._lines:
             print(text, file=sys.stderr, flush=True)
             return

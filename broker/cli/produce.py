@@ -18,6 +18,7 @@ from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError
 from barnabas.broker.cli.offsets import partition_text
 from barnabas.broker.cli.output import Progress, count_text, print_json
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.producer import ALL, LEADER, NO_ACKS, Producer, ProducerOptions
 from barnabas.broker.cli.record_text import (
     BadRecord,
@@ -217,10 +218,10 @@ def _print_written(producer: Producer, arguments: argparse.Namespace) -> None:
         )
         return
     if not partitions:
-        print("nothing to write")
+        print_text("nothing to write")
     for each in partitions:
         topic_partition = partition_text((arguments.topic, each["partition"] or 0))
         offsets = f", offsets {each['first_offset']} to {each['last_offset']}"
         known = each["first_offset"] is not None
         count = count_text(each["records"] or 0, "record")
-        print(f"{topic_partition}: {count}{offsets if known else ''}")
+        print_text(f"{topic_partition}: {count}{offsets if known else ''}")

@@ -21,6 +21,7 @@ from barnabas.broker.cli.arguments import add_client_settings, addresses, second
 from barnabas.broker.cli.client_settings import client_security
 from barnabas.broker.cli.configuration import load
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.client.access import OPEN, Access
 from barnabas.broker.client.deadline import Deadline
 from barnabas.broker.client.errors import TlsIsSpoken, TokenUnavailable, WrongSetting
@@ -89,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         except NotReady as problem:
             problems.append(f"{host}:{port}: {problem}")
         else:
-            print(f"{host}:{port} is ready")
+            print_text(f"{host}:{port} is ready")
             return OK
     raise CommandError("not ready: " + "; ".join(problems))
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.output import print_json
+from barnabas.broker.cli.printing import print_text
 
 if TYPE_CHECKING:
     from barnabas.broker.tls.issuing import Authority
@@ -44,8 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         print_json({"changed": True, "certificate": path, "valid_until": ends})
         return OK
-    print(f"{path} is new, and valid until {ends}.")
-    print("A broker that runs takes it within ten seconds, and its log says so.")
+    print_text(f"{path} is new, and valid until {ends}.")
+    print_text("A broker that runs takes it within ten seconds, and its log says so.")
     return OK
 
 

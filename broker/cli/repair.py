@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.output import count_text
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.runtime.clock import SystemClock
@@ -138,7 +139,7 @@ def confirm(*, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise CommandError("nothing is changed without --yes")
-    print("Let that go for good? [y/N] ", end="", flush=True)
+    print_text("Let that go for good? [y/N] ", end="", flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise CommandError("nothing was changed")
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import stat
 
 from barnabas.broker.cli.backup import UNFINISHED
 from barnabas.broker.cli.directory_copy import copy_file, sync_name, sync_tree
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.output import Progress, count_text
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.topics.identity import BACKUP_MANIFEST
+from barnabas.storage.io import make_private_directory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,13 +35,15 @@ def run(arguments: argparse.Namespace) -> int:
     shutil.rmtree(unfinished, ignore_errors=True)
     try:
         files, size_bytes = _copy_tree(backup, unfinished)
+        if os.path.isdir(target):  # Its owner chose its mode.
+            os.chmod(unfinished, stat.S_IMODE(os.stat(target).st_mode))
         sync_tree(unfinished)
         os.rename(unfinished, target)
         sync_name(target)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
-    print(f"{target}: {count_text(files, 'file')}, {count_text(size_bytes, 'byte')} restored")
+    print_text(f"{target}: {count_text(files, 'file')}, {count_text(size_bytes, 'byte')} restored")
     return OK
 
 
@@ -47,8 +52,8 @@ def _copy_tree(source: str, target: str) -> tuple[int, int]:
     files = size_bytes = 0
     with Progress(output_waits=True) as progress:
         for path, _, names in os.walk(source):
-            there = os.path.join(target, os.path.relpath(path, source))
-            os.makedirs(there, exist_ok=True)
+            there = os.path.normpath(os.path.join(target, os.path.relpath(path, source)))
+            make_private_directory(there, parents=True)
             for name in names:
                 if name == BACKUP_MANIFEST and path == source:
                     continue

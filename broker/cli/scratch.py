@@ -12,13 +12,13 @@ Rules of this file:
 from __future__ import annotations
 
 import os
-import shutil
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from barnabas.broker.cli.directory_copy import copy_file
 from barnabas.storage.file_system import Buffer, File
-from barnabas.storage.io import LocalFile, LocalFileSystem
+from barnabas.storage.io import LocalFile, LocalFileSystem, make_private_directory
 
 CHANGES = "changes"
 DATA = "data"
@@ -29,15 +29,15 @@ _LOCKS = ("barnabas-lock", ".lock")
 def link_tree(original: str, scratch: str) -> str:
     """Make ``scratch`` stand for ``original``; return the directory to use in its place."""
     target = os.path.join(scratch, DATA)
-    os.mkdir(target)
+    make_private_directory(target)
     for name in sorted(os.listdir(original)):
         path = os.path.join(original, name)
         if os.path.isdir(path):
-            os.mkdir(os.path.join(target, name))
+            make_private_directory(os.path.join(target, name))
             for file in os.listdir(path):
                 _link(os.path.join(path, file), os.path.join(target, name, file))
         elif name.startswith(_COPIED_PREFIX):
-            shutil.copyfile(path, os.path.join(target, name))
+            copy_file(path, os.path.join(target, name))
         elif name not in _LOCKS:
             _link(path, os.path.join(target, name))
     return target

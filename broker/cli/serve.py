@@ -13,6 +13,7 @@ import logging
 from barnabas.broker.cli import configuration
 from barnabas.broker.cli.configuration import load
 from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.cluster import without_password
 from barnabas.broker.config.loader import LoadedConfig
@@ -92,4 +93,4 @@ def _origin(config: BrokerConfig, *keys: str) -> str:
 
 def announce(line: str) -> None:
     """Print a line at once, through any buffer."""
-    print(line, flush=True)
+    print_text(line, flush=True)

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.printing import print_text
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.base import ClusterBase
@@ -74,4 +75,4 @@ class StoreWaits:
             is_said = True
 
     def _say(self, what: str) -> None:
-        print(f"barnabas: {self._name} {what}", file=sys.stderr, flush=True)
+        print_text(f"barnabas: {self._name} {what}", file=sys.stderr, flush=True)

@@ -16,6 +16,7 @@ from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at, patiently
 from barnabas.broker.cli.outcome import Outcome
 from barnabas.broker.cli.output import print_json, print_pairs, print_table
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.resource_settings import (
     DYNAMIC_TOPIC_CONFIG,
     TOPIC,
@@ -199,7 +200,7 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
         return
     for number, topic_description in enumerate(descriptions):
         if number:
-            print()
+            print_text()
         _print_description(topic_description, every=arguments.configs)
 
 
@@ -253,15 +254,15 @@ def _print_description(topic: dict[str, Any], *, every: bool) -> None:
         ]
     )
     if every:
-        print()
+        print_text()
         print_table(
             ("CONFIGURATION", "VALUE", "SOURCE"),
             [(each["key"], each["value"], each["source"]) for each in topic["configs"]],
         )
     else:
         for each in topic["configs"]:
-            print(f"config      {each['key']}={each['value']}")
-    print()
+            print_text(f"config      {each['key']}={each['value']}")
+    print_text()
     print_table(
         ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "IN SYNC", "START", "END"),
         [

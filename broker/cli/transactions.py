@@ -25,6 +25,7 @@ from barnabas.broker.cli.output import (
     print_table,
     time_text,
 )
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.transaction_abort import abort_everywhere, abort_hanging, check_open
 from barnabas.broker.cli.transaction_view import (
     HANGING,
@@ -183,7 +184,7 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
         return
     for number, transaction in enumerate(found):
         if number:
-            print()
+            print_text()
         _print_description(transaction)
 
 
@@ -249,7 +250,7 @@ def _print_description(transaction: Transaction) -> None:
         pairs += [("client", transaction.client or None), ("host", transaction.host)]
     print_pairs(pairs)
     if transaction.partitions:
-        print()
+        print_text()
         print_table(("TOPIC", "PARTITION"), transaction.partitions)
 
 
@@ -383,7 +384,7 @@ def _abort_by_id(cluster: Cluster, arguments: argparse.Namespace) -> None:
     if arguments.format == "json":
         print_json({"transactional_id": key, "changed": True})
     else:
-        print(f"{key} aborted")
+        print_text(f"{key} aborted")
 
 
 def _abort_by_place(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -405,4 +406,4 @@ def _abort_by_place(cluster: Cluster, arguments: argparse.Namespace) -> None:
             }
         )
     else:
-        print(f"{partition_text(topic_partition)} from offset {start_offset} on aborted")
+        print_text(f"{partition_text(topic_partition)} from offset {start_offset} on aborted")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import ip_address
 
+from barnabas.broker.config.addresses import address_of
 from barnabas.broker.config.cluster import ClusterConfig
 from barnabas.broker.config.fields import setting
 from barnabas.broker.config.types import INT_MAX, ConfigType, UpdateMode, Value, at_least
@@ -21,7 +21,10 @@ def address_limits(text: str) -> dict[str, int]:
         limit = int(number)
         if limit < 0:
             raise ValueError(f"{entry}: {limit} is less than 0")
-        limits[str(ip_address(address.strip().strip("[]")))] = limit
+        found = address_of(address.strip().strip("[]"))
+        if found is None:
+            raise ValueError(f"{address!r} does not appear to be an IPv4 or IPv6 address")
+        limits[str(found)] = limit
     return limits
 
 

@@ -20,8 +20,9 @@ from barnabas.broker.api.checks import (
     Denial,
 )
 from barnabas.broker.api.client_seen import NEVER, Sample
-from barnabas.broker.console.pacing import PARTITION_UNITS, ROW_UNITS
+from barnabas.broker.console.pacing import CLIENT_UNITS, PARTITION_UNITS, ROW_UNITS
 from barnabas.broker.console.parameters import Parameter, paged
+from barnabas.broker.console.reader_names import ReaderNames
 from barnabas.broker.console.route import Route
 from barnabas.broker.console.shapes_story import ClientPage, ClientRow, ReaderPage, ReaderRow
 from barnabas.broker.network.pipeline import (
@@ -54,7 +55,6 @@ WAITS: Final = {
 }
 OF_MEMBERS: Final = frozenset((11, 12, 68))
 """JoinGroup, Heartbeat, ConsumerGroupHeartbeat: what members of groups ask for."""
-CLIENT_UNITS: Final = 3
 SAMPLE_SECONDS: Final = 1.0
 """How far two looks are apart between which a rate is measured, at the least."""
 DIGITS: Final = 1
@@ -231,11 +231,12 @@ async def list_readers(question: Question) -> ReaderPage:
     only_alone = bool(question.values["without_group"])
     selection, found = question.selection(READER_ORDERS), {}
     sort = question.text("sort").removeprefix("-")
-    members = await _members(question)
+    members, names = await _members(question), await ReaderNames.of(question)
     for connection in list(question.broker.sockets.connections):
         await question.pace.spend(CLIENT_UNITS)
         is_member = (connection.client_id, connection.peer_host) in members
-        if (only_alone and is_member) or wanted not in connection.client_id.casefold():
+        # A filter must not find what a row does not show.
+        if (only_alone and is_member) or wanted not in (names.client(connection) or "").casefold():
             continue
         for asked in connection.seen.fetched or ():
             await question.pace.spend(PARTITION_UNITS)
@@ -253,7 +254,8 @@ async def list_readers(question: Question) -> ReaderPage:
     rows = []
     for each in page:
         await question.pace.spend(ROW_UNITS)
-        rows.append(_reader_row(found[str(each[-3]), int(each[-2]), int(each[-1])], members))
+        reading = found[str(each[-3]), int(each[-2]), int(each[-1])]
+        rows.append(_reader_row(reading, members, names))
     return ReaderPage(question.now_ms, following, tuple(rows))
 
 
@@ -267,15 +269,15 @@ def _partition(question: Question, asked: Asked) -> Partition | None:
     return None if partition is None or partition.log is None else partition
 
 
-def _reader_row(reading: _Reading, members: frozenset[Client]) -> ReaderRow:
+def _reader_row(reading: _Reading, members: frozenset[Client], names: ReaderNames) -> ReaderRow:
     connection, log = reading.connection, reading.partition.log_here()
     return ReaderRow(
         reading.partition.topic.name,
         reading.partition.index,
         connection.number,
-        connection.client_id,
-        connection.peer,
-        str(connection.session.principal),
+        names.client(connection),
+        names.address(connection),
+        names.user(connection),
         ISOLATION[connection.seen.isolation],
         (connection.client_id, connection.peer_host) in members,
         reading.asked.request.fetch_offset,

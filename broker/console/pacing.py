@@ -14,6 +14,8 @@ UNITS_PER_TURN: Final = 200
 """A third of the millisecond that a console may keep the loop from Kafka's clients, at the most."""
 PARTITION_UNITS: Final = 3
 """What it takes to look at one partition's offsets."""
+CLIENT_UNITS: Final = 3
+"""What it takes to look at one connection, or at one member of a group."""
 ROW_UNITS: Final = 10
 """What it takes to make a row of an answer."""
 UNIT_SECONDS: Final = 2e-6

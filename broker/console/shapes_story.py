@@ -168,9 +168,11 @@ class ReaderRow:
     topic: str
     partition: int
     connection: Wide
-    client: str
-    address: str
-    user: str
+    client: str | None
+    """None for a caller without DESCRIBE on the cluster, and on a group of this client."""
+    address: str | None
+    """None for a caller without DESCRIBE on the cluster; so is the user."""
+    user: str | None
     isolation_seen: str
     in_group: bool
     position: Wide

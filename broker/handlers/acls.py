@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from barnabas.broker.api.dispatch import CloseConnection, RequestContext, serves
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.security.acls import EVERYWHERE, Acl, AclFilter, network_of
+from barnabas.broker.security.acls import Acl, AclFilter, kept_host
 from barnabas.broker.security.operations import (
     ANY,
     ASKED_BESIDES,
@@ -222,7 +222,8 @@ def _acl_of(given: AclCreation) -> Acl:
     known = (Operation.ALL, *SUPPORTED[resource_type])
     if operation not in known and (operation, resource_type) not in ASKED_BESIDES:
         raise _invalid(f"A {shown(resource_type)} has no operation {operation.name}")
-    if given.host != EVERYWHERE and network_of(given.host) is None:
+    host = kept_host(given.host)
+    if host is None:
         raise _invalid(f"The host {given.host!r} is no address, network or *")
     kind, colon, name = given.principal.partition(":")
     if not colon or not kind or not name:
@@ -234,7 +235,7 @@ def _acl_of(given: AclCreation) -> Acl:
         given.resource_name,
         pattern,
         given.principal,
-        given.host,
+        host,
         operation,
         permission,
     )

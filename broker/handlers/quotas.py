@@ -13,7 +13,7 @@ from math import inf
 from typing import Final
 
 from barnabas.broker.api.dispatch import RequestContext, serves
-from barnabas.broker.security.acls import address_of
+from barnabas.broker.config.addresses import address_of
 from barnabas.broker.security.quota_limits import (
     CONNECTIONS,
     CONSUMER_BYTES,
@@ -110,7 +110,8 @@ def _matches(named: Mapping[str, str | None], component: ComponentData) -> bool:
         return False
     match MatchType(component.match_type):
         case MatchType.EXACT:
-            return named[kind] == component.match
+            address = address_of(component.match or "") if kind == IP else None
+            return named[kind] == (component.match if address is None else str(address))
         case MatchType.DEFAULT:
             return named[kind] is None
         case MatchType.SPECIFIED:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final, Protocol, cast
 
+from barnabas.broker.config.addresses import plain_host
 from barnabas.broker.http.answer import CONTINUE, Answer, Framing, Piece, Stream, text
 from barnabas.broker.http.request import BadRequest, Request, RequestReader
 
@@ -69,7 +70,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a slot, the oldest one's if need be."""
         self._transport = cast("asyncio.Transport", transport)
-        self.host = str((transport.get_extra_info("peername") or "?")[0])
+        self.host = plain_host(str((transport.get_extra_info("peername") or "?")[0]))
         self._port.opened(self)
         self._set_deadline(QUESTION_SECONDS, self._too_slow)
 

@@ -10,8 +10,3 @@ def network_of(host: str) -> str:
     return (
         host if ":" not in host else str(ip_network(f"{host.partition('%')[0]}/64", strict=False))
     )
-
-
-def plain_host(host: str) -> str:
-    """Return an IPv4 address that came in through an IPv6 socket in its own form."""
-    return host.removeprefix("::ffff:") if "." in host else host

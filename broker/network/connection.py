@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.dispatch import CloseConnection
-from barnabas.broker.network.addresses import network_of, plain_host
+from barnabas.broker.config.addresses import plain_host
+from barnabas.broker.network.addresses import network_of
 from barnabas.broker.network.intake import Intake
 from barnabas.broker.network.login_gate import LoginGate
 from barnabas.broker.network.pipeline import CLOSED, DRAINING, TURN_REQUESTS, WRITING, Pipeline

@@ -16,8 +16,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
+from barnabas.broker.config.addresses import plain_host, without_zone
 from barnabas.broker.config.types import INT_MAX
-from barnabas.broker.network.addresses import plain_host
 from barnabas.broker.security.quota_rates import Rate
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class ConnectionRates:
         return self._judge_address(host, now_s) or Verdict(wait_s)
 
     def _judge_address(self, host: str, now_s: float) -> Verdict | None:
-        limit = self._quotas.limits.of_address(host)
+        limit = self._quotas.limits.of_address(without_zone(host))
         if limit is None:
             return None
         rate = self._addresses.get(host)

@@ -19,6 +19,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.broker.api.dispatch import Peer, Route, Routes
+from barnabas.broker.config.addresses import without_zone
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.connection_limits import address_limits
 from barnabas.broker.config.types import INT_MAX
@@ -291,7 +292,7 @@ class SocketServer:
         if self._stopping:
             return "the broker is stopping"
         host = connection.peer_host
-        of_host = self._host_limits.get(host, self._config.max_connections_per_ip)
+        of_host = self._host_limits.get(without_zone(host), self._config.max_connections_per_ip)
         if self._per_host[host] >= of_host:
             return f"max.connections.per.ip of {of_host} reached"
         needs_login = connection.listener.security.needs_login

@@ -9,7 +9,6 @@ keeps audit lines back.
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
@@ -18,10 +17,10 @@ from queue import Full, Queue
 from typing import Final
 
 from barnabas.broker.config.types import ConfigError
+from barnabas.storage.io import private_opener
 
 WAITING_MAX: Final = 10_000
 """Lines that may wait for the disk."""
-APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
 logger = logging.getLogger("barnabas.broker.runtime.audit_file")
 
@@ -110,8 +109,13 @@ class _File(WatchedFileHandler):
         return self._error
 
     def _open(self) -> TextIOWrapper:
-        descriptor = os.open(self.baseFilename, APPEND, 0o600)
-        return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
+        return open(
+            self.baseFilename,
+            "a",
+            encoding=self.encoding,
+            errors=self.errors,
+            opener=private_opener,
+        )
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  logging's name
         """Note what has kept a line from being written."""

@@ -6,8 +6,9 @@ Rules of this file:
 * ALLOW of an operation may imply others (``IMPLIED_BY``), DENY never does; ALL is every operation.
 * Where no ACL applies to the resource at all, for any client, the answer is NO_ACLS: a setting
   decides (``allow.everyone.if.no.acl.found``).
-* Hosts are compared as addresses, not as text, so ``::1`` is ``0:0:0:0:0:0:0:1``, and may be
-  networks (CIDR), as in Apache Kafka 4.4.
+* Hosts are compared as addresses, not as text, so ``::1`` is ``0:0:0:0:0:0:0:1`` and
+  ``::ffff:10.0.0.1`` is ``10.0.0.1``, and may be networks (CIDR), as in Apache Kafka 4.4. A new ACL
+  keeps the shortest form.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
+from barnabas.broker.config.addresses import Address, network_of
 from barnabas.broker.security.operations import (
     ANY,
     IMPLIED_BY,
@@ -29,9 +30,6 @@ from barnabas.broker.security.operations import (
     Permission,
     ResourceType,
 )
-
-Address: TypeAlias = IPv4Address | IPv6Address
-Network: TypeAlias = IPv4Network | IPv6Network
 
 EVERYONE: Final = "User:*"
 EVERYWHERE: Final = "*"
@@ -91,7 +89,7 @@ class AclFilter(NamedTuple):
             self.resource_type in {ANY, acl.resource_type}
             and self._matches_pattern(acl)
             and self.principal in {None, acl.principal}
-            and self.host in {None, acl.host}
+            and (self.host is None or acl.host in _spellings(self.host))
             and self.operation in {ANY, acl.operation}
             and self.permission in {ANY, acl.permission}
         )
@@ -251,18 +249,21 @@ def _is_of(acl: Acl, client: Client) -> bool:
     return client.host is not None and network is not None and client.host in network
 
 
+def kept_host(host: str) -> str | None:
+    """Return the form in which an ACL keeps its host, or `None` if it is no host of an ACL.
+
+    A zone (``fe80::1%eth0``) is refused: the rule would apply in every zone.
+    """
+    if "%" in host:
+        return None
+    network = EVERYWHERE if host == EVERYWHERE else network_of(host)
+    if network is None or isinstance(network, str):
+        return network
+    is_single = network.prefixlen == network.max_prefixlen
+    return str(network.network_address if is_single else network)
+
+
 @lru_cache(maxsize=4096)
-def network_of(host: str) -> Network | None:
-    """Return the addresses that an ACL's host stands for; None where it is none."""
-    try:
-        return ip_network(host, strict=False)
-    except ValueError:
-        return None
-
-
-def address_of(host: str) -> Address | None:
-    """Return a client's address; None where it is none."""
-    try:
-        return ip_address(host.partition("%")[0])
-    except ValueError:
-        return None
+def _spellings(host: str) -> frozenset[str]:
+    """Return the texts of hosts that a filter means: as given, for older ACLs, and as kept."""
+    return frozenset((host, kept_host(host) or host))

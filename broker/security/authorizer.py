@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
-from barnabas.broker.security.acls import Acl, AclFilter, AclSet, Client, Verdict, address_of
+from barnabas.broker.config.addresses import address_of
+from barnabas.broker.security.acls import Acl, AclFilter, AclSet, Client, Verdict
 from barnabas.broker.security.operations import Operation, PatternType, Permission, ResourceType
 from barnabas.storage.metastore.interface import AclRow
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from barnabas.broker.config.types import ConfigError, ConflictingValues
 from barnabas.broker.security.key_server import KeyServer, KeysUnavailable
@@ -36,6 +37,10 @@ class TokenLogins:
         if not url:
             key = listener.setting_name(_URL)
             reason = f"listener {name} offers OAUTHBEARER, so {key} must say where the keys are"
+            raise ConflictingValues(key, "", reason)
+        if "@" in urlsplit(str(url)).netloc:
+            key = listener.setting_name(_URL)
+            reason = f"{key} has a user in its URL: keys are public, leave user and password out"
             raise ConflictingValues(key, "", reason)
         server = self._server(listener, str(url), rules.algorithms)
         verifier = TokenVerifier(rules, lambda: server.keys, self._clock.now_ms, server.unknown_key)

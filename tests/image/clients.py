@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import confluent_kafka
 from confluent_kafka.admin import AdminClient
 
 TIMEOUT_S = 60
+TOKEN_S = 600
 
 
 def produce(servers: str, topic: str, values: Sequence[bytes]) -> None:
@@ -62,4 +64,16 @@ def partitions(servers: str) -> dict[str, int]:
 def brokers(servers: str) -> list[str]:
     """Return the brokers' addresses as clients are told."""
     found = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=TIMEOUT_S).brokers
+    return [f"{broker.host}:{broker.port}" for broker in found.values()]
+
+
+def brokers_by_token(servers: str, token: str) -> list[str]:
+    """Return the brokers' addresses after a login by OAUTHBEARER."""
+    config = {
+        "bootstrap.servers": servers,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "oauth_cb": lambda _config: (token, time.time() + TOKEN_S),
+    }
+    found = AdminClient(config).list_topics(timeout=TIMEOUT_S).brokers
     return [f"{broker.host}:{broker.port}" for broker in found.values()]

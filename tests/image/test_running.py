@@ -16,8 +16,9 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
-from tests.image.clients import consume, partitions, produce
+from tests.image.clients import brokers_by_token, consume, partitions, produce
 from tests.image.container import Container
+from tests.issuer import AUDIENCE, ISSUER, standard_set, token
 from tests.package.test_compose import DOCKER, SECRETS, project
 
 ROOT = Path(__file__).parents[2]
@@ -294,3 +295,25 @@ def test_what_prometheus_shows(composed):
     with urllib.request.urlopen(asked, timeout=60) as answer:
         assert b"barnabas_loop_busy_seconds_total" in answer.read()
     assert token not in str(broker.environment)
+
+
+def test_client_logs_in_by_token(container, tmp_path):
+    configuration = tmp_path / "configuration"
+    configuration.mkdir()
+    (configuration / "keys.json").write_bytes(standard_set())
+    environment = {
+        "KAFKA_LISTENERS": "SASL_PLAINTEXT://:9092",
+        "KAFKA_SASL_ENABLED_MECHANISMS": "OAUTHBEARER",
+        "KAFKA_SASL_OAUTHBEARER_JWKS_ENDPOINT_URL": "file:///mnt/shared/config/keys.json",
+        "KAFKA_SASL_OAUTHBEARER_EXPECTED_ISSUER": ISSUER,
+        "KAFKA_SASL_OAUTHBEARER_EXPECTED_AUDIENCE": AUDIENCE,
+    }
+    running = waiting(
+        container, environment=environment, volumes={"/mnt/shared/config": configuration}
+    )
+    address = f"127.0.0.1:{running.publish(9092)}"
+    advertised = f"export KAFKA_ADVERTISED_LISTENERS=SASL_PLAINTEXT://{address}\n"
+    running.put("/tmp/go", advertised)
+    running.wait_for_log(READY)
+    assert brokers_by_token(address, token()) == [address]
+    assert running.stop() == 0

@@ -33,9 +33,11 @@ LONG_FILES: dict[str, int] = {}
 MAY_OPEN = {
     "storage/io.py",
     "broker/cli/directory_copy.py",
+    "broker/cli/init.py",
     "broker/cli/properties_file.py",
     "broker/cli/renewal.py",
     "broker/client/credentials.py",
+    "broker/runtime/audit_file.py",
     "broker/runtime/process_usage.py",
     "broker/tls/stores.py",
 }

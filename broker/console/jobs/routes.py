@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import (
+    CLUSTER,
     DESCRIBE,
+    TOPIC,
     TRANSACTIONAL_ID,
     TRANSACTIONAL_ID_DENIED,
     Check,
@@ -14,35 +16,42 @@ from barnabas.broker.api.checks import (
 from barnabas.broker.console.jobs.shapes import JobList, JobRow
 from barnabas.broker.console.parameters import Parameter
 from barnabas.broker.console.route import Route
+from barnabas.broker.security.operations import CLUSTER_NAME
 
 if TYPE_CHECKING:
     from barnabas.broker.console.jobs.registry import Job
     from barnabas.broker.console.questions import Question
+    from barnabas.broker.security.access import Access
 
 
 async def list_jobs(question: Question) -> JobList:
     """List jobs, the newest first."""
     topic, access = question.text("topic"), question.access
     found = [
-        _row(each)
+        _row(each, access)
         for each in question.jobs
-        if topic in {"", each.topic, each.target} and access.may_see(TRANSACTIONAL_ID, each.name)
+        if topic in {"", each.topic, each.target}
+        and (not topic or access.may_see(TOPIC, topic))
+        and access.may_see(TRANSACTIONAL_ID, each.name)
     ]
     return JobList(question.now_ms, tuple(found))
 
 
 async def describe_one(question: Question) -> JobRow:
     """Answer one job."""
-    return _row(question.jobs.get(question.names["transactional_id"]))
+    return _row(question.jobs.get(question.names["transactional_id"]), question.access)
 
 
-def _row(job: Job) -> JobRow:
+def _row(job: Job, access: Access) -> JobRow:
+    """Return a job, without the names that the caller may not see."""
+    user = job.access.principal
+    shows_user = user == access.principal or access.may_see(CLUSTER, CLUSTER_NAME)
     return JobRow(
         job.name,
         job.state,
-        job.access.principal,
-        job.topic,
-        job.target,
+        user if shows_user else None,
+        job.topic if access.may_see(TOPIC, job.topic) else None,
+        job.target if access.may_see(TOPIC, job.target) else None,
         job.started_ms,
         job.ended_ms,
         job.offsets_total,

@@ -15,9 +15,11 @@ class JobRow:
     """What the job is called, and its transaction."""
     state: str
     """running, committed, cancelled or failed; of the last two nothing is ever seen."""
-    user: str
-    topic: str
-    target: str
+    user: str | None
+    """None for other users without DESCRIBE on the cluster."""
+    topic: str | None
+    """None without DESCRIBE on the topic; so is the target."""
+    target: str | None
     started_ms: Wide
     ended_ms: Wide | None
     offsets_total: Wide

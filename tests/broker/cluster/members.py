@@ -22,10 +22,10 @@ LONG_MS = "60000"
 class MemberBroker(Broker):
     """One of them."""
 
-    def __init__(self, store: MemoryStore, **config: str) -> None:
+    def __init__(self, store: MemoryStore, *, storage: str | None = None, **config: str) -> None:
         settings = {"barnabas.lease.ms": LONG_MS, "offsets.topic.num.partitions": "4"}
         settings["transaction.state.log.num.partitions"] = "4"
-        super().__init__(config=settings | config)
+        super().__init__(storage=storage, config=settings | config)
         self._store = store
         self.base: MemoryBase
 

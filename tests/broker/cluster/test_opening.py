@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import socket
+import string
 import threading
 
+import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from barnabas.broker.cluster.durable_logs import StoredLogs
 from barnabas.broker.config.loader import load_config
@@ -35,6 +39,73 @@ def test_an_address_that_is_none_is_not_repeated(address):
     config = load_config([], {"KAFKA_BARNABAS_METADATA": address}).config
     with pytest.raises(ConfigError, match=r"barnabas\.metadata is not an address") as caught:
         base_of(config)
+    assert SECRET not in str(caught.value)
+
+
+HALVES = ("s3cr", "tpw")
+BETWEEN = [*string.punctuation, *map("".join, itertools.product("@/?#:,[]%&=", repeat=2))]
+BETWEEN += ["@1/", "/1@", ":1@", "@h:1,", "@[::1]/", "%40", "%2F", "%25"]
+
+
+@pytest.mark.parametrize("form", ["me:{}@127.0.0.1:1/db", "me:{}@127.0.0.1", "{}@127.0.0.1:1/db"])
+@pytest.mark.parametrize("first", [HALVES[0], "12"])
+def test_password_is_read_whole_or_the_address_is_refused(form, first):
+    """No part of the password becomes a host, a port or a database."""
+    read, refusals = 0, set()
+    for between in BETWEEN:
+        password = f"{first}{between}{HALVES[1]}"
+        address = f"postgresql://{form.format(password)}"
+        config = load_config([], {"KAFKA_BARNABAS_METADATA": address}).config
+        try:
+            base_of(config).close()
+        except ConfigError as error:
+            refusals.add(str(error))
+            continue
+        read += 1
+        given = conninfo_to_dict(address)
+        shown = {key: str(value) for key, value in given.items() if key not in {"password", "user"}}
+        assert not any(half in value for half in HALVES for value in shown.values()), address
+        assert given["host"] == "127.0.0.1"
+        with pytest.raises(psycopg.OperationalError) as failed:
+            psycopg.connect(address, port=1, connect_timeout=10, user="me")
+        assert not any(half in str(failed.value) for half in HALVES)
+    assert read > len(string.punctuation) // 2
+    assert not any(half in each for half in HALVES for each in refusals)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"postgresql://me@first/logs?password={SECRET}@{SECRET}",
+        f"postgresql://me:{SECRET}@first,second:5433,[::1]:5434/logs",
+        f"postgresql://me:{SECRET}@%2Fvar%2Frun%2Fpostgresql/logs",
+        f"postgresql:///logs?host=/tmp&port=5432&user=me&password={SECRET}",
+        f"postgresql://me:{SECRET}@[fe80::1%25eth0]/logs",
+        f"postgres://me:{SECRET}@first/logs%40home?hostaddr=127.0.0.1",
+        "postgresql://first",
+    ],
+)
+def test_address_in_any_right_form_is_taken(address):
+    base_of(load_config([], {"KAFKA_BARNABAS_METADATA": address}).config).close()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"host=first user=me password={SECRET}",
+        f"first:5432/logs?password={SECRET}",
+        f"postgresql://me:{SECRET} {SECRET}@first/logs",
+        f"postgresql+psycopg://me:{SECRET}@first/logs",
+        f"postgresql://first/logs?password={SECRET}%zz",
+        f"postgresql://first/logs?host={SECRET}@first",
+        f"postgresql://first/logs?hostaddr={SECRET}@first",
+        f"postgresql://first/logs?port={SECRET}",
+        f"postgresql://first/logs?{SECRET}=1",
+    ],
+)
+def test_address_in_another_form_is_refused_without_its_text(address):
+    with pytest.raises(ConfigError, match=r"barnabas\.metadata") as caught:
+        base_of(load_config([], {"KAFKA_BARNABAS_METADATA": address}).config)
     assert SECRET not in str(caught.value)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import dataclasses
+import typing
 
 import kafka
 import pytest
@@ -398,3 +400,117 @@ def test_who_may_write_to_a_topic_writes_once_what_is_sent_twice(broker):
         assert values.count(b"once") == 1
     finally:
         remove_acls(broker.admin, acls)
+
+
+# ---------------------------------------------------------------------------- names of readers
+
+READER = "reader-of-the-test"
+HIDDEN = {"client": None, "address": None, "user": None}
+DESCRIBE = Operation.DESCRIBE
+CLUSTER_RIGHT = allow(SOMEBODY, ResourceType.CLUSTER, CLUSTER_NAME, DESCRIBE)
+GROUP_RIGHT = allow(SOMEBODY, ResourceType.GROUP, "reading-group", DESCRIBE)
+
+
+@pytest.fixture
+def member(broker):
+    """A member of a group that reads the topic."""
+    config = {"bootstrap.servers": broker.servers, "group.id": "reading-group"}
+    consumer = Consumer({**config, "client.id": READER, "auto.offset.reset": "earliest"})
+    consumer.subscribe([NAMES["topic"]])
+    wait_until(lambda: consumer.poll(0.1), "the member reads")
+    yield consumer
+    consumer.close()
+
+
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ([], set()),
+        (allow(SOMEBODY, ResourceType.GROUP, "seen-group", Operation.DESCRIBE), set()),
+        (GROUP_RIGHT, {"client"}),
+        (CLUSTER_RIGHT, set(HIDDEN)),
+    ],
+    ids=["topic", "another-group", "its-group", "cluster"],
+)
+def test_reader_shows_names_to_callers_with_the_permission_only(broker, member, more, shown):
+    acls = allow(SOMEBODY, ResourceType.TOPIC, NAMES["topic"], Operation.DESCRIBE) + more
+    add_acls(broker.admin, acls)
+    try:
+        for query in ({}, {"filter": READER}):
+            rows = fetch(broker, "readers", authorization=basic(SOMEBODY), **query)["items"]
+            everything = fetch(broker, "readers", authorization=basic(ADMIN), **query)["items"]
+            (known,) = [each for each in everything if each["client"] == READER]
+            assert known["user"] == "User:ANONYMOUS"
+            # A filter finds no name that a row does not show.
+            found = [each for each in rows if each["connection"] == known["connection"]]
+            assert len(found) == (1 if "client" in shown or not query else 0)
+            for row in found:
+                expected = {key: known[key] if key in shown else None for key in HIDDEN}
+                assert {key: row[key] for key in HIDDEN} == expected
+                assert row["position"] == known["position"]
+    finally:
+        remove_acls(broker.admin, acls)
+
+
+# ------------------------------------------------------------------------ fields that name clients
+
+FIELDS = {
+    *("client", "address", "user", "host", "fenced_client", "fenced_host", "principal"),
+    *("client_id", "software", "peer", "listener"),
+}
+"""Fields that name a client."""
+OF_ID = {
+    *(("TransactionRow", "client"), ("TransactionRow", "host")),
+    *(("TransactionDescription", "client"), ("TransactionDescription", "host")),
+    *(("TransactionEventRow", "client"), ("TransactionEventRow", "host")),
+    *(("TransactionEventRow", "fenced_client"), ("TransactionEventRow", "fenced_host")),
+    *(("EndedTransaction", "client"), ("EndedTransaction", "host")),
+}
+"""Rows of transactional ids that the caller may DESCRIBE, wherever they are shown."""
+OF_GROUP = {("GroupMember", "client"), ("GroupMember", "host")}
+WITHHELD = {
+    *(("ReaderRow", "client"), ("ReaderRow", "address"), ("ReaderRow", "user")),
+    ("JobRow", "user"),
+}
+"""Left out by the tests above and below, for callers without DESCRIBE on the cluster."""
+OF_CALLER = {("Session", "host"), ("Session", "user")}
+
+
+def naming(shape, known=None):
+    """Return every field of a shape, and of the shapes in it, that names a client."""
+    known = set() if known is None else known
+    found = set()
+    if dataclasses.is_dataclass(shape) and shape not in known:
+        known.add(shape)
+        for name, kind in typing.get_type_hints(shape).items():
+            found |= {(shape.__name__, name)} if name in FIELDS else naming(kind, known)
+    return found.union(*(naming(each, known) for each in typing.get_args(shape)))
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.template)
+def test_field_that_names_a_client_has_a_permission(route):
+    found = naming(route.shape) - WITHHELD - OF_ID - OF_CALLER
+    if route.check.resource_type is ResourceType.GROUP:
+        found -= OF_GROUP
+    assert not found or route.check.resource_type is ResourceType.CLUSTER
+
+
+def test_job_shows_its_user_and_topics_to_callers_with_the_permission_only(broker):
+    job = "barnabas-replay-1"
+    may = [
+        ({"topic", "target"}, allow(SOMEBODY, ResourceType.TOPIC, NAMES["topic"], DESCRIBE)),
+        ({"user"}, CLUSTER_RIGHT),
+    ]
+    acls = allow(SOMEBODY, ResourceType.TRANSACTIONAL_ID, job, DESCRIBE)
+    known = {"user": f"User:{ADMIN}", "topic": NAMES["topic"], "target": NAMES["topic"]}
+    for shown, more in [(set(), []), *may]:
+        add_acls(broker.admin, acls + more)
+        try:
+            row = fetch(broker, "jobs", job, authorization=basic(SOMEBODY))
+            (listed,) = fetch(broker, "jobs", authorization=basic(SOMEBODY))["items"]
+            query = {"topic": NAMES["topic"], "authorization": basic(SOMEBODY)}
+            assert len(fetch(broker, "jobs", **query)["items"]) == ("topic" in shown)
+        finally:
+            remove_acls(broker.admin, acls + more)
+        expected = {key: value if key in shown else None for key, value in known.items()}
+        assert {key: row[key] for key in known} == {key: listed[key] for key in known} == expected

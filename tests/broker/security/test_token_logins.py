@@ -155,6 +155,12 @@ def test_what_would_take_too_many_tokens_stops_the_start(settings, changes, prob
     assert problem in str(caught.value)
 
 
+def test_password_in_the_url_of_keys_is_refused_and_not_repeated(settings):
+    with pytest.raises(ConfigError, match="leave user and password out") as caught:
+        started(settings, **{f"{OAUTH}.jwks.endpoint.url": "https://me:s3cr3t@issuer.example/keys"})
+    assert "s3cr3t" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -31,8 +31,8 @@ const CONNECTIONS = [
 /** @type {import("../parts/list.js").Column[]} */
 const READERS = [
   { title: "Partition", sort: "topic", cell: (row) => html`<${PartitionLink} topic=${row.topic} partition=${row.partition} offset=${row.position} opens />` },
-  { title: "Client", cell: (row) => short(row.client || "(without a name)") },
-  { title: "Address", cell: (row) => row.address },
+  { title: "Client", cell: (row) => row.client === null ? "–" : short(row.client || "(without a name)") },
+  { title: "Address", cell: (row) => row.address ?? "–" },
   { title: "In a group", cell: (row) => (row.in_group ? "yes" : "no") },
   { title: "Reads", cell: (row) => row.isolation_seen },
   { title: "Position", isNumber: true, cell: (row) => count(row.position) },

@@ -29,8 +29,8 @@ export function Jobs({ topic, started }) {
   const columns = [
     { title: "Job", cell: (/** @type {any} */ row) => html`<${TransactionLink} name=${row.transactional_id} />` },
     { title: "State", cell: (/** @type {any} */ row) => html`<${Mark} kind=${KINDS[row.state]}>${row.state}<//>${row.message === null ? "" : ` ${row.message}`}` },
-    { title: "From", cell: (/** @type {any} */ row) => html`<${TopicLink} name=${row.topic} />` },
-    { title: "To", cell: (/** @type {any} */ row) => html`<${TopicLink} name=${row.target} />` },
+    { title: "From", cell: (/** @type {any} */ row) => row.topic === null ? "–" : html`<${TopicLink} name=${row.topic} />` },
+    { title: "To", cell: (/** @type {any} */ row) => row.target === null ? "–" : html`<${TopicLink} name=${row.target} />` },
     { title: "Looked at", cell: (/** @type {any} */ row) => html`<${HowFar} row=${row} />` },
     { title: "Written", cell: (/** @type {any} */ row) => html`${count(row.records)} (${bytes(row.bytes)})` },
     { title: "Started", cell: (/** @type {any} */ row) => html`<${Time} at=${row.started_ms} />` },

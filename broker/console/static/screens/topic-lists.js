@@ -99,8 +99,8 @@ export function Groups({ topic }) {
 
 /** @type {Column[]} */
 const READERS = [
-  { title: "Client", cell: (row) => html`<bdi>${row.client || "(without a name)"}</bdi>` },
-  { title: "Address", cell: (row) => row.address },
+  { title: "Client", cell: (row) => html`<bdi>${row.client === null ? "–" : row.client || "(without a name)"}</bdi>` },
+  { title: "Address", cell: (row) => row.address ?? "–" },
   { title: "Partition", isNumber: true, cell: (row) => count(row.partition) },
   { title: "Position", isNumber: true, cell: (row) => count(row.position) },
   { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag) },
