@@ -76,7 +76,7 @@ class Console:
     def __init__(self, broker: ObservedBroker) -> None:
         self._broker = broker
         self._worst = WorstFinder()
-        self._places = Places()
+        self._places = Places(broker.answer_memory)
         self._jobs = Jobs()
         self._lags = LagHistory()
         self._live = Live(broker, self._worst, self._lags)

@@ -37,6 +37,8 @@ READ_MOST_BYTES: Final = 16 * 1024 * 1024
 """In one look."""
 EXPANDED_MOST_BYTES: Final = 16 * 1024 * 1024
 VALUE_MOST_BYTES: Final = 256 * 1024
+HEADERS_MOST: Final = 100_000
+"""Of one record; the sinks write none."""
 QUERIES_MOST: Final = 1000
 """Those that have decided last are kept; so many producers with open transactions, too."""
 NAME_MOST: Final = 256
@@ -108,7 +110,8 @@ class SparkLedger:
                 while self._state.position < log.high_watermark and left_bytes > 0:
                     before, end = self._state, log.high_watermark
                     piece = await self._readers.after(log, before.position, end, PIECE_BYTES, pace)
-                    after = await self._readers.run(partial(taken_in, before, piece, pace))
+                    work = partial(taken_in, before, piece, pace)
+                    after = await self._readers.expand(piece.batches, work, EXPANDED_MOST_BYTES)
                     if after.position <= before.position:
                         break
                     self._state, left_bytes = after, left_bytes - piece.size_bytes
@@ -167,7 +170,9 @@ def _newest(
 def _entries_in(batch: Batch, pace: ThreadPace) -> dict[QueryKey, LedgerEntry | None]:
     found: dict[QueryKey, LedgerEntry | None] = {}
     try:
-        for record in iterate_records(batch.data, limit_bytes=EXPANDED_MOST_BYTES):
+        for record in iterate_records(
+            batch.data, limit_bytes=EXPANDED_MOST_BYTES, headers_max=HEADERS_MOST
+        ):
             pace.step()
             key = _key_of(record.key)
             if key is not None:

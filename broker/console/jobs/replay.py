@@ -180,7 +180,9 @@ class Replay:
         while left:
             now_ms, pace = self._broker.clock.now_ms(), self._job.pace
             work = partial(_encode, left, self._writing, self._producer(), now_ms, pace)
-            batches, left = await self._readers.run(work)
+            # Each record is copied into its encoding, its batch and the compressed batch.
+            copied_bytes = 3 * sum(each.size_bytes for each in left)
+            batches, left = await self._readers.run_within(copied_bytes, work)
             await self._write(batches)
 
     def _check_allowed(self) -> None:

@@ -7,17 +7,19 @@ and batches are walked over, on a thread.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from bisect import bisect_left
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from barnabas.broker.console.records.standing import Standing, standing_of
+from barnabas.protocol.compression import CompressionError, expand
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.records import BatchHeader, CorruptBatch, iterate_batches
+from barnabas.protocol.records import HEADER_BYTES, BatchHeader, CorruptBatch, iterate_batches
 from barnabas.storage.damage import first_at_or_after
 from barnabas.storage.errors import Corrupt, OffsetOffline, OffsetOutOfRange
 from barnabas.storage.memory_read import MemorySlice
@@ -26,6 +28,7 @@ from barnabas.storage.time_lookup import Search, TimestampOffset, offset_for_tim
 
 if TYPE_CHECKING:
     from barnabas.broker.console.records.pace import ThreadPace
+    from barnabas.broker.http.answer_memory import AnswerMemory
     from barnabas.storage.partition_log import PartitionLog
 
 THREADS: Final = 2
@@ -34,6 +37,8 @@ ROUNDS_MAX: Final = 5
 """How often a piece is read again because a segment was replaced meanwhile."""
 MEMORY_STEPS_MAX: Final = 200
 """Entries of what is still in memory that are looked at to find where a piece begins."""
+KEPT_BYTES_MOST: Final = 4 * 1024 * 1024
+"""Bytes of records that one look may keep and still expand another batch."""
 READS_MAX: Final = 64
 """Reads for one piece: of segments that have little left in them."""
 
@@ -84,14 +89,54 @@ class _Found:
 class RecordReaders:
     """The threads of all who read records; made when the first one does."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: AnswerMemory) -> None:
+        self.memory = memory
         self._pool: ThreadPoolExecutor | None = None
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Run work on a thread, and wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads(), work)
+
+    def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(THREADS, "barnabas-records")
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        return self._pool
+
+    async def expand(
+        self, batches: Sequence[Batch], work: Callable[[], Result], most_bytes: int
+    ) -> Result:
+        """Run work that expands batches one by one, each to ``most_bytes`` at most.
+
+        How far they expand is measured first, without keeping it: what compressed bytes stand for
+        is known in no other way, and the largest that is allowed would let one request after the
+        other wait.
+        """
+        size_bytes = max((len(each.data) for each in batches), default=0)
+        if any(each.header.compression for each in batches):
+            measure = partial(_largest_expansion, batches, most_bytes)
+            # The decoder has a window, or a block, of at most that.
+            size_bytes = max(size_bytes, await self.run_within(most_bytes, measure))
+        return await self.run_within(2 * size_bytes + KEPT_BYTES_MOST, work)
+
+    async def run_within(self, size_bytes: int, work: Callable[[], Result]) -> Result:
+        """Run work on a thread, once its bytes fit into the budget; they count until it ends.
+
+        That may be later than this call, which may be cancelled.
+        """
+        loop = asyncio.get_running_loop()
+        end = await self.memory.begin_work(size_bytes)
+        try:
+            running = self._threads().submit(work)
+        except BaseException:
+            end()
+            raise
+
+        def ended(_: Future[Result]) -> None:
+            with contextlib.suppress(RuntimeError):  # The loop is closed: nobody counts any more.
+                loop.call_soon_threadsafe(end)
+
+        running.add_done_callback(ended)
+        return await asyncio.wrap_future(running)
 
     async def offset_at(self, log: PartitionLog, timestamp_ms: int) -> int:
         """Return the first offset that is not older than a time; where the log ends if none is."""
@@ -168,6 +213,20 @@ class RecordReaders:
             found.unread.append(Unread(found.offset, end, f"it cannot be read: {error}"))
             found.offset = end
             return False
+
+
+def _largest_expansion(batches: Sequence[Batch], most_bytes: int) -> int:
+    """On a thread: return what the largest of these batches expands to, ``most_bytes`` at most."""
+    largest = 0
+    for header, data in batches:
+        size_bytes = 0
+        try:
+            for piece in expand(header.compression, data[HEADER_BYTES:], most_bytes):
+                size_bytes += len(piece)
+        except CompressionError:
+            size_bytes = most_bytes
+        largest = max(largest, size_bytes)
+    return largest
 
 
 def _skip(log: PartitionLog, end: int, found: _Found, reason: str) -> bool:

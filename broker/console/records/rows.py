@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from barnabas.broker.console.records.pace import ThreadPace
 
 HEADER_CHARACTERS: Final = 512
+ROW_BYTES_MOST: Final = 256 * 1024
+"""Memory of one row while it is written: twelve characters of JSON for each that is shown."""
 _TEXT_PIECE: Final = 32 * 1024
 """Characters that are written as JSON in one go."""
 
