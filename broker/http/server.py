@@ -29,7 +29,7 @@ from barnabas.broker.http.answer import Answer
 from barnabas.broker.http.answer_memory import AnswerMemory
 from barnabas.broker.http.connection import HttpConnection
 from barnabas.broker.http.connection_slots import ConnectionSlots
-from barnabas.broker.http.guard import WITHOUT_HOST_CHECK
+from barnabas.broker.http.guard import METRICS, PROBES
 from barnabas.broker.http.request import Request
 from barnabas.broker.network.socket_server import Listener, bind
 
@@ -39,6 +39,7 @@ ASKING_MAX: Final = 64
 """Connections at a time that wait for a request, or for the rest of it."""
 ANSWERED_MAX: Final = 24
 """Connections at a time that are being answered."""
+SHORT_PATHS: Final = PROBES | {METRICS}
 PROBES_MAX: Final = 8
 """Connections at a time that are answered what probes and Prometheus ask."""
 STREAMS_MAX: Final = 16
@@ -109,7 +110,7 @@ class HttpServer:
     def asked(self, connection: HttpConnection, request: Request | None) -> None:
         """Move a connection to those that are answered."""
         self._asking.leave(connection)
-        is_probe = request is not None and request.path in WITHOUT_HOST_CHECK
+        is_probe = request is not None and request.path in SHORT_PATHS
         slots = self._probes if is_probe else self._answered
         self._make_room(slots.enter(connection, connection.host))
 
