@@ -470,7 +470,7 @@ class BrokerServer:
         return entry.new_login(
             self.clock,
             self.logins.passwords(),
-            self.sockets.failed_logins,
+            self.sockets.failed_logins.apart(),
             self.generation,
             self.audit,
             lambda: self.stage >= Stage.RECOVERED,

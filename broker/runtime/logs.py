@@ -1,7 +1,8 @@
 """Log lines: event name first, fields after, as text or JSON, to standard error.
 
-INFO is a change of state, WARNING a client's fault, ERROR something an operator must act on. There
-is no line per request; ``barnabas.broker.network.connection`` has its own switch for wire traces.
+INFO is a change of state, WARNING a client's fault, ERROR something an operator must act on. Each
+place in the code writes ten ERROR lines a second at most. There is no line per request;
+``barnabas.broker.network.connection`` has its own switch for wire traces.
 """
 
 from __future__ import annotations
@@ -9,7 +10,12 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from typing import TextIO
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, TextIO
+
+ERRORS_PER_SECOND: Final = 10
+"""Lines at ERROR and above of one place in the code: a client that meets a bug can repeat it."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -28,9 +34,61 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
+class ErrorLimit:
+    """Limits lines at ERROR and above, each place in the code by itself.
+
+    The lines that were left out are counted in a line before the next one of their place.
+    """
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        # The second, and lines in it so far, of places; there are as many as the code has.
+        self._written: dict[tuple[str, int], tuple[int, int]] = {}
+
+    def lines_for(self, record: logging.LogRecord) -> Iterator[logging.LogRecord]:
+        """Yield the records to write instead of this one: none, itself, or two."""
+        if record.levelno < logging.ERROR:
+            yield record
+            return
+        place, second = (record.pathname, record.lineno), int(self._seconds())
+        seen, count = self._written.get(place, (second, 0))
+        if seen != second:
+            if count > ERRORS_PER_SECOND:
+                yield _left_out(record, count - ERRORS_PER_SECOND)
+            count = 0
+        self._written[place] = second, count + 1
+        if count < ERRORS_PER_SECOND:
+            yield record
+
+
+def _left_out(record: logging.LogRecord, count: int) -> logging.LogRecord:
+    return logging.LogRecord(
+        record.name,
+        record.levelno,
+        record.pathname,
+        record.lineno,
+        "%d more errors like the next one left out",
+        (count,),
+        None,
+    )
+
+
+class LimitedHandler(logging.StreamHandler[TextIO]):
+    """Writes lines to a stream, as far as ``ErrorLimit`` lets them through."""
+
+    def __init__(self, stream: TextIO, limit: ErrorLimit) -> None:
+        super().__init__(stream)
+        self._limit = limit
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the line of a record, unless its place has written enough of them."""
+        for each in self._limit.lines_for(record):
+            super().emit(each)
+
+
 def configure_logging(level: str, form: str, stream: TextIO | None = None) -> None:
     """Send all log lines of ``level`` and above to ``stream`` (standard error) as text or json."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = LimitedHandler(stream or sys.stderr, ErrorLimit())
     if form == "json":
         handler.setFormatter(JsonFormatter())
     else:
