@@ -40,7 +40,9 @@ VALUE_MOST_BYTES: Final = 256 * 1024
 HEADERS_MOST: Final = 100_000
 """Of one record; the sinks write none."""
 QUERIES_MOST: Final = 1000
-"""Those that have decided last are kept; so many producers with open transactions, too."""
+"""Those that have decided last are kept."""
+UNDECIDED_MOST: Final = 2 * QUERIES_MOST
+"""Entries of open transactions, of all producers together; the oldest producer's go first."""
 NAME_MOST: Final = 256
 TOPICS_MOST: Final = 50
 DURATION_MOST_MS: Final = 1e12
@@ -141,7 +143,8 @@ def taken_in(state: LedgerState, piece: Piece, pace: ThreadPace) -> LedgerState:
         if header.is_transactional:
             earlier = undecided.pop(header.producer_id, {})
             undecided[header.producer_id] = _newest({**earlier, **found})
-            if len(undecided) > QUERIES_MOST:
+            # Each of a thousand producers could have a thousand queries otherwise.
+            while sum(map(len, undecided.values())) > UNDECIDED_MOST:
                 del undecided[next(iter(undecided))]
         else:
             _take(entries, found)

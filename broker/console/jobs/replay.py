@@ -172,8 +172,19 @@ class Replay:
                 self._check_allowed()
                 if found.rows:
                     await self._open()
-                await self._write_all(found.rows)
+                with self._held(found.kept_bytes):
+                    await self._write_all(found.rows)
                 job.offsets_done += offsets
+
+    @contextlib.contextmanager
+    def _held(self, size_bytes: int) -> Iterator[None]:
+        """Count records that are kept while they are written; raises KafkaError without room."""
+        holding = self._readers.memory.holding(self._job.access.principal)
+        try:
+            holding.hold(size_bytes)
+            yield
+        finally:
+            holding.release()
 
     async def _write_all(self, rows: list[FoundRecord]) -> None:
         left = rows

@@ -10,6 +10,7 @@ import tracemalloc
 
 import pytest
 
+from barnabas.broker.console.encoding import size_of
 from barnabas.broker.console.records import export
 from barnabas.broker.console.records.examining import (
     EXPANDED_BYTES_MAX,
@@ -23,6 +24,7 @@ from barnabas.broker.console.records.pieces import KEPT_BYTES_MOST, Batch, Piece
 from barnabas.broker.console.records.places import READERS_MOST, Places
 from barnabas.broker.console.records.ranges import FOR_EVER_MS
 from barnabas.broker.console.records.standing import Standing
+from barnabas.broker.console.shapes import Error
 from barnabas.broker.http.answer import text
 from barnabas.broker.http.answer_memory import MIB, AnswerMemory
 from barnabas.broker.security.access import Access, Generation
@@ -30,6 +32,8 @@ from barnabas.protocol import compression
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.internal_records import bytes_as_json
 from barnabas.protocol.records import Record, encode_batch, read_header
+from barnabas.testing import Broker
+from tests.broker.console.asking import HTTP, fetch
 
 BOTH_LOOPS = True
 
@@ -292,3 +296,29 @@ def test_exported_line_in_pieces_is_what_json_writes_at_once(value):
         ],
     }
     assert body.getvalue() == json.dumps(expected, ensure_ascii=False).encode() + b"\n"
+
+
+def test_long_list_counts_until_it_is_read_and_is_refused_without_room():
+    with Broker(config=HTTP) as broker:
+        broker.create_topic("wide", partitions=200)
+        memory = broker.server.answer_memory
+        asked = []
+        hold = memory.hold
+        memory.hold = lambda holding, size_bytes: (
+            asked.append(size_bytes),
+            hold(holding, size_bytes),
+        )
+        answer = fetch(broker, "topics", "wide", "partitions", limit=200)
+        assert len(json.dumps(answer)) / 4 < asked[0] < 20 * len(json.dumps(answer))
+        assert memory.held_bytes == 0
+        memory._limit_bytes = memory._work_bytes_max
+        refused = fetch(broker, "topics", "wide", "partitions", limit=200, expected=429)
+        assert refused["error"] == "THROTTLING_QUOTA_EXCEEDED"
+        assert memory.held_bytes == 0
+        assert fetch(broker, "topics", "wide", "records", partition="0")["items"] == []
+
+
+def test_size_of_a_list_is_judged_by_rows_of_all_of_it():
+    rows = tuple(Error("NAME", "x" * (1000 if number >= 900 else 10)) for number in range(1000))
+    assert 100 * 1000 < size_of(rows) < 1000 * 1000
+    assert size_of(()) < 100
