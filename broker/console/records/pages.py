@@ -22,12 +22,12 @@ from barnabas.broker.console.records.pace import ThreadPace
 from barnabas.broker.console.records.ranges import FOR_EVER_MS
 from barnabas.broker.console.records.reading import begin, behinds_of, check_shown
 from barnabas.broker.console.records.rows import (
-    ROW_BYTES_MOST,
     Behinds,
     Formats,
     json_of,
     json_rows,
     row_of,
+    written_bytes,
 )
 from barnabas.broker.console.records.search import search
 from barnabas.broker.console.records.shapes import RecordPage
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 WHOLE_BYTES: Final = 1024 * 1024
 """Of a key and of a value that is shown by itself; the rest is in its download."""
 WHOLE_CHARACTERS: Final = 4 * 1024 * 1024
-WRITTEN_BYTES_MOST: Final = 64 * 1024 * 1024
-"""Memory of one record while it is written as JSON."""
 _SENT_BYTES: Final = 64 * 1024
 """So much of an answer is written in one turn of the loop."""
 _PART: Final = re.compile(r"(key|value)|header:([0-9]{1,6})")
@@ -70,7 +68,7 @@ async def list_records(question: Question) -> Answer:
             name = reading.topic.name
             formats = await readers.run(partial(reading.formats.guessed, name, found, pace))
             work = partial(json_rows, found, formats, behinds, pace)
-            rows = await readers.run_within(len(found) * ROW_BYTES_MOST, work)
+            rows = await readers.run_within(written_bytes(found), work)
             place.hold(sum(map(len, rows)))
             page = RecordPage(
                 question.now_ms,
@@ -124,7 +122,7 @@ async def describe_one(question: Question) -> Answer:
             behinds = await behinds_of(question, partition.topic, [found])
             asked = Formats(question.text("key_format"), question.text("value_format"))
             work = partial(_written, found, asked, behinds, partition.topic.name, pace)
-            text = await readers.run_within(WRITTEN_BYTES_MOST, work)
+            text = await readers.run_within(written_bytes([found], WHOLE_CHARACTERS), work)
             place.hold(len(text))
             head = _head_of_one(question, partition, offset)
             return place.answered(Answer(200, JSON, _in_pieces(head, text)))

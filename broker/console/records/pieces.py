@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from barnabas.broker.console.records.standing import Standing, standing_of
-from barnabas.protocol.compression import CompressionError, expand
+from barnabas.protocol.compression import GZIP, LZ4, SNAPPY, ZSTD, CompressionError, expand
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records import HEADER_BYTES, BatchHeader, CorruptBatch, iterate_batches
 from barnabas.storage.damage import first_at_or_after
@@ -39,6 +39,11 @@ MEMORY_STEPS_MAX: Final = 200
 """Entries of what is still in memory that are looked at to find where a piece begins."""
 KEPT_BYTES_MOST: Final = 4 * 1024 * 1024
 """Bytes of records that one look may keep and still expand another batch."""
+LARGE_BYTES: Final = 32 * 1024 * 1024
+"""Memory from which on work has a thread for itself."""
+MEASURED_CODECS: Final = frozenset((GZIP, LZ4, ZSTD))
+SNAPPY_RATIO_MAX: Final = 22
+"""Three bytes of Snappy stand for 64 at most."""
 READS_MAX: Final = 64
 """Reads for one piece: of segments that have little left in them."""
 
@@ -92,6 +97,7 @@ class RecordReaders:
     def __init__(self, memory: AnswerMemory) -> None:
         self.memory = memory
         self._pool: ThreadPoolExecutor | None = None
+        self._large_pool: ThreadPoolExecutor | None = None
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Run work on a thread, and wait for it."""
@@ -102,6 +108,12 @@ class RecordReaders:
             self._pool = ThreadPoolExecutor(THREADS, "barnabas-records")
         return self._pool
 
+    def _large_thread(self) -> ThreadPoolExecutor:
+        """Return the thread of large work: the C library keeps what each thread has freed."""
+        if self._large_pool is None:
+            self._large_pool = ThreadPoolExecutor(1, "barnabas-large-records")
+        return self._large_pool
+
     async def expand(
         self, batches: Sequence[Batch], work: Callable[[], Result], most_bytes: int
     ) -> Result:
@@ -111,11 +123,12 @@ class RecordReaders:
         is known in no other way, and the largest that is allowed would let one request after the
         other wait.
         """
-        size_bytes = max((len(each.data) for each in batches), default=0)
-        if any(each.header.compression for each in batches):
-            measure = partial(_largest_expansion, batches, most_bytes)
-            # The decoder has a window, or a block, of at most that.
-            size_bytes = max(size_bytes, await self.run_within(most_bytes, measure))
+        measured = [each for each in batches if each.header.compression in MEASURED_CODECS]
+        size_bytes = max((_known_expansion(each, most_bytes) for each in batches), default=0)
+        if measured:
+            measure = partial(_largest_expansion, measured, most_bytes)
+            end = await self.memory.begin_work(most_bytes)  # The window of a decoder.
+            size_bytes = max(size_bytes, await self._counted(self._threads(), measure, end))
         return await self.run_within(2 * size_bytes + KEPT_BYTES_MOST, work)
 
     async def run_within(self, size_bytes: int, work: Callable[[], Result]) -> Result:
@@ -123,10 +136,16 @@ class RecordReaders:
 
         That may be later than this call, which may be cancelled.
         """
-        loop = asyncio.get_running_loop()
         end = await self.memory.begin_work(size_bytes)
+        pool = self._threads() if size_bytes < LARGE_BYTES else self._large_thread()
+        return await self._counted(pool, work, end)
+
+    async def _counted(
+        self, pool: ThreadPoolExecutor, work: Callable[[], Result], end: Callable[[], None]
+    ) -> Result:
+        loop = asyncio.get_running_loop()
         try:
-            running = self._threads().submit(work)
+            running = pool.submit(work)
         except BaseException:
             end()
             raise
@@ -213,6 +232,12 @@ class RecordReaders:
             found.unread.append(Unread(found.offset, end, f"it cannot be read: {error}"))
             found.offset = end
             return False
+
+
+def _known_expansion(batch: Batch, most_bytes: int) -> int:
+    """Return what a batch may expand to, as far as its own size says."""
+    ratio = SNAPPY_RATIO_MAX if batch.header.compression == SNAPPY else 1
+    return min(most_bytes, ratio * len(batch.data))
 
 
 def _largest_expansion(batches: Sequence[Batch], most_bytes: int) -> int:

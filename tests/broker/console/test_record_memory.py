@@ -20,9 +20,16 @@ from barnabas.broker.console.records.examining import (
 )
 from barnabas.broker.console.records.filters import Filter, read_filter
 from barnabas.broker.console.records.pace import ThreadPace
-from barnabas.broker.console.records.pieces import KEPT_BYTES_MOST, Batch, Piece, RecordReaders
+from barnabas.broker.console.records.pieces import (
+    KEPT_BYTES_MOST,
+    LARGE_BYTES,
+    Batch,
+    Piece,
+    RecordReaders,
+)
 from barnabas.broker.console.records.places import READERS_MOST, Places
 from barnabas.broker.console.records.ranges import FOR_EVER_MS
+from barnabas.broker.console.records.rows import Formats, json_rows, written_bytes
 from barnabas.broker.console.records.standing import Standing
 from barnabas.broker.console.shapes import Error
 from barnabas.broker.http.answer import text
@@ -322,3 +329,37 @@ def test_size_of_a_list_is_judged_by_rows_of_all_of_it():
     rows = tuple(Error("NAME", "x" * (1000 if number >= 900 else 10)) for number in range(1000))
     assert 100 * 1000 < size_of(rows) < 1000 * 1000
     assert size_of(()) < 100
+
+
+async def test_large_work_has_one_thread():
+    """The C library keeps for each thread what it has freed, so more threads hold more memory."""
+    readers = RecordReaders(AnswerMemory())
+    names = await asyncio.gather(
+        *(
+            readers.run_within(size_bytes, lambda: threading.current_thread().name)
+            for size_bytes in (LARGE_BYTES, 0, LARGE_BYTES)
+        )
+    )
+    assert names[0] == names[2] != names[1]
+
+
+def test_snappy_is_bounded_by_its_size_and_others_are_measured():
+    async def asked(codec):
+        memory = Budget()
+        piece = piece_of(batch_of(numbered(0, 1, bytes(MIB)), codec))
+        await RecordReaders(memory).expand(piece.batches, list, 64 * MIB)
+        return memory.asked
+
+    (snappy,) = asyncio.run(asked(compression.SNAPPY))
+    assert 2 * MIB < snappy < 8 * MIB
+    for codec in (compression.GZIP, compression.LZ4, compression.ZSTD):
+        measure, work = asyncio.run(asked(codec))
+        assert (measure, 2 * MIB < work < 8 * MIB) == (64 * MIB, True)
+
+
+def test_written_rows_take_no_more_than_is_counted():
+    worst = Record(0, 0, b"\x01" * 4096, b"\x01" * 5000, (("\x01" * 500, b"\x01" * 600),) * 20)
+    piece = piece_of(batch_of([worst]))
+    found = looked(piece, newest_first=False).rows
+    rows = json_rows(found, Formats("text", "text"), {}, Unhurried())
+    assert len(rows[0]) <= written_bytes(found)
