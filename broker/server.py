@@ -43,6 +43,7 @@ from barnabas.broker.handlers.producers import limit_init_producer_id
 from barnabas.broker.handlers.refused_produce import note_refused_produce
 from barnabas.broker.handlers.second_look import look_before_refusing
 from barnabas.broker.housekeeping import Housekeeping
+from barnabas.broker.http.answer_memory import AnswerMemory
 from barnabas.broker.http.entry import HttpEntry
 from barnabas.broker.http.login import HttpLogin
 from barnabas.broker.http.pages import pages
@@ -200,6 +201,7 @@ class BrokerServer:
         self.events = EventRing(self.clock)
         self.stage = Stage.OPENING
         self.http: HttpServer | None = None
+        self.answer_memory = AnswerMemory()
         self.failure: BaseException | None = None
         self._home: Home = OwnDirectory(config, self.file_system, self.clock, metastore)
         self._housekeeping: Housekeeping | None = None
@@ -442,7 +444,7 @@ class BrokerServer:
         self.asks_for_login = doors.console is not None
         opens = None if self.config.console_access == "none" else self._open_console
         site = Site(pages(self), entry.host_check(), doors, opens)
-        http = HttpServer(*address, site.answer)
+        http = HttpServer(*address, site.answer, self.answer_memory)
         try:
             await http.start(self.config)
         except ListenError as error:
@@ -471,7 +473,7 @@ class BrokerServer:
         return entry.new_login(
             self.clock,
             self.logins.passwords(),
-            self.sockets.failed_logins,
+            self.sockets.failed_logins.apart(),
             self.generation,
             self.audit,
             lambda: self.stage >= Stage.RECOVERED,

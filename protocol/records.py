@@ -65,6 +65,7 @@ _INT64_MAX: Final = (1 << 63) - 1
 _UINT64_MAX: Final = (1 << 64) - 1
 _NULL: Final = 1  # length -1 as a varint
 _MAX_VARINT_BYTES: Final = 5
+_HEADERS_MAX: Final = (1 << 31) - 1
 _MAX_VARLONG_BYTES: Final = 10
 _LARGEST_CODEC: Final = codecs.ZSTD
 _SMALLEST_RECORD_BYTES: Final = (
@@ -351,9 +352,12 @@ class Record(NamedTuple):
     headers: Sequence[tuple[str, bytes | None]] = ()
 
 
-def iterate_records(view: Buffer, *, limit_bytes: int) -> Iterator[Record]:
+def iterate_records(
+    view: Buffer, *, limit_bytes: int, headers_max: int = _HEADERS_MAX
+) -> Iterator[Record]:
     """Decode the records of one batch, expanded to ``limit_bytes`` at most.
 
+    A header of two bytes is an object of 72, so ``headers_max`` of one record limits memory, too.
     Raises :class:`InvalidBatch` for anything that is not exactly ``record_count`` well-formed
     records within the batch's offsets.
     """
@@ -361,7 +365,7 @@ def iterate_records(view: Buffer, *, limit_bytes: int) -> Iterator[Record]:
     body = memoryview(view)[HEADER_BYTES : header.size]
     try:
         data = bytes(codecs.decompress(header.compression, body, limit_bytes))
-        yield from _decode_records(header, data)
+        yield from _decode_records(header, data, headers_max)
     except CompressionError as error:
         raise InvalidBatch(str(error)) from error
     except IndexError as error:
@@ -392,7 +396,7 @@ def sole_record(header: BatchHeader, view: Buffer) -> Record | None:
     return Record(header.base_offset + delta, timestamp, key, value)
 
 
-def _decode_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
+def _decode_records(header: BatchHeader, data: bytes, headers_max: int) -> Iterator[Record]:
     position = 0
     previous_delta = -1
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
@@ -417,7 +421,7 @@ def _decode_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
         if data[position] == 0:
             position += 1
         else:
-            headers, position = read_headers(data, position, end)
+            headers, position = read_headers(data, position, end, headers_max)
         if position != end:
             raise InvalidBatch(f"record of {length} bytes does not end where it says")
         timestamp = base_timestamp + timestamp_delta
@@ -462,13 +466,13 @@ def _read_bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int
 
 
 def read_headers(
-    data: bytes, position: int, end: int
+    data: bytes, position: int, end: int, headers_max: int = _HEADERS_MAX
 ) -> tuple[Sequence[tuple[str, bytes | None]], int]:
     """Read a record's headers, which end at ``end`` at most; answers them and where that is."""
     count, position = read_varint(data, position)
     if count == 0:
         return (), position
-    if not 0 < count <= end - position:
+    if not 0 < count <= min(end - position, headers_max):
         raise InvalidBatch(f"{count} headers in one record")
     headers: list[tuple[str, bytes | None]] = []
     for _ in range(count):

@@ -16,7 +16,7 @@ from barnabas.broker.console.actions.command import Conflict
 from barnabas.broker.console.actions.fields import Refused, read_body
 from barnabas.broker.console.actions.performing import Asked, Found, find, methods_of, perform
 from barnabas.broker.console.assets import Assets
-from barnabas.broker.console.encoding import as_json, body_of
+from barnabas.broker.console.encoding import as_json, body_of, size_of
 from barnabas.broker.console.jobs.registry import Jobs
 from barnabas.broker.console.lag_history import LagHistory
 from barnabas.broker.console.lengths import check_names
@@ -77,7 +77,7 @@ class Console:
     def __init__(self, broker: ObservedBroker) -> None:
         self._broker = broker
         self._worst = WorstFinder()
-        self._places = Places()
+        self._places = Places(broker.answer_memory)
         self._jobs = Jobs()
         self._lags = LagHistory()
         self._live = Live(broker, self._worst, self._lags)
@@ -152,7 +152,19 @@ async def _answer_later(route: Route, question: Question) -> Answer:
         found = await route.answering(question)
     except KafkaError as error:
         return refusal(error)
-    return found if isinstance(found, Answer) else Answer(200, JSON, body_of(found))
+    if isinstance(found, Answer):
+        return found
+    body = body_of(found)
+    if isinstance(body, tuple):
+        return Answer(200, JSON, body)
+    # It is written piece by piece: until the last one is read all of it exists.
+    holding = question.broker.answer_memory.holding(question.access.principal)
+    try:
+        holding.hold(size_of(found))
+    except KafkaError as error:
+        holding.release()
+        return refusal(error)
+    return Answer(200, JSON, body, holding=holding)
 
 
 async def _perform_later(

@@ -19,6 +19,11 @@ ROWS_PER_PIECE: Final = 50
 NUMBERS_PER_PIECE: Final = 1000
 """Numbers of a list that are."""
 
+OBJECT_BYTES: Final = 56
+"""A number, and what a text or a list takes besides its contents, about."""
+ROWS_WEIGHED: Final = 8
+"""Rows of a list by which its size is judged."""
+
 _fields: dict[type, tuple[str, ...]] = {}
 
 
@@ -53,6 +58,20 @@ def body_of(answer: object) -> tuple[str, ...] | Iterator[str]:
 def text_of(shape: object) -> str:
     """Return a shape in JSON, without blanks."""
     return _text(as_json(shape))
+
+
+def size_of(value: object) -> int:
+    """Return the memory of a shape in bytes, about: lists by some of their rows."""
+    if isinstance(value, str):
+        return OBJECT_BYTES + len(value)
+    if isinstance(value, tuple):
+        some = value[:: max(1, len(value) // ROWS_WEIGHED)]
+        return OBJECT_BYTES + sum(map(size_of, some)) * len(value) // max(1, len(some))
+    if isinstance(value, Mapping):
+        return OBJECT_BYTES + sum(size_of(name) + size_of(value[name]) for name in value)
+    if is_dataclass(value):
+        return OBJECT_BYTES + sum(size_of(getattr(value, n)) for n in fields_of(type(value)))
+    return OBJECT_BYTES
 
 
 def _is_long(value: object) -> bool:

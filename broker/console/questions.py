@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.console.lag_points import LagPoint
     from barnabas.broker.console.shapes import Worst
+    from barnabas.broker.http.answer_memory import AnswerMemory
     from barnabas.broker.metrics.history import History
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.runtime.events import EventRing
@@ -46,6 +47,7 @@ class ObservedBroker(Observed, Protocol):
     events: EventRing
     routes: Routes
     quotas: Quotas
+    answer_memory: AnswerMemory
     asks_for_login: bool
     """Whether the console asks who somebody is."""
 

@@ -37,8 +37,12 @@ READ_MOST_BYTES: Final = 16 * 1024 * 1024
 """In one look."""
 EXPANDED_MOST_BYTES: Final = 16 * 1024 * 1024
 VALUE_MOST_BYTES: Final = 256 * 1024
+HEADERS_MOST: Final = 100_000
+"""Of one record; the sinks write none."""
 QUERIES_MOST: Final = 1000
-"""Those that have decided last are kept; so many producers with open transactions, too."""
+"""Those that have decided last are kept."""
+UNDECIDED_MOST: Final = 2 * QUERIES_MOST
+"""Entries of open transactions, of all producers together; the oldest producer's go first."""
 NAME_MOST: Final = 256
 TOPICS_MOST: Final = 50
 DURATION_MOST_MS: Final = 1e12
@@ -108,7 +112,8 @@ class SparkLedger:
                 while self._state.position < log.high_watermark and left_bytes > 0:
                     before, end = self._state, log.high_watermark
                     piece = await self._readers.after(log, before.position, end, PIECE_BYTES, pace)
-                    after = await self._readers.run(partial(taken_in, before, piece, pace))
+                    work = partial(taken_in, before, piece, pace)
+                    after = await self._readers.expand(piece.batches, work, EXPANDED_MOST_BYTES)
                     if after.position <= before.position:
                         break
                     self._state, left_bytes = after, left_bytes - piece.size_bytes
@@ -138,7 +143,8 @@ def taken_in(state: LedgerState, piece: Piece, pace: ThreadPace) -> LedgerState:
         if header.is_transactional:
             earlier = undecided.pop(header.producer_id, {})
             undecided[header.producer_id] = _newest({**earlier, **found})
-            if len(undecided) > QUERIES_MOST:
+            # Each of a thousand producers could have a thousand queries otherwise.
+            while sum(map(len, undecided.values())) > UNDECIDED_MOST:
                 del undecided[next(iter(undecided))]
         else:
             _take(entries, found)
@@ -167,7 +173,9 @@ def _newest(
 def _entries_in(batch: Batch, pace: ThreadPace) -> dict[QueryKey, LedgerEntry | None]:
     found: dict[QueryKey, LedgerEntry | None] = {}
     try:
-        for record in iterate_records(batch.data, limit_bytes=EXPANDED_MOST_BYTES):
+        for record in iterate_records(
+            batch.data, limit_bytes=EXPANDED_MOST_BYTES, headers_max=HEADERS_MOST
+        ):
             pace.step()
             key = _key_of(record.key)
             if key is not None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from barnabas.broker.http.answer_memory import Holding
 
 REASONS: Final[Mapping[int, str]] = {
     200: "OK",
@@ -32,7 +35,7 @@ REASONS: Final[Mapping[int, str]] = {
 WITHOUT_BODY: Final = frozenset((204, 304))
 """Statuses whose answers end with the head; a length would be that of another answer's body."""
 
-Piece: TypeAlias = str | bytes
+Piece: TypeAlias = str | bytes | memoryview
 JSON: Final = "application/json"
 
 _ALWAYS: Final[Mapping[str, str]] = {
@@ -74,6 +77,8 @@ class Answer:
     content_type: str
     body: tuple[Piece, ...] | Iterable[Piece] | Stream
     headers: Mapping[str, str] = field(default_factory=dict)
+    holding: Holding | None = None
+    """What is released once the answer is written, or its connection has ended."""
 
 
 def text(status: int, words: str, headers: Mapping[str, str] | None = None) -> Answer:
@@ -109,12 +114,12 @@ class Framing:
         lines += [f"{name}: {value}" for name, value in headers.items()]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
 
-    def piece(self, piece: Piece) -> bytes:
+    def piece(self, piece: Piece) -> bytes | memoryview:
         """Return a piece of a body; an empty one would end a body in chunks and is left out."""
         data = piece.encode() if isinstance(piece, str) else piece
         if not self.chunked or not data:
             return data
-        return b"%x\r\n%b\r\n" % (len(data), data)
+        return b"%x\r\n%b\r\n" % (len(data), bytes(data))
 
     @property
     def end(self) -> bytes:

@@ -9,7 +9,9 @@ from typing import Final, Protocol, cast
 
 from barnabas.broker.config.addresses import plain_host
 from barnabas.broker.http.answer import CONTINUE, Answer, Framing, Piece, Stream, text
+from barnabas.broker.http.answer_memory import AnswerMemory, Holding
 from barnabas.broker.http.request import BadRequest, Request, RequestReader
+from barnabas.protocol.errors import KafkaError
 
 logger = logging.getLogger("barnabas.broker.http")
 
@@ -20,10 +22,14 @@ IDLE_SECONDS: Final = 15.0
 ANSWER_SECONDS: Final = 30.0
 """How long a client may take to read the answer; of one that does not end, how long it may read
 nothing."""
+PIECE_BYTES: Final = 64 * 1024
+"""How much of a whole body is given to the transport at a time."""
 
 
 class Port(Protocol):
     """The HTTP port, as its connections know it."""
+
+    memory: AnswerMemory
 
     def opened(self, connection: HttpConnection) -> None:
         """Admit a connection, at the cost of another one if need be."""
@@ -58,6 +64,10 @@ class HttpConnection(asyncio.Protocol):
         self._answering: asyncio.Task[None] | None = None
         self._body: Iterator[Piece] | None = None
         self._stream: Stream | None = None
+        self._holding: Holding | None = None
+        """Of the answer that is being written."""
+        self._is_finishing = False
+        """Whether all of an answer has been made, and waits to be read."""
         self._framing: Framing | None = None
         """Of the answer that is being made; None between requests."""
         self._is_told_to_continue = False
@@ -70,6 +80,8 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a slot, the oldest one's if need be."""
         self._transport = cast("asyncio.Transport", transport)
+        # The next piece is made once the kernel has taken the one before.
+        self._transport.set_write_buffer_limits(high=0)
         self.host = plain_host(str((transport.get_extra_info("peername") or "?")[0]))
         self._port.opened(self)
         self._set_deadline(QUESTION_SECONDS, self._too_slow)
@@ -78,6 +90,7 @@ class HttpConnection(asyncio.Protocol):
         """Leave."""
         self._is_over = True
         self._body = None
+        self._release()
         if self._deadline is not None:
             self._deadline.cancel()
         if self._answering is not None:
@@ -124,14 +137,19 @@ class HttpConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Go on."""
         self._reader_is_slow = False
-        if self._stream is not None and self._deadline is not None:
-            self._deadline.cancel()
+        if self._stream is not None:
+            self._release()
+            if self._deadline is not None:
+                self._deadline.cancel()
+        if self._is_finishing:
+            self._finished()
         self._go_on()
 
     def abort(self) -> None:
         """Close at once: a cut answer is not taken for a whole one."""
         self._is_over = True
         self._body = None
+        self._release()
         self._transport.abort()
 
     def show(self, piece: Piece) -> bool:
@@ -139,7 +157,17 @@ class HttpConnection(asyncio.Protocol):
         framing = self._framing
         if self._stream is None or framing is None or self._reader_is_slow:
             return False
-        self._transport.write(framing.piece(piece))
+        data = framing.piece(piece)
+        holding = self._port.memory.holding(self.host)
+        try:
+            holding.hold(len(data))
+        except KafkaError:
+            holding.release()
+            return False
+        self._holding = holding
+        self._transport.write(data)
+        if not self._reader_is_slow:
+            self._release()
         return True
 
     def send_piece(self) -> None:
@@ -195,16 +223,16 @@ class HttpConnection(asyncio.Protocol):
     def _send(self, answer: Answer, request: Request | None) -> None:
         framing = self._framing
         if self._is_over or framing is None:
+            if answer.holding is not None:
+                answer.holding.release()
             return
+        self._hold(answer.holding)
         self._set_deadline(ANSWER_SECONDS, self.abort)
-        is_whole = isinstance(answer.body, tuple)
-        framing.chunked = not is_whole and not (request is not None and request.is_old)
         is_head = request is not None and request.method == "HEAD"
         if isinstance(answer.body, tuple):
-            data = b"".join(framing.piece(piece) for piece in answer.body)
-            head = framing.head(answer, len(data))
-            self._finish(head if is_head else head + data)
+            self._send_whole(answer, answer.body, is_head=is_head)
             return
+        framing.chunked = request is None or not request.is_old
         if not framing.chunked:
             framing.keeps_alive = False  # The end of the connection is the end of the body.
         head = framing.head(answer, None)
@@ -218,13 +246,45 @@ class HttpConnection(asyncio.Protocol):
         self._body = iter(answer.body)
         self._go_on()
 
+    def _send_whole(self, answer: Answer, body: tuple[Piece, ...], *, is_head: bool) -> None:
+        """Write an answer of known length: in pieces if it is long."""
+        framing = self._framing
+        assert framing is not None
+        framing.chunked = False
+        data = b"".join(framing.piece(piece) for piece in body)
+        head = framing.head(answer, len(data))
+        if is_head or len(data) <= PIECE_BYTES:
+            self._finish(head if is_head else head + data)
+            return
+        holding = answer.holding or self._port.memory.holding(self.host)
+        try:
+            holding.hold(len(data))
+        except KafkaError as error:
+            holding.release()
+            refused = text(503, error.message)
+            self._send_whole(refused, cast("tuple[Piece, ...]", refused.body), is_head=False)
+            return
+        self._hold(holding)
+        self._transport.write(head)
+        self._body = _pieces_of(data)
+        self._go_on()
+
+    def _hold(self, holding: Holding | None) -> None:
+        """Keep what an answer holds until it is written."""
+        self._holding = holding
+        if holding is not None:
+            holding.close_response = self.abort
+
+    def _release(self) -> None:
+        holding, self._holding = self._holding, None
+        if holding is not None:
+            holding.release()
+
     def _begin_stream(self, stream: Stream) -> None:
         """Leave the rest to somebody else; only who reads nothing has a deadline."""
         assert self._deadline is not None
         self._deadline.cancel()
         self._stream = stream
-        # What the kernel does not take at once is not worth waiting for: it would be old.
-        self._transport.set_write_buffer_limits(high=0)
         self._port.streams(self)
         stream.joined(self)
 
@@ -233,10 +293,20 @@ class HttpConnection(asyncio.Protocol):
             self._port.wants_a_turn(self)
 
     def _finish(self, rest: bytes) -> None:
-        framing = self._framing
-        assert framing is not None
+        """Write the end of an answer; the connection is free once the kernel has taken it."""
         self._body = None
-        self._transport.write(rest)
+        self._is_finishing = True
+        if rest:
+            self._transport.write(rest)
+        if not self._reader_is_slow:
+            self._finished()
+
+    def _finished(self) -> None:
+        framing = self._framing
+        if self._is_over or framing is None:
+            return
+        self._is_finishing = False
+        self._release()
         if not framing.keeps_alive:
             self._is_over = True
             self._transport.close()
@@ -262,3 +332,9 @@ class HttpConnection(asyncio.Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = asyncio.get_running_loop().call_later(seconds, then)
+
+
+def _pieces_of(data: bytes) -> Iterator[memoryview]:
+    view = memoryview(data)
+    for start in range(0, len(view), PIECE_BYTES):
+        yield view[start : start + PIECE_BYTES]

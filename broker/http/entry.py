@@ -46,7 +46,9 @@ class HttpEntry:
         endpoints = self._config.endpoints
         advertised = [each.advertised[0] for each in endpoints if each.advertised]
         bound = [each.host for each in endpoints]
-        return HostCheck([*self._config.http_allowed_hosts, *advertised, *bound, self._host])
+        names = [*self._config.http_allowed_hosts, *advertised, *bound, self._host]
+        # Others than this machine need a token or a user for /metrics, see ``doors``.
+        return HostCheck(names, metrics_by_any_name=not self._is_loopback)
 
     def doors(self, new_login: Callable[[], HttpLogin]) -> Doors:
         """Return who has to prove who he is.

@@ -6,6 +6,7 @@ suddenly stands for 127.0.0.1 may even read the answers (DNS rebinding). Program
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Final
@@ -14,8 +15,9 @@ from barnabas.broker.http.request import BadRequest, Request
 
 PROBES: Final = frozenset(("/livez", "/readyz", "/health", "/healthz"))
 """What is alive and ready: asked by pod address or name, and nothing in it to hide."""
-WITHOUT_HOST_CHECK: Final = PROBES | {"/metrics"}
-"""Prometheus asks by the name of a service, which nobody here knows."""
+METRICS: Final = "/metrics"
+_HOST: Final = re.compile(r"(?:\[([^\[\]]*)\]|([^\[\]:]*))(?::[0-9]{0,5})?")
+"""An address in brackets or a name, and a port."""
 _SAFE: Final = frozenset(("GET", "HEAD"))
 _API: Final = "api"
 """The first part of paths of which a page of another site may not even read: it could not see the
@@ -28,13 +30,18 @@ class HostCheck:
     An address is no name that somebody could have made stand for this machine, so any will do.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[str], *, metrics_by_any_name: bool = False) -> None:
+        """``metrics_by_any_name``: Prometheus uses the name of a service, which is unknown here.
+
+        That is safe where ``/metrics`` needs a token or a user, which no page of another site has.
+        """
         self._names = frozenset(name.lower().rstrip(".") for name in names if name)
+        self._exempt = PROBES | {METRICS} if metrics_by_any_name else PROBES
 
     def check(self, request: Request) -> None:
         """Raise BadRequest for a request to a name that is not this port's."""
         host = request.headers.get("host")
-        if host is None or request.path in WITHOUT_HOST_CHECK or self._allows(host):
+        if host is None or request.path in self._exempt or self._allows(host):
             return
         raise BadRequest(
             421,
@@ -44,6 +51,8 @@ class HostCheck:
 
     def _allows(self, host: str) -> bool:
         name = _name_of(host)
+        if name is None:
+            return False
         if name == "localhost" or name.endswith(".localhost") or name in self._names:
             return True
         try:
@@ -70,12 +79,13 @@ def check_origin(request: Request) -> None:
         raise BadRequest(403, "a page of another site may ask nothing of this kind here")
 
 
-def _name_of(host: str) -> str:
-    """Return a host without its port."""
-    name = host.strip().lower()
-    if name.startswith("["):
-        return name[1:].partition("]")[0]
-    return name.partition(":")[0].rstrip(".")
+def _name_of(host: str) -> str | None:
+    """Return a host without its port; None if it is no host."""
+    found = _HOST.fullmatch(host.strip().lower())
+    if found is None:
+        return None
+    address, name = found.groups()
+    return address if name is None else str(name).rstrip(".")
 
 
 def _printable(text: str) -> str:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from barnabas.broker.http.answer import JSON, Answer, json_answer, text
 from barnabas.broker.http.guard import PROBES
+from barnabas.broker.http.json_body import read_json
+from barnabas.broker.http.request import BadRequest
 from barnabas.broker.http.sessions import HttpSessions, is_encrypted
 from barnabas.broker.network.addresses import network_of
 from barnabas.broker.security.access import OPEN, Access, always, open_from
@@ -53,7 +55,10 @@ class HttpLogin:
         audit: LoginAudit,
         is_recovered: Callable[[], bool],
     ) -> None:
-        """``failed_logins`` are also those of the listeners; before recovery no user is known."""
+        """``failed_logins`` are limited apart from the listeners'.
+
+        Before recovery no user is known.
+        """
         self._clock = clock
         self._token = None if token is None else token.encode()
         self._passwords = passwords
@@ -77,12 +82,13 @@ class HttpLogin:
             return self._access(session.principal, session.login_holds, peer_host)
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         credentials = credentials.strip()
+        is_bearer = scheme.lower() == "bearer" and self._token is not None
+        if is_bearer and self._is_token(credentials.encode("latin-1")):
+            self._note(OPEN.principal, peer_host, "token")
+            return open_from(peer_host)
         if scheme and not self._failed_logins.may_try(network_of(peer_host)):
             return text(429, "too many failed logins from this address")
-        if scheme.lower() == "bearer" and self._token is not None:
-            if hmac.compare_digest(credentials.encode("latin-1"), self._token):
-                self._note(OPEN.principal, peer_host, "token")
-                return open_from(peer_host)
+        if is_bearer:
             return self._held_back(request, "", "token", "not the token", peer_host)
         pair = _name_and_password(credentials) if scheme.lower() == "basic" else None
         if pair is not None and self._passwords:
@@ -97,18 +103,23 @@ class HttpLogin:
         """Return the answer to who begins a session, or ends his."""
         if request.method == "DELETE":
             return Answer(204, JSON, (), {"Set-Cookie": self._sessions.end(request)})
-        if not self._failed_logins.may_try(network_of(peer_host)):
-            return refused(429, "too many failed logins from this address")
         if not (is_loopback((peer_host,)) or is_encrypted(request)):
             return refused(403, "a password is not sent over plain HTTP: use TLS, or a tunnel")
-        pair = _user_and_password(request)
-        if pair is None:
-            return refused(400, 'the body is to be JSON like {"user": "alice", "password": "..."}')
-        name, password = pair
-        if not name and self._token is not None:
-            if hmac.compare_digest(password.encode(), self._token):
-                self._note(OPEN.principal, peer_host, "token")
-                return self._session_begins(request, None, always, OPEN.principal)
+        try:
+            name, password = _user_and_password(request)
+            problem = None
+        except BadRequest as bad:
+            name = password = ""
+            problem = bad
+        is_token = not name and self._token is not None
+        if is_token and self._is_token(password.encode()):
+            self._note(OPEN.principal, peer_host, "token")
+            return self._session_begins(request, None, always, OPEN.principal)
+        if not self._failed_logins.may_try(network_of(peer_host)):
+            return refused(429, "too many failed logins from this address")
+        if problem is not None:
+            return self._refused_body(problem, peer_host)
+        if is_token:
             return self._refused_later("", "token", "not the token", peer_host)
         if not self._passwords:
             return refused(400, self._words())
@@ -137,6 +148,14 @@ class HttpLogin:
         cookie = self._sessions.begin(request, principal, login_holds)
         body = (json.dumps({"user": shown}) + "\n",)
         return Answer(200, JSON, body, {"Set-Cookie": cookie})
+
+    def _is_token(self, given: bytes) -> bool:
+        """Whether this is the token: compared before any limit, which the right one never meets."""
+        return self._token is not None and hmac.compare_digest(given, self._token)
+
+    async def _refused_body(self, problem: BadRequest, peer_host: str) -> Answer:
+        await self._hold_back("", "password", str(problem), peer_host)
+        return refused(problem.status, str(problem))
 
     async def _refused_later(
         self, name: str, mechanism: str, reason: str, peer_host: str
@@ -231,19 +250,17 @@ def refused(status: int, words: str) -> Answer:
     return json_answer(status, {"error": name, "message": words})
 
 
-def _user_and_password(request: Request) -> tuple[str, str] | None:
-    """Read the body of who begins a session."""
+def _user_and_password(request: Request) -> tuple[str, str]:
+    """Read the body of a request for a session; raises BadRequest."""
+    expected = BadRequest(400, 'the body is to be JSON like {"user": "alice", "password": "..."}')
     if request.media_type != JSON or len(request.body) > TEXT_BYTES_MAX:
-        return None
-    try:
-        body = json.loads(request.body)
-    except (ValueError, RecursionError):
-        return None
+        raise expected
+    body = read_json(request.body)
     if not isinstance(body, dict) or set(body) != {"user", "password"}:
-        return None
+        raise expected
     name, password = body["user"], body["password"]
     if not isinstance(name, str) or not isinstance(password, str) or not password:
-        return None
+        raise expected
     return name, password
 
 

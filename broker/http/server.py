@@ -13,6 +13,7 @@ Rules of this file:
 * **What is short is answered where the request ends**, without a task or another turn of the loop.
   A long answer goes piece by piece, no faster than it is read, and one piece of all long answers
   is made in a turn of the loop: many who ask at once wait for each other, not Kafka's clients.
+* **All answers share one budget in bytes** (broker/http/answer_memory.py) until they are read.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from typing import Final, TypeAlias
 
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.http.answer import Answer
+from barnabas.broker.http.answer_memory import AnswerMemory
 from barnabas.broker.http.connection import HttpConnection
 from barnabas.broker.http.connection_slots import ConnectionSlots
-from barnabas.broker.http.guard import WITHOUT_HOST_CHECK
+from barnabas.broker.http.guard import METRICS, PROBES
 from barnabas.broker.http.request import Request
 from barnabas.broker.network.socket_server import Listener, bind
 
@@ -37,6 +39,7 @@ ASKING_MAX: Final = 64
 """Connections at a time that wait for a request, or for the rest of it."""
 ANSWERED_MAX: Final = 24
 """Connections at a time that are being answered."""
+SHORT_PATHS: Final = PROBES | {METRICS}
 PROBES_MAX: Final = 8
 """Connections at a time that are answered what probes and Prometheus ask."""
 STREAMS_MAX: Final = 16
@@ -51,7 +54,11 @@ Answering: TypeAlias = Callable[[Request, str], Answer | Awaitable[Answer]]
 class HttpServer:
     """Answers requests on one address."""
 
-    def __init__(self, host: str, port: int, answering: Answering) -> None:
+    def __init__(
+        self, host: str, port: int, answering: Answering, memory: AnswerMemory | None = None
+    ) -> None:
+        """``memory`` is the budget of all answers; a new one of the default size if None."""
+        self.memory = AnswerMemory() if memory is None else memory
         self._asking: ConnectionSlots[HttpConnection] = ConnectionSlots(ASKING_MAX)
         self._answered: ConnectionSlots[HttpConnection] = ConnectionSlots(ANSWERED_MAX)
         self._probes: ConnectionSlots[HttpConnection] = ConnectionSlots(PROBES_MAX)
@@ -103,7 +110,7 @@ class HttpServer:
     def asked(self, connection: HttpConnection, request: Request | None) -> None:
         """Move a connection to those that are answered."""
         self._asking.leave(connection)
-        is_probe = request is not None and request.path in WITHOUT_HOST_CHECK
+        is_probe = request is not None and request.path in SHORT_PATHS
         slots = self._probes if is_probe else self._answered
         self._make_room(slots.enter(connection, connection.host))
 

@@ -7,6 +7,7 @@ A restart logs everybody out, and so does a change of what somebody has logged i
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 SESSION_SECONDS: Final = 12 * 3600
 SESSIONS_MAX: Final = 1000
-"""Sessions at a time; then the oldest one is over."""
+"""Sessions at a time; then the oldest one of the principal with most sessions ends."""
+SESSIONS_EACH_MAX: Final = 16
+"""Sessions of one principal at a time; then its oldest one ends."""
 ID_BYTES: Final = 32
 _NOBODYS_PORT: Final = "80"
 """Where a browser names none."""
@@ -46,12 +49,23 @@ class HttpSessions:
         self, request: Request, principal: Principal | None, login_holds: Callable[[], bool]
     ) -> str:
         """Begin a session; return the header that has the browser keep it."""
-        while len(self._sessions) >= SESSIONS_MAX:
-            del self._sessions[next(iter(self._sessions))]
+        self._make_room(principal)
         key = secrets.token_urlsafe(ID_BYTES)
         ends_s = self._clock.monotonic() + SESSION_SECONDS
         self._sessions[key] = HttpSession(principal, login_holds, ends_s)
         return _cookie(request, key, SESSION_SECONDS)
+
+    def _make_room(self, principal: Principal | None) -> None:
+        """End the oldest session of this principal, or of the one that has most, if need be."""
+        counts = Counter(each.principal for each in self._sessions.values())
+        if counts[principal] >= SESSIONS_EACH_MAX:
+            self._end_oldest_of(principal)
+        elif len(self._sessions) >= SESSIONS_MAX:
+            self._end_oldest_of(counts.most_common(1)[0][0])
+
+    def _end_oldest_of(self, principal: Principal | None) -> None:
+        oldest = next(key for key, each in self._sessions.items() if each.principal == principal)
+        del self._sessions[oldest]
 
     def of(self, request: Request) -> HttpSession | None:
         """Return the session that a request belongs to."""

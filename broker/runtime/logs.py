@@ -1,7 +1,8 @@
 """Log lines: event name first, fields after, as text or JSON, to standard error.
 
-INFO is a change of state, WARNING a client's fault, ERROR something an operator must act on. There
-is no line per request; ``barnabas.broker.network.connection`` has its own switch for wire traces.
+INFO is a change of state, WARNING a client's fault, ERROR something an operator must act on. Each
+place in the code writes ten ERROR lines a second at most. There is no line per request;
+``barnabas.broker.network.connection`` has its own switch for wire traces.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import json
 import logging
 import re
 import sys
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
@@ -18,6 +21,8 @@ CONVERSION: Final = re.compile(r"%[-#0 +]*\d*(?:\.\d+)?[a-z]")
 FIELD: Final = re.compile(rf"(?:^|\s)([a-z_]+)=(\S*{CONVERSION.pattern}\S*?)[:,]?(?=\s|$)")
 """A field of a message's template: a name, and a value with conversions in it."""
 RESERVED: Final = frozenset({"time", "level", "logger", "event", "exception"})
+ERRORS_PER_SECOND: Final = 10
+"""Lines at ERROR and above of one place in the code: a client that meets a bug can repeat it."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -25,10 +30,10 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; its time is UTC, as RFC 3339 writes it."""
-        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        moment = datetime.fromtimestamp(record.created, UTC)
         event, fields = event_and_fields(record)
         line: dict[str, object] = {
-            "time": time.replace("+00:00", "Z"),
+            "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname,
             "logger": record.name,
             "event": event,
@@ -47,7 +52,8 @@ def event_and_fields(record: logging.LogRecord) -> tuple[str, dict[str, object]]
     arguments = record.args
     if record.name == AUDIT:
         return "audit", {"audit": json.loads(record.getMessage())}
-    if not isinstance(arguments, tuple) or "%%" in record.msg:
+    is_template = isinstance(record.msg, str) and "%%" not in record.msg
+    if not is_template or not isinstance(arguments, tuple):
         return record.getMessage(), {}
     left = list(arguments)
     fields: dict[str, object] = {}
@@ -72,9 +78,61 @@ def _filled(template: str, left: list[object]) -> str:
     return template % taken
 
 
+class ErrorLimit:
+    """Limits lines at ERROR and above, each place in the code by itself.
+
+    The lines that were left out are counted in a line before the next one of their place.
+    """
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        # The second, and lines in it so far, of places; there are as many as the code has.
+        self._written: dict[tuple[str, int], tuple[int, int]] = {}
+
+    def lines_for(self, record: logging.LogRecord) -> Iterator[logging.LogRecord]:
+        """Yield the records to write instead of this one: none, itself, or two."""
+        if record.levelno < logging.ERROR:
+            yield record
+            return
+        place, second = (record.pathname, record.lineno), int(self._seconds())
+        seen, count = self._written.get(place, (second, 0))
+        if seen != second:
+            if count > ERRORS_PER_SECOND:
+                yield _left_out(record, count - ERRORS_PER_SECOND)
+            count = 0
+        self._written[place] = second, count + 1
+        if count < ERRORS_PER_SECOND:
+            yield record
+
+
+def _left_out(record: logging.LogRecord, count: int) -> logging.LogRecord:
+    return logging.LogRecord(
+        record.name,
+        record.levelno,
+        record.pathname,
+        record.lineno,
+        "%d more errors like the next one left out",
+        (count,),
+        None,
+    )
+
+
+class LimitedHandler(logging.StreamHandler[TextIO]):
+    """Writes lines to a stream, as far as ``ErrorLimit`` lets them through."""
+
+    def __init__(self, stream: TextIO, limit: ErrorLimit) -> None:
+        super().__init__(stream)
+        self._limit = limit
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the line of a record, unless its place has written enough of them."""
+        for each in self._limit.lines_for(record):
+            super().emit(each)
+
+
 def configure_logging(level: str, form: str, stream: TextIO | None = None) -> None:
     """Send all log lines of ``level`` and above to ``stream`` (standard error) as text or json."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = LimitedHandler(stream or sys.stderr, ErrorLimit())
     if form == "json":
         handler.setFormatter(JsonFormatter())
     else:

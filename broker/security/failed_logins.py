@@ -6,6 +6,8 @@ Rules of this file:
   that is late. An address that has used up its failures is not listened to: its connections are
   closed without a word, which clients take for a reason to come again, where an error would tell
   good ones behind the same address to give up.
+* **Each door has limits of its own** (``apart``): behind a proxy all clients of the HTTP port have
+  one address, which may be that of Kafka clients, too.
 * **What slows others down must not be a burden here.** Few answers are held back at a time, the
   rest leaves at once; addresses are remembered up to a limit.
 """
@@ -27,8 +29,8 @@ class FailedLogins:
 
     def __init__(self, clock: Clock, *, per_address: int, held_back: int, delay_ms: float) -> None:
         """``per_address``: failures in a minute; ``held_back``: answers that are late at a time."""
-        self.count = 0
-        """How many logins have failed so far."""
+        self._count = 0
+        self._apart: list[FailedLogins] = []
         self._clock = clock
         self._per_address = per_address
         self._held_back_max = held_back
@@ -37,13 +39,29 @@ class FailedLogins:
         # How many failures an address has left, and when that was so; the latest one last.
         self._left: dict[str, tuple[float, float]] = {}
 
+    @property
+    def count(self) -> int:
+        """Number of logins that have failed so far, with those that are limited apart."""
+        return self._count + sum(each.count for each in self._apart)
+
+    def apart(self) -> FailedLogins:
+        """Return the same limits for another door, whose failures use up nothing here."""
+        other = FailedLogins(
+            self._clock,
+            per_address=self._per_address,
+            held_back=self._held_back_max,
+            delay_ms=self._delay_ms,
+        )
+        self._apart.append(other)
+        return other
+
     def may_try(self, address: str) -> bool:
         """Whether an address, or network, has failures left."""
         return self._left_of(address) >= 1
 
     def failed(self, address: str) -> None:
         """Take note of a failure."""
-        self.count += 1
+        self._count += 1
         left = max(0.0, self._left_of(address) - 1)
         self._left.pop(address, None)
         if len(self._left) >= ADDRESSES_MAX:

@@ -12,7 +12,6 @@ Rules of this file:
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +24,8 @@ from barnabas.protocol.sasl.oauthbearer import InvalidToken, Verified
 KEYS_TRIED_MAX: Final = 4
 """How many keys are tried for a token that does not name its key."""
 USER_MAX: Final = 1024
+TIME_MAX_S: Final = 2**63 - 1
+"""The largest time that is taken; Apache Kafka has no larger number either."""
 LIFETIME_MAX_MS: Final = 10 * 365 * 24 * 3_600_000
 """Sessions end after ten years."""
 
@@ -120,7 +121,8 @@ class TokenVerifier:
 
 def _time_ms(claims: Mapping[str, Any], name: str) -> int:
     value = claims.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    # No number of JSON is too long for a comparison, and NaN is not smaller than anything.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value <= TIME_MAX_S:
         raise InvalidToken(f"{name} is no time")
     if value < 0:
         raise InvalidToken(f"{name} is before all times")
@@ -132,6 +134,10 @@ def _user(claims: Mapping[str, Any], name: str) -> str:
     user = value.strip() if isinstance(value, str) else ""
     if not user or len(user) > USER_MAX:
         raise InvalidToken(f"{name} is no name")
+    try:
+        user.encode()
+    except UnicodeEncodeError:  # JSON can name one half of a pair of surrogates.
+        raise InvalidToken(f"{name} has half of a character") from None
     return user
 
 

@@ -5,7 +5,12 @@ import re
 
 import pytest
 
-from barnabas.broker.runtime.logs import configure_logging
+from barnabas.broker.runtime.logs import (
+    ERRORS_PER_SECOND,
+    ErrorLimit,
+    LimitedHandler,
+    configure_logging,
+)
 
 
 @pytest.fixture
@@ -88,3 +93,43 @@ def test_configuring_twice_does_not_write_twice(stream):
         configure_logging("INFO", "text", stream)
     logging.getLogger("broker.x").info("once")
     assert stream.getvalue().count("once") == 1
+
+
+def log_bug(logger):
+    try:
+        int("bad")
+    except ValueError:
+        logger.exception("a bug")
+
+
+def test_errors_of_one_place_are_limited_and_counted(monkeypatch):
+    """Any number of them, as a client that repeats what meets a bug; others are written."""
+    now = [0.0]
+    stream = io.StringIO()
+    handler = LimitedHandler(stream, ErrorLimit(lambda: now[0]))
+    logger = logging.getLogger("broker.z")
+    monkeypatch.setattr(logger, "propagate", False)
+    monkeypatch.setattr(logger, "handlers", [handler])
+    for _ in range(1000):
+        log_bug(logger)
+        logger.warning("a client")
+    logger.error("another place")
+    assert stream.getvalue().count("Traceback") == ERRORS_PER_SECOND
+    assert stream.getvalue().count("a client") == 1000
+    assert "another place" in stream.getvalue()
+    stream.truncate(0)
+    now[0] = 1.5
+    log_bug(logger)
+    log_bug(logger)
+    assert stream.getvalue().count("Traceback") == 2
+    assert f"{1000 - ERRORS_PER_SECOND} more errors like the next one" in stream.getvalue()
+    assert stream.getvalue().count("left out") == 1
+
+
+def test_configured_logging_limits_errors(stream):
+    configure_logging("INFO", "json", stream)
+    for _ in range(100):
+        log_bug(logging.getLogger("broker.x"))
+    lines = [json.loads(each) for each in stream.getvalue().splitlines()]
+    # The second may have ended meanwhile, which begins another count.
+    assert ERRORS_PER_SECOND <= len(lines) < 100

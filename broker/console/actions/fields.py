@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -17,6 +16,8 @@ from barnabas.broker.console.lengths import (
     check_length,
 )
 from barnabas.broker.http.answer import JSON
+from barnabas.broker.http.json_body import read_json
+from barnabas.broker.http.request import BadRequest
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -153,12 +154,9 @@ def read_body(request: Request) -> dict[str, object]:
     if request.media_type != JSON:
         raise Refused(415, "the body is to be application/json")
     try:
-        body = json.loads(request.body or b"{}")
-        json.dumps(body, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # JSON can name one half of a pair of surrogates.
-        raise Refused(400, "the body has half of a character") from None
-    except (ValueError, RecursionError):
-        raise Refused(400, "the body is no JSON") from None
+        body = read_json(request.body or b"{}")
+    except BadRequest as bad:
+        raise Refused(bad.status, str(bad)) from None
     if not isinstance(body, dict):
         raise Refused(400, "the body is to be a JSON object")
     return body

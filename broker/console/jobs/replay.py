@@ -172,15 +172,28 @@ class Replay:
                 self._check_allowed()
                 if found.rows:
                     await self._open()
-                await self._write_all(found.rows)
+                with self._held(found.kept_bytes):
+                    await self._write_all(found.rows)
                 job.offsets_done += offsets
+
+    @contextlib.contextmanager
+    def _held(self, size_bytes: int) -> Iterator[None]:
+        """Count records that are kept while they are written; raises KafkaError without room."""
+        holding = self._readers.memory.holding(self._job.access.principal)
+        try:
+            holding.hold(size_bytes)
+            yield
+        finally:
+            holding.release()
 
     async def _write_all(self, rows: list[FoundRecord]) -> None:
         left = rows
         while left:
             now_ms, pace = self._broker.clock.now_ms(), self._job.pace
             work = partial(_encode, left, self._writing, self._producer(), now_ms, pace)
-            batches, left = await self._readers.run(work)
+            # Each record is copied into its encoding, its batch and the compressed batch.
+            copied_bytes = 3 * sum(each.size_bytes for each in left)
+            batches, left = await self._readers.run_within(copied_bytes, work)
             await self._write(batches)
 
     def _check_allowed(self) -> None:

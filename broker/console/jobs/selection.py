@@ -110,7 +110,9 @@ class Selection:
             while low < high:
                 piece = await readers.after(log, low, high, PIECE_BYTES, pace)
                 wanted = self._wanted(partition, low, high, whole=whole)
-                found = await readers.run(partial(examine, piece, wanted, pace))
+                found = await readers.expand(
+                    piece.batches, partial(examine, piece, wanted, pace), EXPANDED_BYTES_MAX
+                )
                 if found.unread:
                     first = found.unread[0]
                     where = f"{self.topic.name}-{partition}, {first.from_offset}"

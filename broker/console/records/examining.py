@@ -1,15 +1,17 @@
 """Looking at the records of a piece, on a thread: which are wanted, and what of them is kept.
 
-Of each record no more is kept than a list shows. Batches are expanded one at a time.
+Of each record no more is kept than a list shows. Batches are expanded one at a time, and of an
+expanded batch one record exists at a time: a record of seven bytes is an object of two hundred.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from barnabas.broker.console.records.pieces import Unread
+from barnabas.broker.console.records.pieces import KEPT_BYTES_MOST, Unread
 from barnabas.broker.console.records.standing import VISIBLE, WAITING, Aborted, Holder
 from barnabas.protocol.records import (
     InvalidBatch,
@@ -27,8 +29,12 @@ if TYPE_CHECKING:
 
 EXPANDED_BYTES_MAX: Final = 64 * 1024 * 1024
 """What a batch may expand to; another is left out, and that is said."""
+HEADERS_MOST: Final = 100_000
+"""Headers of one record; a batch that has a record with more is left out, and that is said."""
 HEADERS_KEPT: Final = 16
 HEADER_BYTES_KEPT: Final = 512
+OBJECT_BYTES: Final = 200
+"""What a header takes besides its name and value, about."""
 NO_TIME: Final = -1
 
 
@@ -59,6 +65,13 @@ class FoundRecord(NamedTuple):
     state: str
     holder: Holder | None
     """Of one that waits."""
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of its contents that are kept."""
+        contents = (self.key, self.value, *(value for _, value in self.headers))
+        kept = sum(len(each.data) for each in contents if each is not None)
+        return kept + sum(OBJECT_BYTES + len(name) for name, _ in self.headers)
 
     @property
     def sequence(self) -> int:
@@ -103,6 +116,8 @@ class Examined:
     last_ms: int = NO_TIME
     """The time of the record that was looked at last."""
     unread: list[Unread] = field(default_factory=list)
+    kept_bytes: int = 0
+    """Memory of the contents of ``rows``."""
 
 
 def examine(piece: Piece, wanted: Wanted, pace: ThreadPace) -> Examined:
@@ -115,13 +130,22 @@ def examine(piece: Piece, wanted: Wanted, pace: ThreadPace) -> Examined:
     for batch in batches:
         if not _examine_batch(piece, batch, wanted, aborted, found, pace):
             break
-        if found.bytes >= EXPANDED_BYTES_MAX:  # What is small on the disk may be much here.
+        # What is small on the disk may be much here.
+        if found.bytes >= EXPANDED_BYTES_MAX or found.kept_bytes >= KEPT_BYTES_MOST:
             header = batch.header
             found.position = (
                 max(wanted.low, header.base_offset) if newest_first else header.next_offset
             )
             break
     return found
+
+
+class _Matched(NamedTuple):
+    """A wanted record, and what had been counted in its batch before it."""
+
+    row: FoundRecord
+    records: int
+    undecided: int
 
 
 def _examine_batch(
@@ -132,42 +156,70 @@ def _examine_batch(
     found: Examined,
     pace: ThreadPace,
 ) -> bool:
-    """Look at one batch; False once there are rows enough."""
+    """Look at one batch; False once there are rows enough.
+
+    Records come in the order of their offsets. Where the newest are wanted, the last ones that
+    match are kept, and counted is what lies behind the first of those.
+    """
     standing, header = piece.standing, batch.header
     low = max(wanted.low, standing.start_offset)
+    room = wanted.rows - len(found.rows)
+    matched: deque[_Matched] = deque(maxlen=room)
+    records = undecided = size_bytes = 0
+    first_ms = last_ms = NO_TIME
     try:
-        records: Sequence[Record] = list(_expanded(batch, low, wanted.high, pace))
+        for record in _expanded(batch, low, wanted.high, pace):
+            size_bytes += _size(record)
+            if not wanted.newest_first and len(matched) == room:
+                continue  # What follows is only read to see that the batch is whole.
+            state = standing.state(header, record.offset, aborted)
+            verdict = _is_wanted(record, header, state, wanted)
+            if verdict:
+                holder = standing.holder if state == WAITING else None
+                row = _row(record, header, state, holder, wanted, batch)
+                matched.append(_Matched(row, records, undecided))
+            records += 1
+            undecided += verdict is None
+            first_ms = record.timestamp if records == 1 else first_ms
+            last_ms = record.timestamp
     except InvalidBatch as error:
         until = min(header.next_offset, wanted.high)
         found.unread.append(Unread(max(low, header.base_offset), until, str(error)))
         return True
+    is_full = len(matched) == room
+    if wanted.newest_first and is_full:
+        records -= matched[0].records
+        undecided -= matched[0].undecided
+        first_ms = matched[0].row.timestamp_ms
+    if records:
+        found.last_ms = first_ms if wanted.newest_first else last_ms
+    found.records += records
+    found.undecided += undecided
     if header.compression:
-        found.bytes += sum(_size(each) for each in records)
-    for record in reversed(records) if wanted.newest_first else records:
-        pace.step()
-        found.records += 1
-        found.last_ms = record.timestamp
-        state = standing.state(header, record.offset, aborted)
-        if _is_wanted(record, header, state, wanted, found):
-            holder = standing.holder if state == WAITING else None
-            found.rows.append(_row(record, header, state, holder, wanted, batch))
-            if len(found.rows) >= wanted.rows:
-                found.position = record.offset + (0 if wanted.newest_first else 1)
-                return False
-    return True
+        found.bytes += size_bytes
+    rows = [each.row for each in matched]
+    found.rows += reversed(rows) if wanted.newest_first else rows
+    found.kept_bytes += sum(each.kept_bytes for each in rows)
+    if is_full:
+        found.position = found.rows[-1].offset + (0 if wanted.newest_first else 1)
+    return not is_full
 
 
 def _expanded(batch: Batch, low: int, high: int, pace: ThreadPace) -> Iterator[Record]:
     """Yield the records of a batch from one offset up to another; raises InvalidBatch."""
-    for record in iterate_records(batch.data, limit_bytes=EXPANDED_BYTES_MAX):
+    for record in records_of(batch):
         pace.step()
         if low <= record.offset < high:
             yield record
 
 
-def _is_wanted(
-    record: Record, header: BatchHeader, state: str, wanted: Wanted, found: Examined
-) -> bool:
+def records_of(batch: Batch) -> Iterator[Record]:
+    """Yield the records of a batch within the limits of the console; raises InvalidBatch."""
+    return iterate_records(batch.data, limit_bytes=EXPANDED_BYTES_MAX, headers_max=HEADERS_MOST)
+
+
+def _is_wanted(record: Record, header: BatchHeader, state: str, wanted: Wanted) -> bool | None:
+    """Whether a record is wanted; None where its filter cannot tell."""
     if not wanted.all_states and state not in VISIBLE:
         return False
     if not wanted.since_ms <= record.timestamp < wanted.until_ms:
@@ -176,10 +228,7 @@ def _is_wanted(
         return True
     if header.is_control:
         return False
-    verdict = wanted.filter.matches(record)
-    if verdict is None:
-        found.undecided += 1
-    return verdict is True
+    return wanted.filter.matches(record)
 
 
 def _row(
@@ -200,10 +249,7 @@ def _row(
         record.timestamp,
         key,
         value,
-        tuple(
-            (name, _kept(content, max(HEADER_BYTES_KEPT, wanted.kept_bytes // 8)))
-            for name, content in record.headers[: max(HEADERS_KEPT, wanted.kept_bytes // 256)]
-        ),
+        _kept_headers(record, wanted.kept_bytes),
         len(record.headers),
         _size(record),
         state,
@@ -219,6 +265,19 @@ def _marker(batch: Batch) -> Content:
         marker = None
     word = b"control record" if marker is None else (b"commit" if marker.commit else b"abort")
     return Content(word, len(word))
+
+
+def _kept_headers(record: Record, most: int) -> tuple[tuple[str, Content | None], ...]:
+    """Return the first headers of a record; of all of them ``most`` bytes, or a list's share."""
+    left = max(most, HEADERS_KEPT * HEADER_BYTES_KEPT)
+    each_most = most if most >= EXPANDED_BYTES_MAX else max(HEADER_BYTES_KEPT, most // 8)
+    kept = []
+    for name, content in record.headers[: max(HEADERS_KEPT, most // 256)]:
+        kept_name = name[: max(HEADER_BYTES_KEPT, min(each_most, left))]
+        shown = _kept(content, min(each_most, left))
+        left = max(0, left - len(kept_name) - (0 if shown is None else len(shown.data)))
+        kept.append((kept_name, shown))
+    return tuple(kept)
 
 
 def _kept(data: bytes | None, most: int) -> Content | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -14,20 +14,28 @@ from barnabas.broker.console.records.examining import (
     FoundRecord,
     Wanted,
     examine,
+    records_of,
 )
 from barnabas.broker.console.records.filters import Filter
 from barnabas.broker.console.records.formats import KEPT_BYTES_INTERNAL
 from barnabas.broker.console.records.pace import ThreadPace
 from barnabas.broker.console.records.ranges import FOR_EVER_MS
 from barnabas.broker.console.records.reading import begin, behinds_of, check_shown
-from barnabas.broker.console.records.rows import Behinds, Formats, json_of, json_rows, row_of
+from barnabas.broker.console.records.rows import (
+    Behinds,
+    Formats,
+    json_of,
+    json_rows,
+    row_of,
+    written_bytes,
+)
 from barnabas.broker.console.records.search import search
 from barnabas.broker.console.records.shapes import RecordPage
 from barnabas.broker.console.records.tail import follow
 from barnabas.broker.console.topics import topic_of
 from barnabas.broker.http.answer import JSON, Answer
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.records import InvalidBatch, Record, iterate_records
+from barnabas.protocol.records import InvalidBatch, Record
 
 if TYPE_CHECKING:
     from barnabas.broker.console.questions import Question
@@ -52,36 +60,40 @@ async def list_records(question: Question) -> Answer:
         raise KafkaError(ErrorCode.INVALID_REQUEST, words)
     pace = ThreadPace()
     try:
-        with question.places as readers:
-            reading = await begin(question, readers, pace)
+        with question.places.take(question.access) as place:
+            readers = place.readers
+            reading = await begin(question, place, pace)
             found = [each async for each in reading.scan.records() if each is not None]
             behinds = await behinds_of(question, reading.topic, found)
             name = reading.topic.name
             formats = await readers.run(partial(reading.formats.guessed, name, found, pace))
-            rows = await readers.run(partial(json_rows, found, formats, behinds, pace))
+            work = partial(json_rows, found, formats, behinds, pace)
+            rows = await readers.run_within(written_bytes(found), work)
+            place.hold(sum(map(len, rows)))
+            page = RecordPage(
+                question.now_ms,
+                reading.scan.left(),
+                name,
+                formats.key,
+                formats.value,
+                reading.scan.said(),
+                (),
+            )
+            return place.answered(Answer(200, JSON, _body(page, rows)))
     finally:
         pace.end()
-    page = RecordPage(
-        question.now_ms,
-        reading.scan.left(),
-        name,
-        formats.key,
-        formats.value,
-        reading.scan.said(),
-        (),
-    )
-    return Answer(200, JSON, _body(page, rows))
 
 
-def _body(page: RecordPage, rows: Sequence[str]) -> Iterator[str]:
-    """Yield a page with rows that are JSON already, in pieces."""
+def _body(page: RecordPage, rows: list[str]) -> Iterator[str]:
+    """Yield a page with rows that are JSON already, in pieces; a row goes as it is written."""
     head = [
         f'"{name}":{text_of(getattr(page, name))}'
         for name in fields_of(RecordPage)
         if name != "items"
     ]
     parts, size = ["{" + ",".join(head) + ',"items":['], 0
-    for number, row in enumerate(rows):
+    for number in range(len(rows)):
+        row, rows[number] = rows[number], ""
         parts.append(row if not number else "," + row)
         size += len(row)
         if size >= _SENT_BYTES:
@@ -98,19 +110,28 @@ async def describe_one(question: Question) -> Answer:
     check_shown(question)
     pace = ThreadPace()
     try:
-        with question.places as readers:
+        with question.places.take(question.access) as place:
+            readers = place.readers
             partition, offset = _place(question)
             piece = await _piece_at(partition, offset, readers, pace)
-            found = await readers.run(
-                partial(_examined, piece, partition.index, offset, WHOLE_BYTES, pace)
+            found = await readers.expand(
+                piece.batches,
+                partial(_examined, piece, partition.index, offset, WHOLE_BYTES, pace),
+                EXPANDED_BYTES_MAX,
             )
             behinds = await behinds_of(question, partition.topic, [found])
             asked = Formats(question.text("key_format"), question.text("value_format"))
-            text = await readers.run(
-                partial(_written, found, asked, behinds, partition.topic.name, pace)
-            )
+            work = partial(_written, found, asked, behinds, partition.topic.name, pace)
+            text = await readers.run_within(written_bytes([found], WHOLE_CHARACTERS), work)
+            place.hold(len(text))
+            head = _head_of_one(question, partition, offset)
+            return place.answered(Answer(200, JSON, _in_pieces(head, text)))
     finally:
         pace.end()
+
+
+def _head_of_one(question: Question, partition: Partition, offset: int) -> str:
+    """Return what stands before the record in an answer of one."""
     log = partition.log_here()
     previous = offset - 1 if offset > log.log_start_offset else None
     following = offset + 1 if offset + 1 < log.high_watermark else None
@@ -120,13 +141,14 @@ async def describe_one(question: Question) -> Answer:
         "previous_offset": previous,
         "next_offset": following,
     }
-    body = f'{text_of(head)[:-1]},"record":'
-    return Answer(200, JSON, _in_pieces(body + text + "}\n"))
+    return f'{text_of(head)[:-1]},"record":'
 
 
-def _in_pieces(text: str) -> Iterator[str]:
+def _in_pieces(head: str, text: str) -> Iterator[str]:
+    yield head
     for start in range(0, len(text), _SENT_BYTES):
         yield text[start : start + _SENT_BYTES]
+    yield "}\n"
 
 
 def _written(
@@ -198,17 +220,20 @@ async def download(question: Question) -> Answer:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "part: key, value or header:N")
     pace = ThreadPace()
     try:
-        with question.places as readers:
+        with question.places.take(question.access) as place:
             partition, offset = _place(question)
-            piece = await _piece_at(partition, offset, readers, pace)
-            data = await readers.run(partial(_bytes_of, piece, offset, part, pace))
+            piece = await _piece_at(partition, offset, place.readers, pace)
+            work = partial(_bytes_of, piece, offset, part, pace)
+            data = await place.readers.expand(piece.batches, work, EXPANDED_BYTES_MAX)
+            if data is None:
+                raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, f"the record has no {part}")
+            place.hold(len(data))
+            name = f"{partition.topic.name}-{partition.index}-{offset}-{part.replace(':', '-')}.bin"
+            headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+            body = _bytes_in_pieces(data)
+            return place.answered(Answer(200, "application/octet-stream", body, headers))
     finally:
         pace.end()
-    if data is None:
-        raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, f"the record has no {part}")
-    name = f"{partition.topic.name}-{partition.index}-{offset}-{part.replace(':', '-')}.bin"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Answer(200, "application/octet-stream", _bytes_in_pieces(data), headers)
 
 
 def _bytes_of(piece: Piece, offset: int, part: str, pace: ThreadPace) -> bytes | None:
@@ -225,7 +250,7 @@ def _bytes_of(piece: Piece, offset: int, part: str, pace: ThreadPace) -> bytes |
 def _record(piece: Piece, offset: int, pace: ThreadPace) -> Record:
     for batch in piece.batches:
         try:
-            for record in iterate_records(batch.data, limit_bytes=EXPANDED_BYTES_MAX):
+            for record in records_of(batch):
                 pace.step()
                 if record.offset == offset:
                     return record

@@ -7,17 +7,19 @@ and batches are walked over, on a thread.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from bisect import bisect_left
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from barnabas.broker.console.records.standing import Standing, standing_of
+from barnabas.protocol.compression import GZIP, LZ4, SNAPPY, ZSTD, CompressionError, expand
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.records import BatchHeader, CorruptBatch, iterate_batches
+from barnabas.protocol.records import HEADER_BYTES, BatchHeader, CorruptBatch, iterate_batches
 from barnabas.storage.damage import first_at_or_after
 from barnabas.storage.errors import Corrupt, OffsetOffline, OffsetOutOfRange
 from barnabas.storage.memory_read import MemorySlice
@@ -26,6 +28,7 @@ from barnabas.storage.time_lookup import Search, TimestampOffset, offset_for_tim
 
 if TYPE_CHECKING:
     from barnabas.broker.console.records.pace import ThreadPace
+    from barnabas.broker.http.answer_memory import AnswerMemory
     from barnabas.storage.partition_log import PartitionLog
 
 THREADS: Final = 2
@@ -34,6 +37,13 @@ ROUNDS_MAX: Final = 5
 """How often a piece is read again because a segment was replaced meanwhile."""
 MEMORY_STEPS_MAX: Final = 200
 """Entries of what is still in memory that are looked at to find where a piece begins."""
+KEPT_BYTES_MOST: Final = 4 * 1024 * 1024
+"""Bytes of records that one look may keep and still expand another batch."""
+LARGE_BYTES: Final = 32 * 1024 * 1024
+"""Memory from which on work has a thread for itself."""
+MEASURED_CODECS: Final = frozenset((GZIP, LZ4, ZSTD))
+SNAPPY_RATIO_MAX: Final = 22
+"""Three bytes of Snappy stand for 64 at most."""
 READS_MAX: Final = 64
 """Reads for one piece: of segments that have little left in them."""
 
@@ -84,14 +94,68 @@ class _Found:
 class RecordReaders:
     """The threads of all who read records; made when the first one does."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: AnswerMemory) -> None:
+        self.memory = memory
         self._pool: ThreadPoolExecutor | None = None
+        self._large_pool: ThreadPoolExecutor | None = None
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Run work on a thread, and wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads(), work)
+
+    def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(THREADS, "barnabas-records")
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        return self._pool
+
+    def _large_thread(self) -> ThreadPoolExecutor:
+        """Return the thread of large work: the C library keeps what each thread has freed."""
+        if self._large_pool is None:
+            self._large_pool = ThreadPoolExecutor(1, "barnabas-large-records")
+        return self._large_pool
+
+    async def expand(
+        self, batches: Sequence[Batch], work: Callable[[], Result], most_bytes: int
+    ) -> Result:
+        """Run work that expands batches one by one, each to ``most_bytes`` at most.
+
+        How far they expand is measured first, without keeping it: what compressed bytes stand for
+        is known in no other way, and the largest that is allowed would let one request after the
+        other wait.
+        """
+        measured = [each for each in batches if each.header.compression in MEASURED_CODECS]
+        size_bytes = max((_known_expansion(each, most_bytes) for each in batches), default=0)
+        if measured:
+            measure = partial(_largest_expansion, measured, most_bytes)
+            end = await self.memory.begin_work(most_bytes)  # The window of a decoder.
+            size_bytes = max(size_bytes, await self._counted(self._threads(), measure, end))
+        return await self.run_within(2 * size_bytes + KEPT_BYTES_MOST, work)
+
+    async def run_within(self, size_bytes: int, work: Callable[[], Result]) -> Result:
+        """Run work on a thread, once its bytes fit into the budget; they count until it ends.
+
+        That may be later than this call, which may be cancelled.
+        """
+        end = await self.memory.begin_work(size_bytes)
+        pool = self._threads() if size_bytes < LARGE_BYTES else self._large_thread()
+        return await self._counted(pool, work, end)
+
+    async def _counted(
+        self, pool: ThreadPoolExecutor, work: Callable[[], Result], end: Callable[[], None]
+    ) -> Result:
+        loop = asyncio.get_running_loop()
+        try:
+            running = pool.submit(work)
+        except BaseException:
+            end()
+            raise
+
+        def ended(_: Future[Result]) -> None:
+            with contextlib.suppress(RuntimeError):  # The loop is closed: nobody counts any more.
+                loop.call_soon_threadsafe(end)
+
+        running.add_done_callback(ended)
+        return await asyncio.wrap_future(running)
 
     async def offset_at(self, log: PartitionLog, timestamp_ms: int) -> int:
         """Return the first offset that is not older than a time; where the log ends if none is."""
@@ -168,6 +232,26 @@ class RecordReaders:
             found.unread.append(Unread(found.offset, end, f"it cannot be read: {error}"))
             found.offset = end
             return False
+
+
+def _known_expansion(batch: Batch, most_bytes: int) -> int:
+    """Return what a batch may expand to, as far as its own size says."""
+    ratio = SNAPPY_RATIO_MAX if batch.header.compression == SNAPPY else 1
+    return min(most_bytes, ratio * len(batch.data))
+
+
+def _largest_expansion(batches: Sequence[Batch], most_bytes: int) -> int:
+    """On a thread: return what the largest of these batches expands to, ``most_bytes`` at most."""
+    largest = 0
+    for header, data in batches:
+        size_bytes = 0
+        try:
+            for piece in expand(header.compression, data[HEADER_BYTES:], most_bytes):
+                size_bytes += len(piece)
+        except CompressionError:
+            size_bytes = most_bytes
+        largest = max(largest, size_bytes)
+    return largest
 
 
 def _skip(log: PartitionLog, end: int, found: _Found, reason: str) -> bool:

@@ -1,42 +1,98 @@
-"""How many read records at a time: one search of each viewer, and four in all."""
+"""Places of responses that read records: four at a time, and one search of each viewer."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from typing import Final
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, Self
 
 from barnabas.broker.console.records.pieces import RecordReaders
 from barnabas.broker.console.spark_ledger import SparkLedger
+from barnabas.broker.http.answer_memory import AnswerMemory
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
+if TYPE_CHECKING:
+    from barnabas.broker.http.answer import Answer
+    from barnabas.broker.http.answer_memory import Holding
+    from barnabas.broker.security.access import Access
+
 READERS_MOST: Final = 4
-"""Requests at a time that read records; one more is refused."""
+"""Responses at a time that read records, or hold what they have read; one more is refused."""
 
 Viewing = tuple[str, str, str]
 """User, address, and what the page calls itself."""
 
 
+class Place:
+    """The place of one response, until it is written; use ``with`` while the response is built."""
+
+    def __init__(self, readers: RecordReaders, holding: Holding) -> None:
+        self.readers = readers
+        self._holding = holding
+        self._is_answered = False
+        self._is_displaced = False
+
+    def hold(self, size_bytes: int) -> None:
+        """Count bytes that wait for the client; raises KafkaError if there is no room for them."""
+        self._holding.hold(size_bytes)
+
+    def answered(self, answer: Answer) -> Answer:
+        """Return the answer that keeps the place until it is written."""
+        self._is_answered = True
+        return replace(answer, holding=self._holding)
+
+    def __enter__(self) -> Self:
+        """Begin to make the response, in this task."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._holding.close_response = partial(self._displace, task)
+        return self
+
+    def _displace(self, task: asyncio.Task[object]) -> None:
+        self._is_displaced = task.cancel()
+
+    def __exit__(self, *_: object) -> None:
+        """Give the place back, unless an answer keeps it; raises KafkaError if it was displaced."""
+        if self._is_answered:
+            return
+        self._holding.release()
+        if self._is_displaced:
+            task = asyncio.current_task()
+            assert task is not None
+            task.uncancel()
+            words = "the place is needed for another user: read fewer records at a time"
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, words) from None
+
+
 class Places:
     """The places of one broker's readers of records."""
 
-    def __init__(self) -> None:
-        self.readers = RecordReaders()
+    def __init__(self, memory: AnswerMemory | None = None) -> None:
+        self._memory = AnswerMemory() if memory is None else memory
+        self.readers = RecordReaders(self._memory)
         self.ledger = SparkLedger(self.readers)
         """Read in small pieces by one at a time, so it takes no place."""
-        self._taken = 0
+        self._taken: set[Holding] = set()
         self._searches: dict[Viewing, Callable[[], None]] = {}
 
-    def __enter__(self) -> RecordReaders:
-        """Take a place; raises KafkaError where none is left."""
-        if self._taken >= READERS_MOST:
+    def take(self, access: Access) -> Place:
+        """Take a place; raises KafkaError where none is left.
+
+        Where users have more places than this one would have, one of their unread answers is
+        closed.
+        """
+        owner, taken = access.principal, self._taken
+        if len(taken) >= READERS_MOST and not self._memory.close_oldest(
+            owner, lambda each: int(each in taken), 1
+        ):
             words = f"{READERS_MOST} others read records: try again in a few seconds"
             raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, words)
-        self._taken += 1
-        return self.readers
-
-    def __exit__(self, *_: object) -> None:
-        """Give the place back."""
-        self._taken -= 1
+        holding = self._memory.holding(owner)
+        taken.add(holding)
+        holding.on_release(lambda: taken.discard(holding))
+        return Place(self.readers, holding)
 
     def replace_search(self, viewing: Viewing, end: Callable[[], None]) -> None:
         """End the search that a viewer has under way; ``end`` ends the new one."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from barnabas.broker.console.records.examining import FoundRecord
     from barnabas.broker.console.records.pace import ThreadPace
     from barnabas.broker.console.records.pieces import RecordReaders
+    from barnabas.broker.console.records.places import Place
     from barnabas.broker.security.access import Access
     from barnabas.broker.topics.topic import Partition, Topic
 
@@ -60,10 +61,10 @@ def check_readable(broker: ObservedBroker, access: Access, topic: str) -> None:
 
 
 async def begin(
-    question: Question, readers: RecordReaders, pace: ThreadPace, kept_bytes: int = KEPT_BYTES
+    question: Question, place: Place, pace: ThreadPace, kept_bytes: int = KEPT_BYTES
 ) -> Reading:
     """Understand a request; ``kept_bytes`` of a key and of a value are. Raises KafkaError."""
-    topic = topic_of(question)
+    topic, readers = topic_of(question), place.readers
     wanted = read_filter(question.text("filter"))
     order = question.text("order")
     all_states = question.text("view") == ALL_STATES
@@ -87,7 +88,7 @@ async def begin(
         max(kept_bytes, KEPT_BYTES_INTERNAL) if internal else kept_bytes,
     )
     parts = {each.index: each for each in partitions}
-    scan = Scan(readers, pace, parts, ranges, terms)
+    scan = Scan(readers, pace, parts, ranges, terms, place.hold)
     return Reading(question, topic, formats, scan, pace, readers)
 
 

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from barnabas.broker.console.records.pace import ThreadPace
 
 HEADER_CHARACTERS: Final = 512
+_JSON_PER_BYTE: Final = 12
+"""Characters of JSON for one byte of a record, at most: of half of a character there are six."""
+_ROW_BYTES: Final = 4 * 1024
+"""Memory of a row besides its contents."""
 _TEXT_PIECE: Final = 32 * 1024
 """Characters that are written as JSON in one go."""
 
@@ -116,6 +120,14 @@ def _header(content: Content | None, pace: ThreadPace, characters: int) -> Shown
     if shown is None or shown.problem is None:
         return shown
     return Shown(shown.format, shown.text, shown.size_bytes, shown.is_cut, None)
+
+
+def written_bytes(found: Iterable[FoundRecord], characters: int = SHOWN_CHARACTERS) -> int:
+    """Return the memory that records may take while they are written as JSON, at most.
+
+    Laid out, JSON has more characters than its record has bytes: ``characters`` of each content.
+    """
+    return sum(_JSON_PER_BYTE * each.kept_bytes + 2 * characters + _ROW_BYTES for each in found)
 
 
 def json_of(row: RecordRow, pace: ThreadPace) -> str:

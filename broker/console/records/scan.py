@@ -10,12 +10,18 @@ from __future__ import annotations
 import heapq
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from barnabas.broker.console.records.examining import NO_TIME, FoundRecord, Wanted, examine
+from barnabas.broker.console.records.examining import (
+    EXPANDED_BYTES_MAX,
+    NO_TIME,
+    FoundRecord,
+    Wanted,
+    examine,
+)
 from barnabas.broker.console.records.pieces import PIECE_BYTES
 from barnabas.broker.console.records.ranges import FOR_EVER_MS, NEWEST, Range, cursor_of
 from barnabas.broker.console.records.shapes import PartitionScan, Scanned, UnreadRange
@@ -32,6 +38,8 @@ ROWS_MOST: Final = 500
 BYTES_MOST: Final = 64 * 1024 * 1024
 SECONDS_MOST: Final = 10.0
 """What one request looks at; then its answer says where to go on."""
+KEPT_MOST_BYTES: Final = 32 * 1024 * 1024
+"""Bytes of records that one request keeps and still looks at more."""
 UNREAD_SHOWN: Final = 20
 SMALL_PIECE_BYTES: Final = 16 * 1024
 _ROWS_KEPT: Final = 2000
@@ -88,8 +96,12 @@ class Scan:
         parts: Mapping[int, Partition],
         ranges: Sequence[Range],
         terms: Terms,
+        hold: Callable[[int], None],
     ) -> None:
+        """``hold`` counts bytes that are kept until the request ends."""
         self._readers = readers
+        self._hold = hold
+        self._kept_bytes = 0
         self._pace = pace
         self._terms = terms
         self._newest_first = terms.order == NEWEST
@@ -144,7 +156,7 @@ class Scan:
                 yield None
 
     def _has_had_enough(self) -> bool:
-        if self._bytes >= BYTES_MOST:
+        if self._bytes >= BYTES_MOST or self._kept_bytes >= KEPT_MOST_BYTES:
             self._stopped_by = "bytes"
         elif time.monotonic() - self._begun >= SECONDS_MOST:
             self._stopped_by = "time"
@@ -173,7 +185,11 @@ class Scan:
             terms.kept_bytes,
             self._newest_first,
         )
-        found = await self._readers.run(partial(examine, piece, wanted, pace))
+        found = await self._readers.expand(
+            piece.batches, partial(examine, piece, wanted, pace), EXPANDED_BYTES_MAX
+        )
+        self._kept_bytes += found.kept_bytes
+        self._hold(found.kept_bytes)
         self._records += found.records
         self._bytes += found.bytes
         self._undecided += found.undecided

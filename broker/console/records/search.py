@@ -32,8 +32,8 @@ PROGRESS_SECONDS: Final = 1.0
 async def search(question: Question) -> Answer:
     """Answer a search; raises KafkaError of one that cannot be."""
     pace = ThreadPace()
-    with question.places as readers:  # Only to find out whether it can be.
-        await begin(question, readers, pace)
+    with question.places.take(question.access) as place:  # Only to find out whether it can be.
+        await begin(question, place, pace)
     return _Search(question).answer()
 
 
@@ -53,8 +53,8 @@ class _Search(Events):
         if viewer:
             places.replace_search(viewing, end)
         try:
-            with places as readers:
-                await self._search(await begin(self._question, readers, self.pace))
+            with places.take(access) as place:
+                await self._search(await begin(self._question, place, self.pace))
         finally:
             places.forget_search(viewing, end)
 

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Final
 from barnabas.broker.api.checks import READ, TOPIC
 from barnabas.broker.console.encoding import text_of
 from barnabas.broker.console.records.events import COMMENT, Events, event
-from barnabas.broker.console.records.examining import Examined, FoundRecord, Wanted, examine
+from barnabas.broker.console.records.examining import (
+    EXPANDED_BYTES_MAX,
+    Examined,
+    FoundRecord,
+    Wanted,
+    examine,
+)
 from barnabas.broker.console.records.filters import read_filter
 from barnabas.broker.console.records.formats import AUTO, KEPT_BYTES
 from barnabas.broker.console.records.ranges import FOR_EVER_MS, chosen, read_partitions, read_start
@@ -158,4 +164,5 @@ class _Tail(Events):
             KEPT_BYTES,
             newest_first=False,
         )
-        return await readers.run(partial(examine, piece, wanted, self.pace))
+        work = partial(examine, piece, wanted, self.pace)
+        return await readers.expand(piece.batches, work, EXPANDED_BYTES_MAX)

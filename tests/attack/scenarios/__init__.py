@@ -14,6 +14,7 @@ from tests.attack.scenarios import (
     liars,
     logins,
     readers,
+    record_readers,
     stalls,
 )
 
@@ -28,6 +29,7 @@ ALL: tuple[Scenario | DirectoryScenario, ...] = (
     *bombs.SCENARIOS,
     *readers.SCENARIOS,
     *http.SCENARIOS,
+    *record_readers.SCENARIOS,
     *liars.SCENARIOS,
     *faults.SCENARIOS,
     *damage.SCENARIOS,

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from barnabas.broker.console.records import scan, tail
 from barnabas.broker.console.records.places import READERS_MOST
+from barnabas.broker.security.access import OPEN
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, check, document, fetch, path
 from tests.broker.console.test_records import write
@@ -134,7 +135,7 @@ def test_places(broker):
     console = console_of(broker)
     with contextlib.ExitStack() as stack:
         for _ in range(READERS_MOST):
-            stack.enter_context(console)
+            stack.push(console.take(OPEN))
         answer = fetch(broker, "topics", "places", "records", expected=429)
         assert answer["error"] == "THROTTLING_QUOTA_EXCEEDED"
         with stream(broker, "places", expected=429):

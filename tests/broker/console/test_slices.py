@@ -36,6 +36,7 @@ from barnabas.broker.coordination.transaction_events import (
     TransactionEvents,
 )
 from barnabas.broker.http.answer import Answer
+from barnabas.broker.http.answer_memory import AnswerMemory
 from barnabas.broker.http.request import Request
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.runtime.events import EventRing
@@ -230,6 +231,7 @@ def crowd():
         tasks.append(asyncio.get_running_loop().create_task(coroutine, name=name))
 
     return SimpleNamespace(
+        answer_memory=AnswerMemory(),
         looks=looks,
         spawn=spawn,
         stage=Stage.LISTENING,

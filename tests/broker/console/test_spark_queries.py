@@ -214,6 +214,7 @@ def test_unreadable_durations_hide_nothing_else(measured):
 
 def test_everything_has_a_limit(monkeypatch):
     monkeypatch.setattr(module, "QUERIES_MOST", 10)
+    monkeypatch.setattr(module, "UNDECIDED_MOST", 10)
     log = Written()
     for number in range(50):
         log.entry(number, query=f"q{number}").entry(number, number, query=f"open{number}")
@@ -230,7 +231,8 @@ def test_everything_has_a_limit(monkeypatch):
         transactional=True,
     )
     log.end += 30
-    assert len(after(log, state).undecided[99]) == 10
+    state = after(log, state)
+    assert {each: len(found) for each, found in state.undecided.items()} == {99: 10}
     topics = {f"t{n}": "1" for n in range(200)}
     about = Incarnation(Home("c", topics), Home("c", topics))
     wide = entry_of(KEY, Record(0, 1, b"", encode(WHOLE._replace(incarnation=about))))

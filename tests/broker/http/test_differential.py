@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from barnabas.broker.http import connection as module
 from barnabas.broker.http.answer import text
+from barnabas.broker.http.answer_memory import AnswerMemory
 from barnabas.broker.http.connection import HttpConnection
 from tests.waiting import until
 
@@ -105,12 +106,16 @@ class Transport:
     def pause_reading(self):
         pass
 
+    def set_write_buffer_limits(self, high):
+        assert high == 0
+
 
 class Port:
     """Answers every request in one line, and remembers it."""
 
     def __init__(self):
         self.requests = []
+        self.memory = AnswerMemory()
 
     def answer(self, request, peer_host):
         self.requests.append(request)

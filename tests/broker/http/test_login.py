@@ -216,9 +216,72 @@ async def test_an_address_has_so_many_failures_whatever_it_tries():
     door = login(per_address=2)
     assert await status(door, request(authorization="Bearer x")) == 401
     assert await status(door, request(authorization=basic("alice:x"))) == 401
-    assert await status(door, request(authorization="Bearer t0ken")) == 429
+    assert await status(door, request(authorization="Bearer y")) == 429
     assert await status(door, request(authorization=basic("alice:secret"))) == 429
     assert await status(door, request("livez")) == 200
+
+
+async def test_right_token_and_sessions_pass_while_an_address_is_locked_out():
+    door = login(per_address=1)
+    found, cookie = await session_status(door, {"user": "alice", "password": "secret"})
+    assert found == 200
+    assert await status(door, request(authorization="Bearer x")) == 401
+    assert await status(door, request(authorization=basic("alice:secret"))) == 429
+    assert await status(door, request(authorization="Bearer t0ken")) == 200
+    assert (await session_status(door, {"user": "", "password": "t0ken"}))[0] == 200
+    headers = {"cookie": cookie.partition(";")[0]}
+    assert await status(door, Request("GET", ("metrics",), headers=headers)) == 200
+
+
+async def test_wrong_session_logins_lock_an_address_out():
+    door = login(per_address=2)
+    for expected in (401, 401, 429):
+        assert (await session_status(door, {"user": "alice", "password": "x"}))[0] == expected
+    assert (await session_status(door, {"user": "alice", "password": "secret"}))[0] == 429
+    assert (await session_status(door, {"user": "", "password": "wrong"}))[0] == 429
+
+
+async def session_status(door, body):
+    """Post a body, JSON or bytes, from this machine; return the status and the cookie."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    headers = {"content-type": "application/json"}
+    asked = Request("POST", ("api", "v1", "session"), headers=headers, body=data)
+    answer = door.session(asked, "127.0.0.1")
+    answer = answer if isinstance(answer, Answer) else await answer
+    return answer.status, answer.headers.get("Set-Cookie")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"user": "alice", "password": "\\ud800"}',
+        b'{"user": "\\ud800", "password": "secret"}',
+        b'{"user": "", "password": "\\udfff"}',
+        b'{"user": "", "password": "t0ken\\ud800"}',
+        b"not JSON",
+        b"[" * 2000,
+    ],
+)
+@pytest.mark.parametrize("passwords", [None, NO_PASSWORDS])
+async def test_login_body_that_is_no_text_is_refused_and_counts(body, passwords):
+    audit = Audit()
+    door = login(audit=audit, per_address=2, passwords=passwords)
+    assert (await session_status(door, body))[0] == 400
+    assert len(audit.failed) == 1
+    assert (await session_status(door, body))[0] == 400
+    assert (await session_status(door, body))[0] == 429
+
+
+async def test_failures_over_http_and_on_listeners_are_limited_apart():
+    listeners = FailedLogins(ManualClock(), per_address=2, held_back=4, delay_ms=1)
+    http = listeners.apart()
+    for _ in range(5):
+        http.failed("127.0.0.1")
+    assert not http.may_try("127.0.0.1")
+    assert listeners.may_try("127.0.0.1")
+    listeners.failed("127.0.0.2")
+    assert http.may_try("127.0.0.2")
+    assert listeners.count == 6
 
 
 async def test_users_are_not_known_before_recovery_but_the_token_is():
@@ -296,6 +359,34 @@ async def test_a_name_that_suddenly_stands_for_this_machine():
     """DNS rebinding: the attacker's page asks its own name, which is 127.0.0.1 by now."""
     async with Broker(config={"barnabas.http.listener": "127.0.0.1:0"}) as broker:
         address = broker.server.http.address
-        for host, expected in (("attacker.example", b"421"), ("localhost", b"200")):
-            head = f"GET /config HTTP/1.0\r\nHost: {host}:{address[1]}\r\n\r\n"
-            assert (await ask(address, head.encode())).split()[1] == expected
+        for path in ("/config", "/metrics", "/", "/api/v1/topics"):
+            for host, expected in (("attacker.example", b"421"), ("localhost", b"200")):
+                head = f"GET {path} HTTP/1.0\r\nHost: {host}:{address[1]}\r\n\r\n"
+                assert (await ask(address, head.encode())).split()[1] == expected
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "expected"),
+    [
+        ("127.0.0.1", "localhost", 200),
+        ("127.0.0.1", "127.0.0.1", 200),
+        ("127.0.0.1", "prometheus-target", 421),
+        ("127.0.0.1", "allowed.example", 200),
+        ("0.0.0.0", "broker-1", 200),
+        ("0.0.0.0", "10.244.0.7", 200),
+    ],
+    ids=["localhost", "address", "other-name", "allowed", "compose-service", "pod-address"],
+)
+async def test_prometheus_reads_metrics_by_the_names_that_it_uses(host, name, expected):
+    config = {
+        "barnabas.http.listener": f"{host}:0",
+        "barnabas.http.allowed.hosts": "allowed.example",
+        "barnabas.http.bearer.token": "t0ken",
+    }
+    async with Broker(config=config) as broker:
+        port = broker.server.http.address[1]
+        for token, code in (("t0ken", expected), ("", min(expected + 201, 421))):
+            head = f"GET /metrics HTTP/1.0\r\nHost: {name}:{port}\r\n"
+            head += f"Authorization: Bearer {token}\r\n" if token else ""
+            answer = await ask(("127.0.0.1", port), f"{head}\r\n".encode())
+            assert int(answer.split()[1]) == code

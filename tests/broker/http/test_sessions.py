@@ -11,7 +11,12 @@ from urllib.request import urlopen
 import pytest
 
 from barnabas.broker.http.request import Request
-from barnabas.broker.http.sessions import SESSION_SECONDS, SESSIONS_MAX, HttpSessions
+from barnabas.broker.http.sessions import (
+    SESSION_SECONDS,
+    SESSIONS_EACH_MAX,
+    SESSIONS_MAX,
+    HttpSessions,
+)
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.security.access import always
 from barnabas.broker.security.principals import user
@@ -60,9 +65,34 @@ def test_a_cookie_is_of_one_port_and_cannot_be_read_by_scripts():
     assert sessions.begin(browser(origin="https://a"), None, always).endswith("; Secure")
 
 
+def test_sessions_of_one_principal_end_none_of_another():
+    sessions = HttpSessions(ManualClock())
+    admin = cookie_of(sessions.begin(browser(), None, always))
+    alice = cookie_of(sessions.begin(browser(), user("alice"), always))
+    for _ in range(2 * SESSIONS_MAX):
+        sessions.begin(browser(), user("mallory"), always)
+    assert sessions.of(browser(cookie=admin)) is not None
+    assert sessions.of(browser(cookie=alice)) is not None
+    assert len(sessions._sessions) == SESSIONS_EACH_MAX + 2
+
+
+def test_sessions_of_many_principals_end_those_of_the_one_with_most():
+    sessions = HttpSessions(ManualClock())
+    first = cookie_of(sessions.begin(browser(), user("mallory"), always))
+    sessions.begin(browser(), user("mallory"), always)
+    each = [
+        cookie_of(sessions.begin(browser(), user(f"user-{number}"), always))
+        for number in range(SESSIONS_MAX - 1)
+    ]
+    assert len(sessions._sessions) == SESSIONS_MAX
+    assert sessions.of(browser(cookie=first)) is None
+    assert all(sessions.of(browser(cookie=cookie)) for cookie in each)
+
+
 def test_there_are_only_so_many():
     sessions = HttpSessions(ManualClock())
-    cookies = [cookie_of(sessions.begin(browser(), None, always)) for _ in range(SESSIONS_MAX + 1)]
+    count = SESSIONS_EACH_MAX + 1
+    cookies = [cookie_of(sessions.begin(browser(), None, always)) for _ in range(count)]
     assert sessions.of(browser(cookie=cookies[0])) is None
     assert sessions.of(browser(cookie=cookies[1])) is not None
     sessions.end(browser(cookie=cookies[1]))
@@ -124,11 +154,18 @@ def test_in_and_out_again(broker, name, password):
         ({"user": ADMIN, "password": PASSWORD, "more": 1}, 400),
         ({"user": ADMIN, "password": "x" * 5000}, 400),
         ([], 400),
+        ({"user": ADMIN, "password": "\ud800"}, 400),
+        ({"user": "\ud800", "password": PASSWORD}, 400),
+        ({"user": "", "password": "\ud800"}, 400),
     ],
 )
-def test_who_does_not_get_in(broker, body, status):
+def test_who_does_not_get_in(broker, body, status, caplog):
+    failures = broker.server.sockets.failed_logins
+    before = failures.count
     found, headers, _ = send(broker, "POST", body=body)
     assert (found, headers["Set-Cookie"]) == (status, None)
+    assert failures.count == before + 1
+    assert [each for each in caplog.records if each.levelname == "ERROR"] == []
 
 
 def test_a_form_of_another_site_logs_nobody_in(broker):

@@ -1,6 +1,8 @@
 """What slows guessing down, and that it does so for nobody else."""
 
 import socket
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -114,6 +116,31 @@ def test_who_guesses_too_often_is_not_listened_to_for_a_while(limited):
             assert wire.ask(METADATA, 12, MetadataRequest()).cluster_id
         limited.clock.advance(seconds=12)
         assert guess(limited, ALICE) == 0
+
+
+def http_status(broker, authorization):
+    host, port = broker.server.http.address
+    asked = Request(f"http://{host}:{port}/metrics", headers={"Authorization": authorization})
+    try:
+        with urlopen(asked, timeout=60) as answer:
+            return answer.status
+    except HTTPError as refused:
+        return refused.code
+
+
+def test_wrong_passwords_over_http_lock_out_no_kafka_client():
+    settings = SETTINGS | {
+        "barnabas.login.failures.per.address.max": "5",
+        "barnabas.http.listener": "127.0.0.1:0",
+        "barnabas.http.bearer.token": "t0ken",
+    }
+    with Broker(config=settings) as broker:
+        assert [http_status(broker, "Bearer wrong") for _ in range(7)] == [401] * 5 + [429] * 2
+        assert http_status(broker, "Bearer t0ken") == 200
+        assert guess(broker, ALICE) == 0
+        assert broker.server.sockets.failed_logins.count == 5
+        assert [guess(broker) for _ in range(5)] == [ErrorCode.SASL_AUTHENTICATION_FAILED] * 5
+        assert guess(broker, ALICE) is None
 
 
 def test_bare_tokens_are_guesses_too(limited, caplog):
