@@ -8,6 +8,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.broker.cli.command import READY, Served, barnabas, error_of, free_port
+from tests.counterparts.barnabas_process import COMPILED
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -72,6 +73,8 @@ def test_log_lines_in_json(tmp_path):
         _, _, stderr = broker.stop()
     lines = [json.loads(line) for line in stderr.splitlines()]
     assert lines[0]["event"].startswith("barnabas starts version=")
+    build = "compiled" if COMPILED else "interpreted"
+    assert f" build={build} " in lines[0]["event"]
     assert {line["level"] for line in lines} == {"INFO"}
 
 
