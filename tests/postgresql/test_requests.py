@@ -1,8 +1,10 @@
-"""Offsets and transactions of a cluster that name a topic which no broker has."""
+"""Requests to a cluster that name a topic which no broker has, and requests of every API."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +18,10 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
 )
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from tests.attack.peer import Peer
+from tests.attack.process import COMPLAINT
+from tests.attack.scenarios.frames import PATIENCE_S, valid_frames
+from tests.counterparts.broker_process import HOST
 from tests.counterparts.offsets_client import CLASSIC, IMPLICIT, OffsetsClient
 from tests.postgresql.brokers import Member, running
 from tests.waiting import wait_until
@@ -28,13 +34,18 @@ GROUP, TRANSACTION = 0, 1
 
 @pytest.fixture(scope="module")
 def members(server, tmp_path_factory) -> Iterator[list[Member]]:
-    """Two brokers with the topic LIVE; both have shown the topic DELETED until it was deleted."""
+    """Two brokers of one cluster; no request makes them log an error."""
     directory = tmp_path_factory.mktemp("cluster")
     brokers = [Member(directory / f"broker-{number}", server.url) for number in range(2)]
     with running(brokers):
         yield brokers
         for each in brokers:
-            assert "Traceback" not in each.output_path.read_text()
+            assert errors_of(each) == []
+
+
+def errors_of(member: Member) -> list[str]:
+    """Return the lines of a broker's log that are errors or begin a traceback."""
+    return [each for each in member.output_path.read_text().splitlines() if COMPLAINT.search(each)]
 
 
 def topics_of(member: Member) -> set[str]:
@@ -137,3 +148,25 @@ def test_transaction_is_not_extended_by_an_unknown_topic(members, live):
             live: ErrorCode.OPERATION_NOT_ATTEMPTED,
             "unknown": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         }
+
+
+async def send_each(port: int, frames: list[bytes]) -> None:
+    """Send each request on a connection of its own, and wait until the broker closes that."""
+    for each in frames:
+        async with await Peer.connect(HOST, port) as peer:
+            await peer.send(len(each).to_bytes(4, "big") + each)
+            peer.finish()
+            ended, _ = await peer.hung_up(PATIENCE_S)
+            assert ended, each.hex()
+
+
+def test_requests_of_every_api_and_version_are_served_without_an_error(members):
+    """Cover the handlers that only a cluster has; tests/attack has single brokers."""
+    make(members, "victim")
+    order = random.Random(43)
+    for topic in ("unknown", "victim"):
+        for member in members:
+            frames = valid_frames(topic)
+            order.shuffle(frames)
+            asyncio.run(send_each(member.port, frames))
+            assert errors_of(member) == []
