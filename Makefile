@@ -25,7 +25,7 @@ COMPAT_SPARK ?= 4.3.0
 # Tests run beside each other: what only computes one for each processor, what also waits, for disks,
 # timers and other processes, more.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
-PYTEST := $(BIN)/python -m pytest
+PYTEST := $(BIN)/python -m pytest --durations=10
 # Also show what is only a warning elsewhere: sockets left open, coroutines never awaited.
 STRICT_PYTEST := PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST) -p tests.without_stacks
 PARALLEL := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --dist=worksteal)
@@ -49,9 +49,20 @@ help: ## This list
 run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
+PARTS := check-and-prepare unit-and-property crash compiled attack-small postgresql interop browser package
+
 .PHONY: test
-test: check-and-prepare unit-and-property crash compiled attack-small postgresql interop browser package ## Everything that must be green
-	@printf '\nmake test: all passed\n'
+test: ## Everything that must be green, and the seconds of each part
+	@table='' failed=''; \
+	for part in $(PARTS); do \
+		begun=$$(date +%s); \
+		$(MAKE) --no-print-directory $$part || failed=$$part; \
+		table+=$$(printf '%6d s  %s' $$(($$(date +%s) - begun)) "$$part$${failed:+ failed}")$$'\n'; \
+		[ -z "$$failed" ] || break; \
+	done; \
+	printf '\n== %s\n%s' 'seconds of each part' "$$table"; \
+	[ -z "$$failed" ] || { echo "make test: $$failed failed" >&2; exit 1; }; \
+	printf '\nmake test: all passed\n'
 
 # Collecting and compiling keep one processor busy, the rest another.
 .PHONY: check-and-prepare
