@@ -25,7 +25,7 @@ COMPAT_SPARK ?= 4.3.0
 # Tests run beside each other: what only computes one for each processor, what also waits, for disks,
 # timers and other processes, more.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
-PYTEST := $(BIN)/python -m pytest
+PYTEST := $(BIN)/python -m pytest --durations=10
 # Also show what is only a warning elsewhere: sockets left open, coroutines never awaited.
 STRICT_PYTEST := PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST) -p tests.without_stacks
 PARALLEL := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --dist=worksteal)
@@ -49,9 +49,20 @@ help: ## This list
 run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
+PARTS := check-and-prepare unit-and-property crash compiled attack-small postgresql interop browser package
+
 .PHONY: test
-test: check-and-prepare unit-and-property crash compiled attack-small postgresql interop browser package ## Everything that must be green
-	@printf '\nmake test: all passed\n'
+test: ## Everything that must be green, and the seconds of each part
+	@table='' failed=''; \
+	for part in $(PARTS); do \
+		begun=$$(date +%s); \
+		$(MAKE) --no-print-directory $$part || failed=$$part; \
+		table+=$$(printf '%6d s  %s' $$(($$(date +%s) - begun)) "$$part$${failed:+ failed}")$$'\n'; \
+		[ -z "$$failed" ] || break; \
+	done; \
+	printf '\n== %s\n%s' 'seconds of each part' "$$table"; \
+	[ -z "$$failed" ] || { echo "make test: $$failed failed" >&2; exit 1; }; \
+	printf '\nmake test: all passed\n'
 
 # Collecting and compiling keep one processor busy, the rest another.
 .PHONY: check-and-prepare
@@ -236,24 +247,32 @@ compiled: $(COMPILED)/.built ## The unit tests of what the image has compiled, c
 	@PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/$(COMPILED):$(CURDIR) $(PYTEST) --quiet $(PARALLEL) \
 		--import-mode=append --assert=plain --override-ini=pythonpath= $(or $(ARGS),$(COMPILED_UNIT))
 
-# The brokers of these tests are what the image has. `make interop COMPILED=` runs the sources.
+# What these targets start as processes is what the image has. `make crash COMPILED=` starts the sources.
+ON_COMPILED := unit-and-property crash interop browser browser-soak postgresql attack-small attack \
+	spark-crash bench-cluster soak soak-memory soak-cluster torture nemesis nemesis-cluster controls
+
+ifneq ($(COMPILED),)
+$(ON_COMPILED): $(COMPILED)/.built
+$(ON_COMPILED): export BARNABAS_PACKAGES := $(CURDIR)/$(COMPILED)
+endif
+
 .PHONY: interop
-interop: $(VENV)/.counterparts $(if $(COMPILED),$(COMPILED)/.built) ## Other people's clients, Spark and Apache Kafka's tools
+interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka's tools
 	$(call heading,interop tests)
-	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(IN_FOURS) $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
+	@$(PYTEST) --quiet $(IN_FOURS) $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 
 .PHONY: browser
-browser: $(VENV)/.counterparts $(if $(COMPILED),$(COMPILED)/.built) ## The console in a browser; pictures of it in build/browser
+browser: $(VENV)/.counterparts ## The console in a browser; pictures of it in build/browser
 	$(call heading,browser tests)
-	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(PARALLEL) $(or $(ARGS),tests/browser)
+	@$(PYTEST) --quiet $(PARALLEL) $(or $(ARGS),tests/browser)
 
 .PHONY: docs-pictures
 docs-pictures: $(VENV)/.counterparts ## Take the pictures of docs/console.md, of a broker with clients
 	@$(PYTEST) --quiet tests/browser/docs_pictures.py
 
 .PHONY: browser-soak
-browser-soak: $(VENV)/.counterparts $(COMPILED)/.built ## What an open page costs, with 10,000 partitions (DURATION=)
-	@BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED) DURATION=$(DURATION) $(PYTEST) --quiet $(or $(ARGS),tests/browser/long_look.py)
+browser-soak: $(VENV)/.counterparts ## What an open page costs, with 10,000 partitions (DURATION=)
+	@DURATION=$(DURATION) $(PYTEST) --quiet $(or $(ARGS),tests/browser/long_look.py)
 
 # Each test has servers of its own, and waits for them as long as it computes.
 .PHONY: postgresql
@@ -263,9 +282,9 @@ postgresql: $(VENV)/.counterparts ## What a cluster keeps in PostgreSQL, on a pr
 
 # Three at a time: a broker, its good neighbour and an attacker each.
 .PHONY: attack-small
-attack-small: $(VENV)/.dev $(if $(COMPILED),$(COMPILED)/.built) ## Clients that mean harm, each for seconds; `make attack` for longer
+attack-small: $(VENV)/.dev ## Clients that mean harm, each for seconds; `make attack` for longer
 	$(call heading,attacks)
-	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(if $(PARALLEL),--numprocesses=3 --dist=worksteal) $(or $(ARGS),tests/attack)
+	@$(PYTEST) --quiet $(if $(PARALLEL),--numprocesses=3 --dist=worksteal) $(or $(ARGS),tests/attack)
 
 .PHONY: spark-crash
 spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark sinks, and the heap over 100 batches; an hour
@@ -313,8 +332,8 @@ bench: $(VENV)/.counterparts $(BENCH)/.installed ## Side by side with Apache Kaf
 	@$(BIN)/python -m tests.bench --python $(BENCH)/bin/python $(ARGS)
 
 .PHONY: bench-cluster
-bench-cluster: $(VENV)/.counterparts $(COMPILED)/.built ## Three brokers beside three of Apache Kafka; writes docs/benchmarks-cluster.md
-	@BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED) $(BIN)/python -m tests.bench.cluster $(ARGS)
+bench-cluster: $(VENV)/.counterparts ## Three brokers beside three of Apache Kafka; writes docs/benchmarks-cluster.md
+	@$(BIN)/python -m tests.bench.cluster $(ARGS)
 
 # What `make bench-pairs` compares with: a revision, compiled for the checkout's Python.
 EARLIER = build/before-$(BEFORE)
@@ -340,8 +359,8 @@ soak: $(VENV)/.counterparts ## Groups under random faults for an hour (DURATION=
 	@$(BIN)/python -m tests.soak --duration $(DURATION) $(ARGS)
 
 .PHONY: soak-memory
-soak-memory: $(VENV)/.dev $(COMPILED)/.built ## Every load of the benchmark for minutes: memory stays flat (DURATION=)
-	@BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED) $(BIN)/python -m tests.soak.memory --duration $(DURATION) $(ARGS)
+soak-memory: $(VENV)/.dev ## Every load of the benchmark for minutes: memory stays flat (DURATION=)
+	@$(BIN)/python -m tests.soak.memory --duration $(DURATION) $(ARGS)
 
 .PHONY: torture
 torture: $(VENV)/.counterparts ## Transactions under random faults for an hour (DURATION=, SEED=)
@@ -369,8 +388,8 @@ soak-cluster: $(VENV)/.counterparts ## Clients of a cluster of which a broker di
 	@$(BIN)/python -m tests.torture.soak_turns --seconds $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: attack
-attack: $(VENV)/.dev $(if $(COMPILED),$(COMPILED)/.built) ## Clients that mean harm for an hour (DURATION=, SEED=)
-	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(BIN)/python -m tests.attack --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
+attack: $(VENV)/.dev ## Clients that mean harm for an hour (DURATION=, SEED=)
+	@$(BIN)/python -m tests.attack --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: demo
 demo: $(VENV)/.counterparts ## Five million payments through Spark while all that runs is killed

@@ -18,6 +18,7 @@ from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.cluster import without_password
 from barnabas.broker.config.loader import LoadedConfig
 from barnabas.broker.config.types import ConfigError
+from barnabas.broker.runtime.build import build_name
 from barnabas.broker.runtime.logs import configure_logging
 from barnabas.broker.runtime.process import tune_process
 from barnabas.broker.version import __version__
@@ -36,7 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run a broker; return 0 after an orderly stop."""
     loaded = load(arguments)
     configure_logging(loaded.config.log_level, loaded.config.log_format)
-    logger.info("barnabas starts version=%s %s", __version__, who(loaded.config))
+    described = who(loaded.config)
+    logger.info("barnabas starts version=%s build=%s %s", __version__, build_name(), described)
     report_keys(loaded)
     tune_process()
     return serve(loaded.config)

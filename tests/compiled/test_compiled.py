@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,21 +11,11 @@ from kafka import KafkaProducer
 
 from barnabas.broker.api.dispatch import ROUTES
 from tests.broker.toy import ECHO, RawClient, Toy, request, small_config
-from tests.checkout import ROOT, SOURCES
+from tests.compiled.listed import compiled_modules
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.interop.transactional import committed
 
 TOPIC = "payments"
-
-
-def compiled_modules() -> list[str]:
-    """Return the names of the modules that the build hook is told to compile."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    hook = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["mypyc"]
-    paths = [ROOT / pattern.removeprefix("/") for pattern in hook["include"]]
-    files = [file for path in paths for file in (path.glob("*.py") if path.is_dir() else [path])]
-    modules = [file.relative_to(SOURCES).with_suffix("") for file in files]
-    return sorted(".".join(each.parts).removesuffix(".__init__") for each in modules)
 
 
 @pytest.mark.parametrize("name", compiled_modules())

@@ -2,11 +2,15 @@
 
 import os
 import sys
+from typing import Self
 
 from barnabas.broker.config.environment import is_secret
 from barnabas.broker.config.properties import properties_text
 from tests.checkout import SOURCES
 from tests.counterparts.broker_process import BrokerProcess
+
+COMPILED = os.environ.get("BARNABAS_PACKAGES")
+"""Directory of the compiled build, from the Makefile, or None: processes run the sources."""
 
 
 class BarnabasProcess(BrokerProcess):
@@ -15,7 +19,7 @@ class BarnabasProcess(BrokerProcess):
     name = "Barnabas"
     interpreter = sys.executable
     """The Python that runs the broker."""
-    packages = os.environ.get("BARNABAS_PACKAGES", str(SOURCES))
+    packages = COMPILED or str(SOURCES)
     """Where it finds the broker; empty: among what is installed for it."""
 
     def command(self) -> list[str]:
@@ -30,6 +34,15 @@ class BarnabasProcess(BrokerProcess):
         path = self.directory / "secrets.properties"
         path.write_text(properties_text(secrets))
         return [self.interpreter, "-m", "barnabas", "serve", str(path), *overrides]
+
+    def start(self) -> Self:
+        """Start the process, and check that it runs the build that the Makefile has set."""
+        end = self.output_path.stat().st_size if self.output_path.exists() else 0
+        super().start()
+        if self.packages == COMPILED:
+            said = self.output_path.read_bytes()[end:].decode(errors="replace")
+            assert " build=compiled " in said, f"{COMPILED} has no compiled build: {said}"
+        return self
 
     def environment(self) -> dict[str, str]:
         return self.python_environment()

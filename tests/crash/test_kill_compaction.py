@@ -122,7 +122,10 @@ def read(servers: str) -> list[tuple[int, int, int]]:
 
 def check(broker: BarnabasProcess) -> None:
     command = [sys.executable, "-m", "barnabas", "check", "-d", str(broker.data_directory)]
-    ended = subprocess.run(command, check=False, timeout=120, capture_output=True, text=True)
+    environment = broker.python_environment()
+    ended = subprocess.run(
+        command, env=environment, check=False, timeout=120, capture_output=True, text=True
+    )
     assert ended.returncode == 0, ended.stderr
 
 

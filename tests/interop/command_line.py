@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.checkout import PYTHONPATH
+from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 
 
@@ -46,8 +45,8 @@ def command(*words: object) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return what a command sees of the environment: this checkout, and a screen of 80 columns."""
-    return {**os.environ, "PYTHONPATH": PYTHONPATH, "COLUMNS": "80"}
+    """Return what a command sees of the environment: the packages, and a screen of 80 columns."""
+    return BarnabasProcess.python_environment() | {"COLUMNS": "80"}
 
 
 def run(*words: object, stdin: bytes = b"", cwd: Path | None = None) -> Ran:

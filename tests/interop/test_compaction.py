@@ -14,6 +14,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
+from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.interop.administration import create
 from tests.interop.dump import complaints, segment_files
@@ -131,7 +132,8 @@ def assert_sound(broker: BrokerProcess, topic: str, clean_offset: int) -> None:
     assert complaints(files, compacted=True) == []
     if broker.name == "Barnabas":
         check = [sys.executable, "-m", "barnabas", "check", "-d", str(broker.data_directory)]
-        assert subprocess.run(check, check=False, timeout=120).returncode == 0
+        environment = BarnabasProcess.python_environment()
+        assert subprocess.run(check, env=environment, check=False, timeout=120).returncode == 0
     broker.start()
 
 

@@ -3,8 +3,6 @@
 As ``barnabas check --repair`` does it (``broker/cli/repair.py``), on the simulated disk.
 """
 
-from random import Random
-
 import pytest
 
 from barnabas.protocol.records import iterate_batches
@@ -123,59 +121,6 @@ def test_a_crash_before_the_cut_leaves_a_log_that_starts():
     log = host.boot()
     assert list(find_damage(log, no_pace)) == found
     assert log.next_offset == before[-1][0].next_offset
-
-
-@pytest.mark.parametrize("loss", ["kill", "power"])
-def test_a_crash_at_any_operation(loss):
-    """A start refuses as before, or starts; either way a repair can be begun again."""
-    host, before = filled(WIDE)
-    path = host.log.active.log_path
-    host.kill()
-    host.flip(path, 70)
-    host.disk.open(path).fdatasync()
-    images = []
-
-    def after(operation):
-        draw = Keep(operation.number) if loss == "kill" else Random(operation.number)
-        images.append(host.disk.crash(draw))
-
-    salvage = Salvage()
-    host.disk.after = after
-    log = host.boot(salvage)
-    found = list(find_damage(log, no_pace))
-    log.roll(host.store.journal.group_for(0))
-    host.checkpoint()
-    list(cut_out(log, found))
-    host.step()
-    host.checkpoint()
-    host.disk.after = None
-    outcomes = set()
-    for image in images:
-        again = Host(WIDE, disk=image.crash(Keep()))
-        again.boots = host.boots
-        outcomes.add(outcome(again))
-        again = Host(WIDE, disk=image)
-        again.boots = host.boots
-        log = again.boot(Salvage())
-        left = list(find_damage(log, no_pace))
-        assert left in ([], found)
-        if left:
-            if left[0].segment == log.active.base_offset:
-                log.roll(again.store.journal.group_for(0))
-            again.checkpoint()
-            list(cut_out(log, left))
-            again.step()
-            again.checkpoint()
-        assert_starts(again, before, found)
-    assert outcomes >= {"refused", "whole"}
-
-
-def outcome(host):
-    try:
-        log = host.boot()
-    except Corrupt:
-        return "refused"
-    return "damaged" if list(find_damage(log, no_pace)) else "whole"
 
 
 def aborting(host):
@@ -389,39 +334,6 @@ def test_a_lost_end_of_the_journal(how):
             assert [each.base_offset for each, _ in read_all(log)] == list(range(210))
         host.kill()
         host.boot()
-
-
-@pytest.mark.parametrize("loss", ["kill", "power"])
-def test_a_crash_while_the_end_of_the_journal_is_let_go(loss):
-    host = written_in_two_topics()
-    lose_journal(host, "flipped")
-    images = []
-
-    def after(operation):
-        draw = Keep(operation.number) if loss == "kill" else Random(operation.number)
-        images.append(host.disk.crash(draw))
-
-    host.disk = host.disk.crash(Keep())
-    host.disk.after = after
-    salvage = Salvage()
-    end = host.boot(salvage).next_offset
-    host.shut_down()
-    host.disk.after = None
-    outcomes = set()
-    for image in images:
-        again = Host(WIDE, disk=image.crash(Keep()), topics=("first", "second"))
-        again.boots = host.boots
-        try:
-            again.boot()
-            outcomes.add("starts")
-        except Corrupt:
-            outcomes.add("refused")
-            again = Host(WIDE, disk=image, topics=("first", "second"))
-            again.boots = host.boots
-            again.boot(Salvage())
-        assert [log.next_offset for log in again.store.logs.values()] == [end, end]
-        assert [verify(log) for log in again.store.logs.values()] == [[], []]
-    assert outcomes == {"starts", "refused"}
 
 
 def test_a_mark_that_is_missing():

@@ -120,11 +120,16 @@ def imported_modules(source: Source) -> set[str]:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            package = source.module.split(".")
-            if source.path.name != "__init__.py":
-                package = package[:-1]
-            base = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*base, node.module] if node.module else base)
+            module = imported_from(source, node)
             names.add(module)
             names.update(f"{module}.{alias.name}" for alias in node.names)
     return names
+
+
+def imported_from(source: Source, node: ast.ImportFrom) -> str:
+    """Return the dotted name of the module that a ``from a import b`` names."""
+    package = source.module.split(".")
+    if source.path.name != "__init__.py":
+        package = package[:-1]
+    base = package[: len(package) - node.level + 1] if node.level else []
+    return ".".join([*base, node.module] if node.module else base)

@@ -49,6 +49,20 @@ def test_makes_list_finds_the_target_by_its_name():
     assert [line.partition(":")[0] for line in listed] == PHONY
 
 
+SOURCES_ONLY = {"check-and-prepare", "compiled", "package"}
+"""Parts of `make test` that start no broker as a process, or that of the wheel of the sources."""
+
+
+def test_make_test_runs_every_suite_with_processes_on_the_compiled_build():
+    lines = MAKEFILE.replace("\\\n", " ")
+    (listed,) = re.findall(r"^ON_COMPILED := (.+)", lines, re.MULTILINE)
+    on_compiled = {*listed.split()}
+    assert "\n$(ON_COMPILED): export BARNABAS_PACKAGES := $(CURDIR)/$(COMPILED)\n" in MAKEFILE
+    (parts,) = re.findall(r"^PARTS := (.+)", lines, re.MULTILINE)
+    assert {*parts.split()} - SOURCES_ONLY - on_compiled == set()
+    assert on_compiled - {*PHONY} == set()
+
+
 # ----------------------------------------------------------------------------- before a commit
 
 

@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 
-from tests.checkout import PYTHONPATH
 from tests.counterparts import probe
+from tests.counterparts.barnabas_process import BarnabasProcess
 
 READY = (
     "[KafkaServer id=1] started: Transitioning from RECOVERY to RUNNING (Kafka Server started)\n"
@@ -26,7 +26,7 @@ def environment(more=None):
         for key, value in os.environ.items()
         if not key.startswith("KAFKA_") and key not in NOT_FOR_BROKERS
     }
-    return {**kept, "PYTHONPATH": PYTHONPATH, "COLUMNS": "80", **(more or {})}
+    return {**kept, "PYTHONPATH": BarnabasProcess.packages, "COLUMNS": "80", **(more or {})}
 
 
 def command(*arguments):

@@ -9,6 +9,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.broker.cli.command import READY, Served, barnabas, error_of, free_port
+from tests.counterparts.barnabas_process import COMPILED
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -74,6 +75,7 @@ def test_log_lines_in_json(tmp_path):
     lines = [json.loads(line) for line in stderr.splitlines()]
     assert lines[0]["event"].startswith("barnabas starts")
     assert re.match(r"\d+\.\d+\.\d+", lines[0]["version"])
+    assert lines[0]["build"] == ("compiled" if COMPILED else "interpreted")
     assert {line["level"] for line in lines} == {"INFO"}
 
 
