@@ -288,7 +288,6 @@ def _others() -> Iterable[tuple[str, Row]]:
         "FindCoordinator",
         [
             one("90,000 groups", "FindCoordinator", _find(0)),
-            one("90,000 transactional ids", "FindCoordinator", _find(1)),
             *arrays("FindCoordinator"),
         ],
     )

@@ -10,7 +10,7 @@ from barnabas.broker import handlers
 from barnabas.broker.api.dispatch import ROUTES, Route
 from tests.attack.peer import frame
 from tests.attack.scenarios.arrays import Place, enormous, places
-from tests.attack.shapes.shape import NOBODY, ORDINARY, Shape
+from tests.attack.shapes.shape import Shape
 from tests.attack.shapes.world import TRANSACTION, WIDE, World
 from tests.broker.sample_requests import SAMPLES, identify
 
@@ -79,15 +79,7 @@ def arrays(api: str, message: Message | None = None) -> list[Shape]:
     make = message or sample(api)
     newest = route_of(api).max_version
     found = [place for place in PLACES if (place.api, place.version) == (api, newest)]
-    return [
-        # What a denial costs does not depend on where the names stand.
-        *(_array(place, make, NOBODY, is_named=True) for place in found[:1]),
-        *(
-            _array(place, make, ORDINARY, is_named=is_named)
-            for place in found
-            for is_named in (True, False)
-        ),
-    ]
+    return [_array(place, make, is_named=is_named) for place in found for is_named in (True, False)]
 
 
 def tagged(api: str) -> list[Shape]:
@@ -118,7 +110,7 @@ def _unsigned(value: int) -> bytes:
     return bytes([*data, value])
 
 
-def _array(place: Place, message: Message, user: str, *, is_named: bool) -> Shape:
+def _array(place: Place, message: Message, *, is_named: bool) -> Shape:
     route = route_of(place.api)
     is_whole = route.divide is None and route.long_handler is None and not route.sliced
     count = UNDIVIDED_ELEMENTS if is_whole else ELEMENTS
@@ -128,5 +120,6 @@ def _array(place: Place, message: Message, user: str, *, is_named: bool) -> Shap
         assert data is not None, f"{place} has no array of equal entries"
         yield data
 
+    # The user may do nothing to the new names; the entry names what is there.
     what = "new names" if is_named else "one entry"
-    return Shape(f"{count:,} {place.path}, {what}, {user}", make, user)
+    return Shape(f"{count:,} {place.path}, {what}", make)

@@ -93,17 +93,18 @@ def unread_get(template: str, query: Mapping[str, str] | None = None, **names: s
 
 
 def of_route(key: str, **always: str) -> list[Shape]:
-    """Return the shapes of each route: longest texts, every choice, odd cursors, unread response.
+    """Return the shapes of each route: the longest texts, every choice, odd cursors.
 
     ``always`` is in each query that has nothing else of that name.
     """
     route = next(each for each in ROUTES if key == f"{each.method} {each.template}")
-    shapes = [gets("as it is", route.template, always), unread_get(route.template, always)]
+    shapes = [gets("as it is", route.template, always)]
     if names := names_of(route.template):
         long_name = {names[0]: "x" * (TARGET_CHARACTERS - 200)}
         shapes.append(gets("a long name", route.template, {}, **long_name))
+    if longest := [*_longest(route, always)]:
+        shapes.append(gets("the longest parameters", route.template, *longest))
     if route.parameters:
-        shapes.append(gets("the longest parameters", route.template, *_longest(route, always)))
         choices = [
             {**always, each.name: choice} for each in route.parameters for choice in each.choices
         ]

@@ -25,7 +25,7 @@ ATTEMPTS = 3
 CERTAIN = 4
 """Factor of a limit from which a second attempt is not needed."""
 SETTLE_S = 10.0
-QUIET_ROUNDS = 10
+QUIET_ROUNDS = 20
 QUIET_BYTES = MIB // 4
 METADATA_REQUEST = frame(METADATA, 9, MetadataRequest([]))
 LIVEZ = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -153,7 +153,7 @@ class Meter:
             resident_bytes = self._resident_bytes
             rounds = 0 if resident_bytes > most_bytes + QUIET_BYTES else rounds + 1
             most_bytes = max(most_bytes, resident_bytes)
-            time.sleep(0.01)
+            time.sleep(0.02)
         return most_bytes
 
     def _settled(self, enough_bytes: int) -> int:

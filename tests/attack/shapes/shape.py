@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 ORDINARY = "ordinary"
 """READ and WRITE on a few topics, READ on its groups, WRITE on its transactional ids."""
-NOBODY = "nobody"
-"""Logs in, and has no ACL."""
 STRANGER = ""
 """Does not log in."""
 

@@ -41,7 +41,7 @@ from barnabas.protocol.records import Record, encode_batch
 from tests.attack.process import AttackedBroker
 from tests.attack.scenarios.arrays import VICTIM
 from tests.attack.scenarios.bombs import batch_of, tiny_records
-from tests.attack.shapes.shape import NOBODY, ORDINARY
+from tests.attack.shapes.shape import ORDINARY
 from tests.broker.data_plane import Named, produce_request
 from tests.broker.long_commit import long_commit
 from tests.broker.sample_requests import error_codes
@@ -79,7 +79,7 @@ DATA_BYTES_MOST = 2 << 30
 SETTINGS = {
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
     "listener.name.login.plain.sasl.jaas.config": (
-        f'{MODULE} required user_{ORDINARY}="{PASSWORD}" user_{NOBODY}="{PASSWORD}";'
+        f'{MODULE} required user_{ORDINARY}="{PASSWORD}";'
     ),
     "barnabas.scram.credentials": f"SCRAM-SHA-256=[name={ORDINARY},password={PASSWORD}]",
     "authorizer.class.name": AUTHORIZER,
