@@ -120,6 +120,6 @@ def _array(place: Place, message: Message, *, is_named: bool) -> Shape:
         assert data is not None, f"{place} has no array of equal entries"
         yield data
 
-    # The user may do nothing to the new names; the entry names what is there.
+    # The user may do nothing to the new names; the one entry names things that exist.
     what = "new names" if is_named else "one entry"
     return Shape(f"{count:,} {place.path}, {what}", make)
