@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 
 from barnabas.broker.console.actions.table import ACTIONS
+from barnabas.broker.console.records.scan import ROWS_MOST
 from barnabas.broker.console.routes import LIVE
 from tests.attack.shapes.building import REGEX, Row
 from tests.attack.shapes.http_building import (
@@ -113,16 +114,16 @@ def filters() -> dict[str, str]:
 def _searches(template: str) -> Iterable[Shape]:
     written = ",".join(map(str, (BATCHES, JSON_VALUES)))
     for name, text in filters().items():
-        query = {"filter": text, "from": "beginning", "limit": "1000", "partition": written}
+        query = {"filter": text, "from": "beginning", "limit": str(ROWS_MOST), "partition": written}
         yield gets(f"a filter: {name}", template, query)
 
 
 def _records() -> dict[str, Row]:
-    everything = {"from": "beginning", "limit": "1000"}
+    everything = {"from": "beginning", "limit": str(ROWS_MOST)}
     wide = {"topic": WIDE}
     huge = {"partition": str(HUGE)}
     values = {"partition": str(JSON_VALUES)}
-    sought = {"from": "beginning", "limit": "1000", "filter": "/zz.*zz/ qq"}
+    sought = {"from": "beginning", "limit": str(ROWS_MOST), "filter": "/zz.*zz/ qq"}
     few = {"partition": str(BATCHES), "limit": "100"}
     huge_export = target_of(EXPORT, {**everything, **huge})
     huge_raw = target_of(f"{RECORD}/raw", {}, **huge)
