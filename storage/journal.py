@@ -232,10 +232,11 @@ class CommitGroup:
     def add_body(self, batch: memoryview, *, stable: bool) -> tuple[bytearray | memoryview, int]:
         """Take over a batch's bytes; returns the chunk that holds them and where they start.
 
-        ``stable``: this memory is not reused, so a large batch need not be copied.
+        ``stable``: this memory is not reused, so a large batch need not be copied, unless it is
+        read-only: the caller writes offsets into the chunk.
         """
         size = len(batch)
-        if stable and size >= STABLE_BATCH_BYTES:
+        if stable and size >= STABLE_BATCH_BYTES and not batch.readonly:
             self.chunks.append(batch)
             self.growing = None
             return batch, 0

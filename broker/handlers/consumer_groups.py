@@ -19,9 +19,9 @@ from barnabas.broker.api.checks import (
     denied,
 )
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
-from barnabas.broker.api.division import by
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.handlers.groups import caller_of, group_refusal
+from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.access import Access
 from barnabas.broker.topics.catalogue import new_topic_id
 from barnabas.coordinator.groups.commands import ConsumerGroupHeartbeat
@@ -41,6 +41,13 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
 
 GROUPS_PER_REQUEST_MAX: Final = 10_000
 """Groups that one request may name."""
+ELEMENTS_PER_RESPONSE_MAX: Final = 100_000
+"""Members, topic names and partitions after which a response describes no further group: a short
+request can name a large group very often."""
+NO_ROOM: Final = (
+    f"The response has no room for another group after {ELEMENTS_PER_RESPONSE_MAX} partitions; "
+    "describe fewer groups in one request."
+)
 
 
 def refuse_heartbeat(
@@ -104,13 +111,8 @@ def refuse_describe(
     return ConsumerGroupDescribeResponse(groups=groups)
 
 
-@serves(
-    CONSUMER_GROUP_DESCRIBE,
-    versions=(0, 1),
-    refuse=refuse_describe,
-    divide=by("group_ids", most=GROUPS_PER_REQUEST_MAX),
-)
-def consumer_group_describe(
+@serves(CONSUMER_GROUP_DESCRIBE, versions=(0, 1), refuse=refuse_describe, sliced=True)
+async def consumer_group_describe(
     groups: Groups, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     """Describe consumer groups with their members, their assignments and what they move to."""
@@ -119,11 +121,35 @@ def consumer_group_describe(
             ErrorCode.INVALID_REQUEST, f"at most {GROUPS_PER_REQUEST_MAX} groups per request"
         )
     access = context.access
-    described = [_described(groups, access, group_id) for group_id in request.group_ids]
-    for group in described:
+    response = ConsumerGroupDescribeResponse()
+    listed = 0
+    for number, group_id in enumerate(request.group_ids):
+        if number:
+            await next_turn()
+        if listed < ELEMENTS_PER_RESPONSE_MAX:
+            group = _described(groups, access, group_id)
+        else:
+            code = ErrorCode.INVALID_REQUEST
+            group = DescribedGroup(group_id=group_id, error_code=code, error_message=NO_ROOM)
         if request.include_authorized_operations and not group.error_code:
-            group.authorized_operations = access.operations_on(GROUP, group.group_id)
-    return ConsumerGroupDescribeResponse(groups=described)
+            group.authorized_operations = access.operations_on(GROUP, group_id)
+        listed += _element_count(group)
+        response.groups.append(group)
+    return response
+
+
+def _element_count(group: DescribedGroup) -> int:
+    """Return the number of members, topic names and partitions in a description."""
+    return sum(
+        1
+        + len(member.subscribed_topic_names)
+        + sum(
+            len(topic.partitions)
+            for assignment in (member.assignment, member.target_assignment)
+            for topic in assignment.topic_partitions
+        )
+        for member in group.members
+    )
 
 
 def _described(groups: Groups, access: Access, group_id: str) -> DescribedGroup:

@@ -49,6 +49,15 @@ GROUPS_PER_TURN: Final = 250
 """Groups of which it is asked who may describe them, before the loop gets a turn."""
 GROUPS_PER_REQUEST_MAX: Final = 10_000
 """Groups that one request may name."""
+BYTES_PER_RESPONSE_MAX: Final = 16 * 1024 * 1024
+"""Bytes of members after which a response describes no further group: a short request can name a
+large group very often."""
+MEMBER_BYTES: Final = 200
+"""What a member costs beside its metadata and its assignment, about."""
+NO_ROOM: Final = (
+    f"The response has no room for another group after {BYTES_PER_RESPONSE_MAX} bytes; "
+    "describe fewer groups in one request."
+)
 
 
 @serves(LIST_GROUPS, versions=(0, 5), sliced=True)
@@ -92,17 +101,30 @@ def _groups_of(machine: GroupShard) -> Iterator[ListedGroup]:
             yield ListedGroup(group_id, group.protocol_type, group.state_name, group.type_name)
 
 
-@serves(DESCRIBE_GROUPS, versions=(0, 6), divide=by("groups", most=GROUPS_PER_REQUEST_MAX))
-def describe_groups(
+@serves(DESCRIBE_GROUPS, versions=(0, 6), sliced=True)
+async def describe_groups(
     groups: Groups, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
     """Describe classic groups with their members."""
     _refuse_too_many(len(request.groups))
-    described = [_described(groups, context, group_id) for group_id in request.groups]
-    for group in described:
+    response = DescribeGroupsResponse()
+    described_bytes = 0
+    for number, group_id in enumerate(request.groups):
+        if number:
+            await next_turn()
+        if described_bytes < BYTES_PER_RESPONSE_MAX:
+            group = _described(groups, context, group_id)
+        else:
+            code = ErrorCode.INVALID_REQUEST
+            group = DescribedGroup(error_code=code, error_message=NO_ROOM, group_id=group_id)
         if request.include_authorized_operations and not group.error_code:
-            group.authorized_operations = context.access.operations_on(GROUP, group.group_id)
-    return DescribeGroupsResponse(groups=described)
+            group.authorized_operations = context.access.operations_on(GROUP, group_id)
+        described_bytes += sum(
+            MEMBER_BYTES + len(each.member_metadata) + len(each.member_assignment)
+            for each in group.members
+        )
+        response.groups.append(group)
+    return response
 
 
 def _described(groups: Groups, context: RequestContext, group_id: str) -> DescribedGroup:

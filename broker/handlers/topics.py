@@ -238,7 +238,7 @@ async def delete_topics(
         code = ErrorCode.TOPIC_DELETION_DISABLED
         raise KafkaError(code if context.api_version >= 3 else ErrorCode.INVALID_REQUEST)
     asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
-    results, doomed = _topics_to_delete(catalogue, context.access, asked)
+    results, doomed = await _topics_to_delete(catalogue, context.access, asked)
     mutations = Mutations(context, strict_since=5)
     until_s = time_in(request.timeout_ms)
     for topic in doomed:
@@ -259,7 +259,7 @@ def _may_delete(access: Access, name: str) -> bool:
     return access.may_see(CLUSTER, CLUSTER_NAME, DELETE) or access.may(DELETE, TOPIC, name)
 
 
-def _topics_to_delete(
+async def _topics_to_delete(
     catalogue: Catalogue, access: Access, asked: list[DeleteTopicState]
 ) -> tuple[list[DeletableTopicResult], list[Topic]]:
     """Split what was asked for into refusals and topics; a topic named twice is refused."""
@@ -274,7 +274,9 @@ def _topics_to_delete(
             name, topic_id, error_code=code, error_message=message or code.message
         )
 
-    for name, topic_id in times:
+    for number, (name, topic_id) in enumerate(times):
+        if number % TOPICS_PER_TURN == TOPICS_PER_TURN - 1:
+            await next_turn()
         problem = _identity_problem(name, topic_id, times[name, topic_id])
         if problem is not None:
             refuse(name, topic_id, ErrorCode.INVALID_REQUEST, problem)

@@ -276,6 +276,8 @@ class LargeRequests:
         encode = route.api.encode_response
 
         def work() -> Chunks:
+            if deferred.connection is None:  # The client has gone; others wait for this thread.
+                return []
             return encoded(encode, response, version, correlation_id, flexible)[0]
 
         try:
@@ -317,7 +319,7 @@ class LargeRequests:
         inner.route = route
         inner.connection = relay
         answer.inner, answer.relay = inner, relay
-        if isinstance(inner, Parked):
+        if isinstance(inner, Parked) and not inner.is_work:
             answer.leave_slot()  # What it waits for may be long in coming.
         if answer.gone:
             answer.abandoned()

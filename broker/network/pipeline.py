@@ -516,14 +516,29 @@ class Pipeline:
         if usage is not None:
             self._charge(usage, route, response)
         if not route.short and is_long(response, LONG_ELEMENTS):
-            aside: Deferred[Any] = Deferred()
-            aside.begun_ns = begun_ns
-            self._defer(aside, route, version, correlation_id)
-            aside.complete(response)
+            self._encode_aside(response, route, version, correlation_id, begun_ns)
             return
         chunks, size = encoded(encode, response, version, correlation_id, flexible_answer)
         self._answer(chunks, size)
         route.times.observe(perf_counter_ns() - begun_ns)
+
+    def _encode_aside(
+        self,
+        response: Any,  # noqa: ANN401
+        route: Route,
+        version: int,
+        correlation_id: int,
+        begun_ns: int,
+    ) -> None:
+        """Have a long response encoded on a thread; nothing else is handled meanwhile.
+
+        Otherwise small requests of one client could have a thousand encoded that it never reads,
+        and other clients would wait for the thread.
+        """
+        aside: Parked[Any] = Parked()
+        aside.begun_ns = begun_ns
+        self._defer(aside, route, version, correlation_id)
+        aside.complete(response)
 
     def _refusal(self, route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN401
         self.refusals += 1

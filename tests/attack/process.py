@@ -63,8 +63,8 @@ class AttackedBroker(BarnabasProcess):
     def loop_held_ms(self, since_s: float) -> float:
         """The longest that its loop worked in one turn since that monotonic time, in CPU time."""
         lines = self.loop_lag_path.read_text(encoding="ascii").splitlines()
-        held = [tuple(map(float, line.split())) for line in lines]
-        return max((held_ms for at_s, held_ms in held if at_s > since_s), default=0.0)
+        turns = [tuple(map(float, line.split())) for line in lines]
+        return max((busy_ms for at_s, busy_ms, _ in turns if at_s > since_s), default=0.0)
 
     def wait(self, timeout_s: float) -> int | None:
         """Wait for the process to end by itself; its exit code, None if it has not by then."""

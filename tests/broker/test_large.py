@@ -54,6 +54,8 @@ DIVIDED, UNDIVIDED = 80_000, 39_900
 """Elements: a little below what is allowed."""
 ABSURD = 300_000
 PARTITIONS = 3000
+UNREAD = 500
+"""Pipelined requests; of far fewer the responses fit into the buffers of a socket."""
 
 APIS = [route.name for route in ROUTES if route.key != PRODUCE_KEY]
 
@@ -327,6 +329,35 @@ def test_a_request_behind_a_large_one_is_answered_after_it(running, wide):
             else:
                 answers.append(answer[1])
     assert [len(each.topics) for each in answers] == [3000, 1]
+
+
+@pytest.mark.parametrize("name", ["Metadata", "OffsetFetch"])
+def test_unread_long_responses_to_small_requests_come_one_at_a_time(running, wide, name):
+    """A client that reads nothing has a few of them in memory, and no queue at the encoder."""
+    test_offsets_of_many_partitions_are_committed_and_read(running, wide)
+    topics = [MetadataRequestTopic(name=each) for each, _ in topics_of(wide)]
+    api, version, message = {
+        "Metadata": (METADATA, 9, MetadataRequest(topics)),
+        "OffsetFetch": (
+            OFFSET_FETCH,
+            9,
+            OffsetFetchRequest(groups=[OffsetFetchRequestGroup("many", topics=None)]),
+        ),
+    }[name]
+    route = next(each for each in running.server.routes if each.name == name)
+    connection = ClientConnection("unread")
+    frames = [b"".join(connection.request(api, version, message)[1]) for _ in range(UNREAD)]
+    before = running.call(lambda: route.requests)
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect(running.address)
+        sock.sendall(b"".join(frames))
+        handled = [before, before + UNREAD]
+        while handled[-1] - handled[-2] not in {0, 1}:
+            # The response to another client is encoded behind those that are queued there.
+            assert ask(running, api, version, message) is not None
+            handled.append(running.call(lambda: route.requests))
+        assert handled[-1] - before < UNREAD // 2
 
 
 def test_many_connections_with_large_requests_take_turns(running):

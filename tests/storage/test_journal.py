@@ -4,7 +4,7 @@ import pytest
 
 from barnabas.protocol.records import read_header
 from barnabas.storage.committer import JournalCommitter
-from barnabas.storage.journal import CommitGroup, Journal
+from barnabas.storage.journal import STABLE_BATCH_BYTES, CommitGroup, Journal
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import KIND_BATCHES, KIND_LOG_START, padded
 from barnabas.storage.simulated import SimulatedFile
@@ -364,3 +364,13 @@ def test_what_is_dropped_makes_room_and_begins_a_new_run():
     loop.journal.groups_were_written(3)
     assert loop.journal.backlog_bytes == 0
     assert loop.journal.newest_group() is None
+
+
+def test_large_read_only_batch_is_copied_into_the_group():
+    """Its offset is written into the chunk; a failure behind ``add_body`` would spoil the group."""
+    batch = memoryview(bytes(STABLE_BATCH_BYTES))
+    group = CommitGroup()
+    chunk, start = group.add_body(batch, stable=True)
+    chunk[start] = 1
+    assert group.chunks == [chunk]
+    assert batch[0] == 0

@@ -6,7 +6,7 @@ import asyncio
 import random
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from barnabas.broker import handlers
@@ -73,17 +73,22 @@ def _paths(within: Struct, version: int, path: tuple[str, ...] = ()) -> Iterator
                 yield from _paths(field.struct, version, (*path, field.name))
 
 
-def enormous(place: Place, count: int) -> bytes | None:
+def enormous(
+    place: Place, count: int, make: Callable[[], Any] | None = None, *, is_named: bool = True
+) -> bytes | None:
     """A whole frame with ``count`` entries in that array, each with a name of its own.
 
     Made of bytes, since no client could encode as many in time: what one entry more adds is the
-    entry, and the first byte that changes is the count. None where that is not so.
+    entry, and the first byte that changes is the count. None where that is not so. ``make`` returns
+    a request to begin with, instead of the sample; without ``is_named`` all entries are the one
+    that stands there.
     """
     route = next(each for each in ROUTES if each.name == place.api)
 
     def encoded(entries: int) -> bytes:
-        message = SAMPLES[place.api](VICTIM, bytes(16), "gone", bytes(16))
-        _fill(ENTRIES[route.key].module, message, place.path.split("."), entries)
+        message = make() if make else SAMPLES[place.api](VICTIM, bytes(16), "gone", bytes(16))
+        path = place.path.split(".")
+        _fill(ENTRIES[route.key].module, message, path, entries, is_named=is_named)
         return frame(route.api, place.version, message)[4:]
 
     two, three = encoded(2), encoded(3)
@@ -118,7 +123,7 @@ def _count(count: int, *, flexible: bool) -> bytes:
     return bytes([*data, value])
 
 
-def _fill(module: str, message: Any, path: list[str], count: int) -> None:
+def _fill(module: str, message: Any, path: list[str], count: int, *, is_named: bool) -> None:
     """Put ``count`` equal entries where ``path`` leads; what is missing on the way is made."""
     within = SCHEMAS[module].sections["request"]
     for step, name in enumerate(path):
@@ -126,7 +131,7 @@ def _fill(module: str, message: Any, path: list[str], count: int) -> None:
         value = getattr(message, name)
         entry = _entry(module, field, value)
         if step == len(path) - 1:
-            setattr(message, name, [_named(entry)] * count)
+            setattr(message, name, [_named(entry) if is_named else entry] * count)
             return
         assert field.struct is not None
         setattr(message, name, [entry] if field.is_array else entry)

@@ -399,6 +399,23 @@ def test_a_group_with_members_is_left_alone(broker):
 # ------------------------------------------------------------------------------------ transactions
 
 
+def test_large_record_of_the_http_api_survives_a_crash(tmp_path):
+    with Broker(storage=tmp_path, config=HTTP) as kept:
+        kept.create_topic("large")
+        for number in range(2):
+            body = {"value": str(number) * 900_000, "partition": 0}
+            status, answer = send(kept, "POST", path("topics", "large", "records"), body)
+            assert status == 200, answer
+        kept.crash()
+        kept.restart()
+        servers = f"127.0.0.1:{kept.address[1]}"
+        with contextlib.closing(
+            KafkaConsumer("large", bootstrap_servers=servers, auto_offset_reset="earliest")
+        ) as consumer:
+            values = [next(consumer).value for _ in range(2)]
+    assert values == [b"0" * 900_000, b"1" * 900_000]
+
+
 def test_an_open_transaction_is_ended_and_its_producer_fenced(broker):
     key, topic = "invoicing/1", "invoices"
     both(broker, "POST", path("topics"), {"topic": topic, "partitions": 1})

@@ -10,6 +10,7 @@ import socket
 
 import pytest
 
+from barnabas.broker.handlers import consumer_groups
 from barnabas.broker.handlers.consumer_groups import GROUPS_PER_REQUEST_MAX
 from barnabas.coordinator.groups.consumer import patterns
 from barnabas.protocol.client import NEED_DATA, ClientConnection
@@ -212,6 +213,15 @@ def test_what_is_described(client):
     assert empty.error_code == ErrorCode.INVALID_GROUP_ID
     groups = client.describe(*["g"] * (GROUPS_PER_REQUEST_MAX + 1))
     assert {group.error_code for group in groups} == {ErrorCode.INVALID_REQUEST}
+
+
+def test_describe_beyond_the_partitions_of_a_response_gets_an_error(monkeypatch, client):
+    client.join("m")
+    monkeypatch.setattr(consumer_groups, "ELEMENTS_PER_RESPONSE_MAX", 2)
+    groups = client.describe(*["g"] * 3)
+    assert [len(each.members) for each in groups] == [1, 0, 0]
+    assert [each.error_code for each in groups] == [0, *[ErrorCode.INVALID_REQUEST] * 2]
+    assert "describe fewer groups" in groups[-1].error_message
 
 
 def test_an_unnamed_member_of_version_0_gets_an_id(client):

@@ -6,6 +6,7 @@ tests/interop/test_classic_groups_like_kafka.py.
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
 from types import SimpleNamespace
@@ -292,7 +293,8 @@ def test_members_are_told_to_look_elsewhere_or_wait(code):
     told = ErrorCode.REBALANCE_IN_PROGRESS if is_loading else code
     assert sync_group(at, CONTEXT, sync).error_code == told
     assert leave_group(at, CONTEXT, LeaveGroupRequest("g")).error_code == code
-    assert describe_groups(at, CONTEXT, DescribeGroupsRequest(["g"])).groups[0].error_code == code
+    described = asyncio.run(describe_groups(at, CONTEXT, DescribeGroupsRequest(["g"])))
+    assert described.groups[0].error_code == code
     deleted = delete_groups(at, CONTEXT, DeleteGroupsRequest(["g", "h"])).response.results
     assert [each.error_code for each in deleted] == [code, code]
 
@@ -336,9 +338,16 @@ def test_names_that_no_record_can_hold_are_refused(long):
 
 def test_a_request_names_no_more_groups_than_the_limit(monkeypatch):
     monkeypatch.setattr(group_administration, "GROUPS_PER_REQUEST_MAX", 1)
-    for ask, request in (
-        (describe_groups, DescribeGroupsRequest(["g", "h"])),
-        (delete_groups, DeleteGroupsRequest(["g", "h"])),
-    ):
-        with pytest.raises(KafkaError, match="at most 1 groups per request"):
-            ask(coordinator(ErrorCode.NONE), CONTEXT, request)
+    at = coordinator(ErrorCode.NONE)
+    with pytest.raises(KafkaError, match="at most 1 groups per request"):
+        asyncio.run(describe_groups(at, CONTEXT, DescribeGroupsRequest(["g", "h"])))
+    with pytest.raises(KafkaError, match="at most 1 groups per request"):
+        delete_groups(at, CONTEXT, DeleteGroupsRequest(["g", "h"]))
+
+
+def test_describe_groups_beyond_the_bytes_of_a_response_gets_an_error(monkeypatch, alone):
+    monkeypatch.setattr(group_administration, "BYTES_PER_RESPONSE_MAX", 300)
+    described = alone.ask(DESCRIBE_GROUPS, DescribeGroupsRequest(["g"] * 4), 6).groups
+    assert [len(each.members) for each in described] == [1, 1, 0, 0]
+    assert [each.error_code for each in described] == [0, 0, *[ErrorCode.INVALID_REQUEST] * 2]
+    assert "describe fewer groups" in described[-1].error_message
