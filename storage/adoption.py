@@ -3,7 +3,8 @@
 Its segments are our segments; what is missing is a checkpoint of ours. It is written once every
 topic has its row in the MetaStore, so a crash in between starts the take-over again from the
 beginning: Kafka's own mark of a clean stop goes last. After that Kafka must not open the directory
-as clean any more, for it would trust files that have changed.
+as clean any more, for it would trust files that have changed. Where the mark is back beside files
+of ours, Kafka has run since, and no start cuts off what it has acknowledged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,8 +20,10 @@ from barnabas.storage.checkpoint import (
     encode_checkpoint,
 )
 from barnabas.storage.config import LogConfig
-from barnabas.storage.errors import Corrupt
+from barnabas.storage.directory_names import partition_of
+from barnabas.storage.errors import Corrupt, NotStoppedByKafka, UsedByKafkaSince
 from barnabas.storage.file_system import FileSystem
+from barnabas.storage.journal_files import FILE_NAME_PREFIX as JOURNAL_PREFIX
 from barnabas.storage.log_directory import PARTITION_METADATA, LogDirectory
 from barnabas.storage.log_store import CHECKPOINT_NAMES, CLEANER_CHECKPOINT, LOG_START_CHECKPOINT
 from barnabas.storage.producer_snapshot import CorruptSnapshot, decode_snapshot
@@ -28,6 +31,9 @@ from barnabas.storage.segment import LOG_SUFFIX, SNAPSHOT_SUFFIX, Segment
 
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 """The file by which Kafka says that it closed every log."""
+
+_OF_KAFKA: Final = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
+"""Files that every Kafka broker writes where its logs are, and that Barnabas never writes."""
 
 _NOT_TOPICS: Final = ("__cluster_metadata",)
 """KRaft's own log: its content is not Kafka's topics but Kafka's memory of them."""
@@ -44,21 +50,40 @@ class ForeignTopic:
 
 def is_foreign(file_system: FileSystem, root: str) -> bool:
     """Whether a clean Kafka left this directory and Barnabas has not taken it over yet."""
-    return file_system.exists(file_system.join(root, CLEAN_SHUTDOWN)) and not any(
-        file_system.exists(file_system.join(root, name)) for name in CHECKPOINT_NAMES
+    return file_system.exists(file_system.join(root, CLEAN_SHUTDOWN)) and not _has_logs_of_ours(
+        file_system.list_directory(root)
     )
+
+
+def refuse_kafkas(file_system: FileSystem, root: str) -> None:
+    """Raise where Apache Kafka has acknowledged what a start would not see, or would cut off.
+
+    Raises NotStoppedByKafka and UsedByKafkaSince. Nothing is changed.
+    """
+    if not file_system.is_directory(root):
+        return
+    names = file_system.list_directory(root)
+    if CLEAN_SHUTDOWN in names:
+        if _has_logs_of_ours(names):
+            raise UsedByKafkaSince(root, CLEAN_SHUTDOWN)
+    elif not _has_logs_of_ours(names) and any(name in names for name in _OF_KAFKA):
+        raise NotStoppedByKafka(root, CLEAN_SHUTDOWN)
+
+
+def _has_logs_of_ours(names: Iterable[str]) -> bool:
+    """Whether Barnabas may have acknowledged records in a directory: those need a checkpoint."""
+    return any(name in CHECKPOINT_NAMES or name.startswith(JOURNAL_PREFIX) for name in names)
 
 
 def foreign_topics(file_system: FileSystem, root: str) -> list[ForeignTopic]:
     """Every topic with directories here, by name. Raises Corrupt where they contradict."""
     partitions: dict[tuple[str, bytes], set[int]] = {}
     for name in file_system.list_directory(root):
-        topic, dash, index = name.rpartition("-")
+        named = partition_of(name)
         path = file_system.join(root, name, PARTITION_METADATA)
-        if not dash or not index.isdigit() or not file_system.exists(path):
+        if named is None or named[0] in _NOT_TOPICS or not file_system.exists(path):
             continue
-        if topic not in _NOT_TOPICS:
-            partitions.setdefault((topic, _topic_id(file_system, path)), set()).add(int(index))
+        partitions.setdefault((named[0], _topic_id(file_system, path)), set()).add(named[1])
     for (topic, _), indexes in partitions.items():
         if indexes != set(range(len(indexes))):
             path = file_system.join(root, topic)

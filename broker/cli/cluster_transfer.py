@@ -28,13 +28,13 @@ from barnabas.broker.cli import configuration
 from barnabas.broker.cli.backup import UNFINISHED
 from barnabas.broker.cli.directory_copy import sync_name
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
-from barnabas.broker.cli.opened_directory import opened, original, scratch_directory
 from barnabas.broker.cli.output import Progress, count_text
 from barnabas.broker.cli.repair import checkpoint
 from barnabas.broker.cli.store_waits import StoreWaits
 from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.cluster import METADATA, without_password
 from barnabas.broker.config.types import ConfigError
+from barnabas.broker.opening.opened_directory import opened, original, scratch_directory
 from barnabas.broker.opening.postgresql import base_of
 from barnabas.broker.opening.store import new_store
 from barnabas.broker.runtime.clock import SystemClock
@@ -62,9 +62,9 @@ from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from barnabas.storage.recovery import lock_directory, open_store
 
 if TYPE_CHECKING:
-    from barnabas.broker.cli.opened_directory import OpenedDirectory
     from barnabas.broker.cluster.base import TransferBase
     from barnabas.broker.config.broker_config import BrokerConfig
+    from barnabas.broker.opening.opened_directory import OpenedDirectory
     from barnabas.storage.cluster_transfer import ClusterTransfer
     from barnabas.storage.log_index import LogIndex
 

@@ -17,6 +17,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from barnabas.storage.directory_names import is_hidden, partition_of
 from barnabas.storage.file_system import Buffer, File
 from barnabas.storage.io import LocalFile, LocalFileSystem
 
@@ -34,13 +35,23 @@ def link_tree(original: str, scratch: str) -> str:
         path = os.path.join(original, name)
         if os.path.isdir(path):
             os.mkdir(os.path.join(target, name))
-            for file in os.listdir(path):
+            for file in _files_of(path, name):
                 _link(os.path.join(path, file), os.path.join(target, name, file))
         elif name.startswith(_COPIED_PREFIX):
             shutil.copyfile(path, os.path.join(target, name))
         elif name not in _LOCKS:
             _link(path, os.path.join(target, name))
     return target
+
+
+def _files_of(path: str, name: str) -> list[str]:
+    """Return what a directory holds; nothing of one that is no partition's and cannot be listed."""
+    try:
+        return os.listdir(path)
+    except PermissionError:
+        if partition_of(name) is None or is_hidden(name):
+            return []
+        raise
 
 
 def _link(original: str, link: str) -> None:
