@@ -1,4 +1,8 @@
-"""``barnabas restore``: make a data directory of a backup. The backup stays as it is."""
+"""``barnabas restore``: make a data directory of a backup. The backup stays as it is.
+
+The first start in the new directory begins new producer ids and leader epochs
+(``broker/topics/restored.py``).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from barnabas.broker.cli.directory_copy import copy_file, sync_name, sync_tree
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.output import Progress, count_text
 from barnabas.broker.topics.identity import BACKUP_MANIFEST
+from barnabas.broker.topics.restored import mark_restored
+from barnabas.storage.io import LocalFileSystem
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     shutil.rmtree(unfinished, ignore_errors=True)
     try:
         files, size_bytes = _copy_tree(backup, unfinished)
+        mark_restored(LocalFileSystem(), unfinished)
         sync_tree(unfinished)
         os.rename(unfinished, target)
         sync_name(target)

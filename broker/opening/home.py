@@ -23,6 +23,7 @@ from barnabas.broker.topics.identity import (
     refuse_other_node,
     settle_identity,
 )
+from barnabas.broker.topics.restored import advance_counters, is_restored, unmark_restored
 from barnabas.storage.adoption import is_foreign, refuse_kafkas
 from barnabas.storage.directory_names import is_kafkas_own
 from barnabas.storage.kraft_metadata import DIRECTORY as KRAFT_DIRECTORY
@@ -139,9 +140,21 @@ class OwnDirectory:
                 else config.cluster_id or new_cluster_id(),
             )
         self._metastore = metastore
+        if is_restored(file_system, directory):
+            self._begin_restored(metastore)
         settle_identity(file_system, config, self._metastore, properties)
         adopt_if_foreign(file_system, directory, self._metastore, config)
         return self._metastore
+
+    def _begin_restored(self, metastore: MetaStore) -> None:
+        """Raise the counters that the original of a restored directory may have used since."""
+        advance_counters(metastore, self._clock.now_ms())
+        unmark_restored(self._file_system, self._config.data_directory)
+        logger.info(
+            "restored directory opened first_producer_id=%d boot_epoch=%d",
+            metastore.load().next_producer_id,
+            metastore.boot_epoch,
+        )
 
     def _refuse_before_first_write(self) -> None:
         """Raise what a start in a directory without our metadata, or of Kafka, would end with."""

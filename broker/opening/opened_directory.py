@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from barnabas.broker.opening.scratch import CHANGES, DATA, ScratchFileSystem, li
 from barnabas.broker.topics.adoption import ADOPTION_LOG, adopt_if_foreign
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
 from barnabas.broker.topics.identity import read_properties
+from barnabas.broker.topics.restored import advance_counters, is_restored
 from barnabas.storage.adoption import is_foreign, refuse_kafkas
 from barnabas.storage.committer import Committer, Listener
 from barnabas.storage.errors import StorageError, TakeOverRefused
@@ -89,6 +91,8 @@ def opened(
     )
     store = LogStore(files, root, engine=_NoEngine(), now_ms=lambda: 0)
     try:
+        if is_restored(files, root):
+            advance_counters(metastore, time.time_ns() // 1_000_000)
         adopt_if_foreign(files, root, metastore, config, log)
         view = OneBroker(metastore.identity.node_id, None, lambda: store.leader_epoch)
         catalogue = Catalogue(metastore, store, view, config)
