@@ -19,6 +19,7 @@ import contextlib
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -49,6 +50,7 @@ from barnabas.broker.topics.identity import (
     settle_identity,
     unmark_exporting,
 )
+from barnabas.broker.topics.restored import counters_after_restore
 from barnabas.storage.adoption import is_foreign
 from barnabas.storage.errors import Corrupt, StorageError
 from barnabas.storage.file_system import AlreadyLocked
@@ -113,8 +115,17 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 def _add_reopen(parser: argparse.ArgumentParser) -> None:
     parser.usage = "barnabas cluster reopen [server.properties] [options]"
-    parser.epilog = "What a broker has done since in the exported directory is not in the cluster."
+    parser.epilog = (
+        "What a broker has done since in the exported directory is not in the cluster, which "
+        "begins new producer ids and leader epochs. No broker may serve the cluster."
+    )
     configuration.add_arguments(parser)
+    parser.add_argument(
+        "--restored",
+        action="store_true",
+        help="PostgreSQL was restored to an older moment: begin new producer ids and leader "
+        "epochs, although the cluster was not exported",
+    )
     _add_address(parser, "--at")
 
 
@@ -139,8 +150,9 @@ def run(arguments: argparse.Namespace) -> int:
     name = without_password(config.metadata)
     with contextlib.closing(base), StoreWaits(base, name):
         if arguments.verb == "reopen":
-            was_closed = _reopen(base, config)
-            print(f"{name}: {'open again' if was_closed else 'was not exported'}")
+            was_closed = _reopen(base, config, is_restored=arguments.restored)
+            new = ", with new producer ids and leader epochs" if arguments.restored else ""
+            print(f"{name}: {'open again' if was_closed or new else 'was not exported'}{new}")
             return OK
         act = import_directory if arguments.verb == "import" else export_directory
         progress = act(arguments.directory, base, config)
@@ -161,9 +173,16 @@ def pins_of(base: TransferBase) -> int:
         return sum(each.pinned_node is not None for each in index.picture(0).led)
 
 
-def _reopen(base: TransferBase, config: BrokerConfig) -> bool:
+def _reopen(base: TransferBase, config: BrokerConfig, *, is_restored: bool) -> bool:
+    """Open a cluster that was exported; its directory may have used the next ids and epochs."""
     with _translated("", scratch=""):
-        return base.transfer(config.node_id).reopen()
+        transfer = base.transfer(config.node_id)
+        if is_restored or transfer.is_exported():
+            contents = transfer.contents()
+            now_ms = time.time_ns() // 1_000_000
+            used = contents.image.next_producer_id, contents.boot_epoch
+            transfer.advance(*counters_after_restore(*used, now_ms))
+        return transfer.reopen()
 
 
 def import_directory(directory: str, base: TransferBase, config: BrokerConfig) -> ImportProgress:

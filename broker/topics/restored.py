@@ -41,17 +41,30 @@ def is_restored(file_system: FileSystem, directory: str) -> bool:
     return file_system.exists(file_system.join(directory, RESTORED_MARK))
 
 
+def counters_after_restore(
+    next_producer_id: int, newest_epoch: int, now_ms: int
+) -> tuple[int, int]:
+    """Return a producer id and an epoch above all that other copies of a store have used.
+
+    ``next_producer_id`` and ``newest_epoch`` are those of this copy.
+    """
+    seconds = now_ms // 1000 - _YEAR_2026_S
+    used_era = next_producer_id >> _ERA_BITS
+    return (
+        max(seconds, used_era + 2) << _ERA_BITS,
+        max(seconds // _SECONDS_PER_EPOCH, newest_epoch + _EPOCHS_MIN),
+    )
+
+
 def advance_counters(metastore: MetaStore, now_ms: int) -> None:
     """Raise producer ids and the boot epoch above all that other copies of the store have used.
 
     A second call is harmless.
     """
-    seconds = now_ms // 1000 - _YEAR_2026_S
-    used_era = metastore.load().next_producer_id >> _ERA_BITS
-    metastore.raise_producer_ids(max(seconds, used_era + 2) << _ERA_BITS)
-    metastore.raise_boot_epoch(
-        max(seconds // _SECONDS_PER_EPOCH, metastore.boot_epoch + _EPOCHS_MIN)
-    )
+    next_producer_id = metastore.load().next_producer_id
+    producer_id, epoch = counters_after_restore(next_producer_id, metastore.boot_epoch, now_ms)
+    metastore.raise_producer_ids(producer_id)
+    metastore.raise_boot_epoch(epoch)
 
 
 def unmark_restored(file_system: FileSystem, directory: str) -> None:
