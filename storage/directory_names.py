@@ -12,6 +12,9 @@ DELETED_SUFFIX: Final = "-delete"
 LOADING_SUFFIX: Final = "-loading"
 """Of a directory that is written to before it has its place; no topic's name leads to it."""
 
+KRAFT_DIRECTORY: Final = "__cluster_metadata-0"
+"""Kafka's own metadata log: named like a partition, and of no topic."""
+
 _TOPIC: Final = r"[a-zA-Z0-9._-]{1,249}"
 _PARTITION: Final = re.compile(rf"({_TOPIC})-([0-9]{{1,10}})")
 _ASIDE: Final = re.compile(rf"{_TOPIC}-[0-9]{{1,10}}\.[^.]+-([a-z]+)")
@@ -21,7 +24,7 @@ _HIDDEN: Final = "."
 def partition_of(name: str) -> tuple[str, int] | None:
     """Return the topic and the partition that a directory is named after, or None if it is not."""
     found = _PARTITION.fullmatch(name)
-    return None if found is None else (found[1], int(found[2]))
+    return None if found is None or name == KRAFT_DIRECTORY else (found[1], int(found[2]))
 
 
 def is_hidden(name: str) -> bool:

@@ -121,12 +121,12 @@ class NotStoppedByKafka(StorageError):
 class UsedByKafkaSince(StorageError):
     """A directory of ours in which Apache Kafka has run since."""
 
-    def __init__(self, root: str, mark: str) -> None:
-        """Name the directory and the file by which Kafka says that it closed all logs."""
+    def __init__(self, root: str, sign: str) -> None:
+        """Name the directory, and the sign by which Kafka's run is known."""
         super().__init__(
-            f"{root}: Apache Kafka has run in this data directory after Barnabas: {mark} is beside"
-            " the files barnabas-*; a start would cut off the records that Kafka has acknowledged."
-            " Move the files barnabas-* out of the directory to take over what Kafka left"
+            f"{root}: Apache Kafka has run in this data directory after Barnabas ({sign}); a start"
+            " would cut off the records that Kafka has acknowledged. To take over what Kafka left,"
+            " stop Kafka there with SIGTERM and move the files barnabas-* out of the directory"
         )
 
 

@@ -25,8 +25,7 @@ from barnabas.broker.topics.identity import (
 )
 from barnabas.broker.topics.restored import advance_counters, is_restored, unmark_restored
 from barnabas.storage.adoption import is_foreign, refuse_kafkas
-from barnabas.storage.directory_names import is_kafkas_own
-from barnabas.storage.kraft_metadata import DIRECTORY as KRAFT_DIRECTORY
+from barnabas.storage.directory_names import KRAFT_DIRECTORY, is_kafkas_own
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore, remove_store
 from barnabas.storage.recovery import (
     RecoveryProgress,

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from barnabas.storage.directory_names import is_hidden, partition_of
+from barnabas.storage.directory_names import KRAFT_DIRECTORY, is_hidden, partition_of
 from barnabas.storage.file_system import Buffer, File
 from barnabas.storage.io import LocalFile, LocalFileSystem
 
@@ -49,7 +49,7 @@ def _files_of(path: str, name: str) -> list[str]:
     try:
         return os.listdir(path)
     except PermissionError:
-        if partition_of(name) is None or is_hidden(name):
+        if name != KRAFT_DIRECTORY and (partition_of(name) is None or is_hidden(name)):
             return []
         raise
 

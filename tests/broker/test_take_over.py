@@ -176,6 +176,22 @@ def test_directory_that_kafka_has_used_since_is_refused(ours, monkeypatch):
     assert values(ours, "orders", "prices") == ALL
 
 
+def test_directory_in_which_kafka_was_killed_since_is_refused(kafkas, monkeypatch, tmp_path):
+    """Kafka has left no mark, but its metadata log grows in every run."""
+    metadata_log = kafkas / "__cluster_metadata-0" / f"{STEM}.log"
+    metadata_log.parent.mkdir()
+    metadata_log.touch()
+    assert values(kafkas, "orders", "prices") == ALL
+    shell = Shell(monkeypatch, "")
+    assert shell("backup", tmp_path / "copy", "-d", kafkas, server=False).exit_code == 0
+    assert shell("restore", tmp_path / "copy", tmp_path / "new", server=False).exit_code == 0
+    assert values(tmp_path / "new", "orders", "prices") == ALL
+    metadata_log.write_bytes(b"a record of Kafka's controller")
+    refuse(kafkas, UsedByKafkaSince, "__cluster_metadata-0 is not as it was taken over")
+    shutil.rmtree(metadata_log.parent)
+    assert values(kafkas, "orders", "prices") == ALL
+
+
 @pytest.mark.parametrize(
     "name", ["recovery-point-offset-checkpoint", "replication-offset-checkpoint"]
 )

@@ -224,7 +224,11 @@ def test_kafka_and_barnabas_in_turn_lose_no_acknowledged_record(tmp_path):
         # A take-over that succeeded, and Kafka in the directory again.
         shutil.rmtree(data / f"orders-2.{'0' * 32}-future")
         kafka.restart()
-        produce(kafka, 16, 5)
+        produce(kafka, 16, 2)
+        kafka.kill()
+        refuse(tmp_path, "__cluster_metadata-0 is not as it was taken over", node_id="1")
+        kafka.restart()
+        produce(kafka, 18, 3)
         assert kafka.terminate() in {0, 143}
     refuse(tmp_path, "Apache Kafka has run in this data directory after", node_id="1")
     (tmp_path / "removed").mkdir()

@@ -46,6 +46,7 @@ def guarded_disk(names):
         ("orders-x", None),
         ("orders-²", None),
         ("lost+found", None),
+        ("__cluster_metadata-0", None),
         ("two words-0", None),
         (f"{'t' * 250}-0", None),
         (f"orders-0.{UNIQUE}-delete", None),
