@@ -30,6 +30,7 @@ from barnabas.broker.cluster.base import ClusterBase
 from barnabas.broker.cluster.membership import boot_time_s
 from barnabas.broker.cluster.moves import Moves
 from barnabas.broker.cluster.view import ClusterView, OneBroker
+from barnabas.broker.config.addresses import address_text
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.guards import Guards
@@ -398,9 +399,9 @@ class BrokerServer:
         lines = []
         for each in self.listeners:
             host = each.host or "0.0.0.0"  # noqa: S104  what users write for "every interface"
-            line = f"listening on {each.name}://{host}:{each.bound[1]}"
+            line = f"listening on {each.name}://{address_text(host, each.bound[1])}"
             if each.advertised is not None and each.advertised != (each.host, each.bound[1]):
-                line += f", clients are sent to {each.advertised[0]}:{each.advertised[1]}"
+                line += f", clients are sent to {address_text(*each.advertised)}"
             lines.append(line)
         return lines
 

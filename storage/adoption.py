@@ -3,7 +3,9 @@
 Its segments are our segments; what is missing is a checkpoint of ours. It is written once every
 topic has its row in the MetaStore, so a crash in between starts the take-over again from the
 beginning: Kafka's own mark of a clean stop goes last. After that Kafka must not open the directory
-as clean any more, for it would trust files that have changed.
+as clean any more, for it would trust files that have changed. Where the mark exists beside files
+of Barnabas, or Kafka's metadata log has grown, Kafka has run since, and no start cuts off what it
+has acknowledged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,8 +21,10 @@ from barnabas.storage.checkpoint import (
     encode_checkpoint,
 )
 from barnabas.storage.config import LogConfig
-from barnabas.storage.errors import Corrupt
+from barnabas.storage.directory_names import KRAFT_DIRECTORY, partition_of
+from barnabas.storage.errors import Corrupt, NotStoppedByKafka, UsedByKafkaSince
 from barnabas.storage.file_system import FileSystem
+from barnabas.storage.journal_files import FILE_NAME_PREFIX as JOURNAL_PREFIX
 from barnabas.storage.log_directory import PARTITION_METADATA, LogDirectory
 from barnabas.storage.log_store import CHECKPOINT_NAMES, CLEANER_CHECKPOINT, LOG_START_CHECKPOINT
 from barnabas.storage.producer_snapshot import CorruptSnapshot, decode_snapshot
@@ -29,8 +33,11 @@ from barnabas.storage.segment import LOG_SUFFIX, SNAPSHOT_SUFFIX, Segment
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 """The file by which Kafka says that it closed every log."""
 
-_NOT_TOPICS: Final = ("__cluster_metadata",)
-"""KRaft's own log: its content is not Kafka's topics but Kafka's memory of them."""
+KAFKA_STATE: Final = "barnabas-kafka-state"
+"""The file with the sizes that Kafka's metadata log had when the directory was taken over."""
+
+_OF_KAFKA: Final = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
+"""Files that every Kafka broker writes where its logs are, and that Barnabas never writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +51,59 @@ class ForeignTopic:
 
 def is_foreign(file_system: FileSystem, root: str) -> bool:
     """Whether a clean Kafka left this directory and Barnabas has not taken it over yet."""
-    return file_system.exists(file_system.join(root, CLEAN_SHUTDOWN)) and not any(
-        file_system.exists(file_system.join(root, name)) for name in CHECKPOINT_NAMES
+    return file_system.exists(file_system.join(root, CLEAN_SHUTDOWN)) and not _has_logs_of_ours(
+        file_system.list_directory(root)
     )
+
+
+def refuse_kafkas(file_system: FileSystem, root: str) -> None:
+    """Raise where Apache Kafka has acknowledged what a start would not see, or would cut off.
+
+    Raises NotStoppedByKafka and UsedByKafkaSince. Nothing is changed.
+    """
+    if not file_system.is_directory(root):
+        return
+    names = file_system.list_directory(root)
+    if not _has_logs_of_ours(names):
+        if CLEAN_SHUTDOWN not in names and any(name in names for name in _OF_KAFKA):
+            raise NotStoppedByKafka(root, CLEAN_SHUTDOWN)
+    elif CLEAN_SHUTDOWN in names:
+        raise UsedByKafkaSince(root, f"{CLEAN_SHUTDOWN} exists again")
+    elif KAFKA_STATE in names:
+        known = file_system.read_file(file_system.join(root, KAFKA_STATE))
+        found = _metadata_log_sizes(file_system, root)
+        if found not in (b"", known):  # An operator may have removed what Kafka has left.
+            raise UsedByKafkaSince(root, f"{KRAFT_DIRECTORY} is not as it was taken over")
+
+
+def _metadata_log_sizes(file_system: FileSystem, root: str) -> bytes:
+    """Return a line for each file of Kafka's metadata log, to which every run of Kafka appends."""
+    directory = file_system.join(root, KRAFT_DIRECTORY)
+    if not file_system.is_directory(directory):
+        return b""
+    lines = []
+    for name in file_system.list_directory(directory):
+        if name.endswith(LOG_SUFFIX):
+            file = file_system.open(file_system.join(directory, name))
+            lines.append(f"{name} {file.size()}\n")
+            file.close()
+    return "".join(lines).encode()
+
+
+def _has_logs_of_ours(names: Iterable[str]) -> bool:
+    """Whether Barnabas may have acknowledged records in a directory: those need a checkpoint."""
+    return any(name in CHECKPOINT_NAMES or name.startswith(JOURNAL_PREFIX) for name in names)
 
 
 def foreign_topics(file_system: FileSystem, root: str) -> list[ForeignTopic]:
     """Every topic with directories here, by name. Raises Corrupt where they contradict."""
     partitions: dict[tuple[str, bytes], set[int]] = {}
     for name in file_system.list_directory(root):
-        topic, dash, index = name.rpartition("-")
+        named = partition_of(name)
         path = file_system.join(root, name, PARTITION_METADATA)
-        if not dash or not index.isdigit() or not file_system.exists(path):
+        if named is None or not file_system.exists(path):
             continue
-        if topic not in _NOT_TOPICS:
-            partitions.setdefault((topic, _topic_id(file_system, path)), set()).add(int(index))
+        partitions.setdefault((named[0], _topic_id(file_system, path)), set()).add(named[1])
     for (topic, _), indexes in partitions.items():
         if indexes != set(range(len(indexes))):
             path = file_system.join(root, topic)
@@ -111,6 +156,10 @@ def adopt(
         _position(LogDirectory(file_system, root, name, topic_id), partition_id, starts, cleaned)
         for name, (partition_id, topic_id) in partition_ids.items()
     ]
+    # Where Kafka is killed in the directory later, nothing else says that it has run.
+    file_system.write_file_atomically(
+        file_system.join(root, KAFKA_STATE), _metadata_log_sizes(file_system, root)
+    )
     path = file_system.join(root, CHECKPOINT_NAMES[1])
     checkpoint = Checkpoint(1, 1, positions, marked=False)
     file_system.write_file_atomically(path, encode_checkpoint(checkpoint))

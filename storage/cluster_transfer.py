@@ -62,6 +62,15 @@ class ClusterTransfer(Protocol):
     def contents(self) -> Contents:
         """Return the metadata of the cluster."""
 
+    def is_exported(self) -> bool:
+        """Whether the cluster was, or is being, exported, and not reopened since."""
+
+    def advance(self, producer_id: int, epoch: int) -> None:
+        """Have producer ids and the epochs of leaders begin there, or above what was used here.
+
+        Raises TransferRefused while brokers serve the cluster. A second call is harmless.
+        """
+
     def reopen(self) -> bool:
         """Let brokers serve again what was exported; False: it was not."""
 

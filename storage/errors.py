@@ -107,6 +107,37 @@ class StrayDirectory(Corrupt):
         self.args = (f"{path}: {reason}",)
 
 
+class NotStoppedByKafka(StorageError):
+    """A directory that Apache Kafka has not closed: it crashed, was killed, or still runs."""
+
+    def __init__(self, root: str, mark: str) -> None:
+        """Name the directory and the file by which Kafka says that it closed all logs."""
+        super().__init__(
+            f"{root}: Apache Kafka has not stopped cleanly in this data directory, or still runs in"
+            f" it: {mark} is missing; start Kafka there, stop it with SIGTERM, and start again"
+        )
+
+
+class UsedByKafkaSince(StorageError):
+    """A directory of Barnabas in which Apache Kafka has run since."""
+
+    def __init__(self, root: str, sign: str) -> None:
+        """Name the directory, and the sign by which Kafka's run is known."""
+        super().__init__(
+            f"{root}: Apache Kafka has run in this data directory after Barnabas ({sign}); a start"
+            " would cut off the records that Kafka has acknowledged. To take over what Kafka left,"
+            " stop Kafka there with SIGTERM and move the files barnabas-* out of the directory"
+        )
+
+
+class TakeOverRefused(StorageError):
+    """An Apache Kafka's directory that cannot be taken over as it is; nothing was changed."""
+
+    def __init__(self, root: str, reason: str) -> None:
+        """Name the directory, and the reason, which names the file or the topic."""
+        super().__init__(f"{root}: not taken over from Apache Kafka, and unchanged: {reason}")
+
+
 class NotACache(StorageError):
     """A directory that is to be a cache holds what no cache does: it is not wiped."""
 

@@ -11,10 +11,11 @@ Rules of this file:
 from collections.abc import Iterable
 from typing import Final
 
+from barnabas.storage.directory_names import DELETED_SUFFIX, LOADING_SUFFIX, is_hidden
 from barnabas.storage.errors import NotACache
 from barnabas.storage.file_system import FileSystem, temporary_name
 from barnabas.storage.flush_committer import PATIENCE_SECONDS, FlushCommitter
-from barnabas.storage.log_directory import DELETED_SUFFIX, is_partition_directory, remove_tree
+from barnabas.storage.log_directory import is_partition_directory, is_removable, remove_tree
 from barnabas.storage.log_index import LogIndex
 from barnabas.storage.log_reading import read_log
 from barnabas.storage.log_store import LOCK_NAME, LogStore, PartitionSpec
@@ -23,7 +24,6 @@ CACHE_MARK: Final = "barnabas-cache"
 _MARK_TEXT: Final = (
     b"Partitions in this directory are copies. Every start of the broker removes them.\n"
 )
-_OF_FILE_SYSTEMS: Final = "lost+found"
 
 
 def open_cache(
@@ -59,19 +59,32 @@ def open_cache(
 
 
 def wipe(file_system: FileSystem, root: str) -> None:
-    """Remove the partitions of a cache; make one of an empty directory. Raises NotACache."""
+    """Remove the partitions of a cache; make one of an empty directory. Raises NotACache.
+
+    The directory may be the root of a file system: ``lost+found`` and hidden directories such as
+    ``.snapshot`` are left alone.
+    """
     mark = file_system.join(root, CACHE_MARK)
     names = file_system.list_directory(root)
     if CACHE_MARK not in names:
-        harmless = {LOCK_NAME, temporary_name(CACHE_MARK), _OF_FILE_SYSTEMS}
+        harmless = {LOCK_NAME, temporary_name(CACHE_MARK)}
         for name in names:
-            if name not in harmless:
+            if name not in harmless and not _is_of_file_system(file_system, root, name):
                 raise NotACache(root, name)
         file_system.write_file_atomically(mark, _MARK_TEXT)
         return
     for name in names:
         path = file_system.join(root, name)
-        if name == _OF_FILE_SYSTEMS or not file_system.is_directory(path):
-            continue
-        if name.endswith(DELETED_SUFFIX) or is_partition_directory(file_system, path):
+        if file_system.is_directory(path) and (
+            is_removable(file_system, root, name, DELETED_SUFFIX, LOADING_SUFFIX)
+            or is_partition_directory(file_system, root, name)
+        ):
             remove_tree(file_system, path)
+
+
+def _is_of_file_system(file_system: FileSystem, root: str, name: str) -> bool:
+    """Whether a directory is one that file systems and their tools make in the root."""
+    return (
+        name == "lost+found"
+        or (is_hidden(name) and not is_partition_directory(file_system, root, name))
+    ) and file_system.is_directory(file_system.join(root, name))

@@ -16,6 +16,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -88,6 +89,12 @@ def make_private_directory(path: str, *, exist_ok: bool = False, parents: bool =
     except FileExistsError:
         if not exist_ok or not os.path.isdir(path):
             raise
+
+
+def copy_private(original: str, copy: str) -> None:
+    """Copy a file; only its owner may read the copy."""
+    with open(original, "rb") as reading, open(copy, "xb", opener=private_opener) as writing:
+        shutil.copyfileobj(reading, writing)
 
 
 def make_private(path: str) -> None:

@@ -29,12 +29,12 @@ from barnabas.protocol.records import (
     iterate_records,
     verify_batch,
 )
+from barnabas.storage.directory_names import KRAFT_DIRECTORY
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.metastore.interface import AclRow
 from barnabas.storage.segment import LOG_SUFFIX
 
-DIRECTORY: Final = "__cluster_metadata-0"
 SNAPSHOT_SUFFIX: Final = ".checkpoint"
 BATCH_BYTES_MAX: Final = 64 * 1024 * 1024
 
@@ -116,7 +116,7 @@ class KraftMetadata:
 
 def read_kraft_metadata(file_system: FileSystem, root: str) -> KraftMetadata | None:
     """Read the metadata log of a data directory; None where there is none. Raises Corrupt."""
-    directory = file_system.join(root, DIRECTORY)
+    directory = file_system.join(root, KRAFT_DIRECTORY)
     if not file_system.is_directory(directory):
         return None
     names = file_system.list_directory(directory)

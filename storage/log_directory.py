@@ -7,7 +7,7 @@ filled by another thread has another name until then (``stay_apart``). Nothing h
 next checkpoint makes durable what it speaks of.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from threading import Lock
 from typing import Final, TypeVar
 
@@ -16,14 +16,18 @@ from barnabas.storage.checkpoint import (
     decode_partition_metadata,
     encode_partition_metadata,
 )
+from barnabas.storage.directory_names import (
+    DELETED_SUFFIX,
+    LOADING_SUFFIX,
+    has_suffix,
+    is_hidden,
+    partition_of,
+)
 from barnabas.storage.file_system import File, FileSystem
 from barnabas.storage.open_files import OpenFiles
 
 PARTITION_METADATA: Final = "partition.metadata"
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
-DELETED_SUFFIX: Final = "-delete"
-LOADING_SUFFIX: Final = "-loading"
-"""Of one that is written to before it has its place; as the other suffix, it is in no topic's."""
 
 Result = TypeVar("Result")
 
@@ -232,12 +236,41 @@ class LogDirectory:
             return
 
 
-def is_partition_directory(file_system: FileSystem, path: str) -> bool:
-    """Whether Barnabas made this directory: all its files have names that a partition has."""
+def is_partition_directory(file_system: FileSystem, root: str, name: str) -> bool:
+    """Whether a directory is a partition's: its name is one, and all its files have such names.
+
+    An empty one counts, unless its name begins with a dot. No other directory is listed.
+    """
+    if partition_of(name) is None:
+        return False
+    path = file_system.join(root, name)
+    if not is_hidden(name):
+        return _holds_partition_files(file_system.list_directory(path))
+    try:
+        files = file_system.list_directory(path)
+    except PermissionError:
+        return False
+    return PARTITION_METADATA in files and _holds_partition_files(files)
+
+
+def is_removable(file_system: FileSystem, root: str, name: str, *suffixes: str) -> bool:
+    """Whether a directory was put aside under one of the suffixes, and holds a partition's files.
+
+    False also of one that may not be listed.
+    """
+    if not has_suffix(name, *suffixes):
+        return False
+    try:
+        return _holds_partition_files(file_system.list_directory(file_system.join(root, name)))
+    except PermissionError:
+        return False
+
+
+def _holds_partition_files(names: Iterable[str]) -> bool:
     return all(
         name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
         or (name[:_STEM_DIGITS].isdigit() and name[_STEM_DIGITS:].startswith("."))
-        for name in file_system.list_directory(path)
+        for name in names
     )
 
 

@@ -268,6 +268,20 @@ class MemoryIndex:
                 raise TransferRefused(IN_USE)
             self._transfer = _Transfer(token, is_import=False)
 
+    def is_exported(self) -> bool:
+        """See ``ClusterTransfer``."""
+        with self._lock:
+            return self._transfer is not None and not self._transfer.is_import
+
+    def raise_epochs(self, epoch: int) -> None:
+        """See ``ClusterTransfer.advance``."""
+        with self._lock:
+            if self._is_in_use():
+                raise TransferRefused(IN_USE)
+            for row in self.rows.values():
+                if not row.is_deleted:
+                    row.leader_epoch = max(row.leader_epoch + 1, epoch)
+
     def reopen(self) -> bool:
         """See ``ClusterTransfer``."""
         with self._lock:

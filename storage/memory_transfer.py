@@ -53,6 +53,16 @@ class MemoryTransfer(Way):
         """See ``ClusterTransfer``."""
         return self._metastore.contents()
 
+    def is_exported(self) -> bool:
+        """See ``ClusterTransfer``."""
+        return self._ask(self._index.is_exported)
+
+    def advance(self, producer_id: int, epoch: int) -> None:
+        """See ``ClusterTransfer``."""
+        self._ask(self._index.raise_epochs, epoch)
+        self._metastore.raise_producer_ids(producer_id)
+        self._metastore.raise_boot_epoch(epoch)
+
     def reopen(self) -> bool:
         """See ``ClusterTransfer``."""
         return self._ask(self._index.reopen)

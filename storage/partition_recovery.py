@@ -24,6 +24,7 @@ from barnabas.storage.producer_snapshot import CorruptSnapshot, decode_snapshot
 from barnabas.storage.producers import ProducerState
 from barnabas.storage.salvage import Salvage, explain, lost_segments
 from barnabas.storage.segment import (
+    GROWN,
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
@@ -106,6 +107,8 @@ def _open_segments(
     for name in names:
         stem = name[:_STEM_DIGITS]
         if stem.isdigit() and int(stem) > position.segment_base_offset:
+            if clean and salvage is None:
+                _refuse_written(log, name)
             _drop_if_later(log, name, position)
     if not kept or kept[-1] != position.segment_base_offset:
         kept.append(position.segment_base_offset)
@@ -142,6 +145,12 @@ def _open_active(
         if salvage is None:
             raise
         salvage.open_active(log, segment, position, error)
+
+
+def _refuse_written(log: PartitionLog, name: str) -> None:
+    """Raise Corrupt if a segment has bytes that a clean stop did not leave."""
+    if name.endswith(LOG_SUFFIX) and _holds_bytes(log.directory, name):
+        raise Corrupt(log.directory.file_path(name), 0, GROWN)
 
 
 def _drop_if_later(log: PartitionLog, name: str, position: PartitionCheckpoint) -> None:

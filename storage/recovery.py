@@ -9,11 +9,12 @@ Rules of this file:
    and the broker refuses to start (D7).
 3. Recovering twice changes nothing (D3): nothing is removed before the checkpoint at the end that
    the same journal could not give back.
-4. All of the journal that is needed is read once before anything is changed: where that refuses to
-   start, the directory is left as it was found.
+4. All of the journal that is needed is read once, and every directory is judged, before anything
+   is changed: where that refuses to start, the directory is left as it was found.
 5. Which partitions exist is the MetaStore's word, not the disk's: directories of deleted topics are
    removed, partitions without a directory get one. A directory that no topic owns, not even a
-   deleted one, means that the MetaStore is not the one that belongs here: nothing is touched.
+   deleted one, means that the MetaStore is not the one that belongs here: nothing is touched. What
+   is no partition's by its name (``lost+found``, Kafka's ``-stray``) is passed over unread.
 """
 
 from collections import defaultdict
@@ -26,16 +27,13 @@ from typing import Final
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.checkpoint import Checkpoint, SegmentSwap, newest_checkpoint
 from barnabas.storage.committer import apply_operations
+from barnabas.storage.directory_names import DELETED_SUFFIX
 from barnabas.storage.errors import Corrupt, StrayDirectory
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import KIND_BATCHES, KIND_LOG_START, Entry
-from barnabas.storage.log_directory import (
-    DELETED_SUFFIX,
-    is_partition_directory,
-    remove_tree,
-)
+from barnabas.storage.log_directory import is_partition_directory, is_removable, remove_tree
 from barnabas.storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore, PartitionSpec
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.partition_recovery import open_log
@@ -57,6 +55,8 @@ class RecoveryReport:
     directories_removed: int
     is_first: bool
     """Whether there was nothing yet that could have been ended in any way."""
+    passed_over: tuple[str, ...] = ()
+    """Names of the directories that hold no partition of this broker; nothing was changed there."""
 
     @property
     def found(self) -> str:
@@ -107,6 +107,17 @@ def _make_root(file_system: FileSystem, root: str) -> None:
         file_system.sync_directory(path.rpartition("/")[0] or ("/" if path[0] == "/" else "."))
 
 
+def refuse_partitions(file_system: FileSystem, root: str) -> None:
+    """Raise StrayDirectory if a directory that has no topics, because they are new, has partitions.
+
+    ``open_store`` raises the same, but by then an empty metadata store replaces the missing one.
+    """
+    for name in file_system.list_directory(root):
+        path = file_system.join(root, name)
+        if file_system.is_directory(path) and is_partition_directory(file_system, root, name):
+            raise StrayDirectory(path)
+
+
 def open_store(
     store: LogStore,
     specs: Iterable[PartitionSpec],
@@ -146,7 +157,9 @@ def open_store(
         progress.is_verifying = False
     store.leader_epoch = leader_epoch  # What is damaged is judged by it.
     present = file_system.list_directory(root)
-    removed = _sweep(store, present, wanted, removable)
+    doomed, passed_over = _to_remove(store, present, wanted, removable)
+    for name in doomed:
+        remove_tree(file_system, file_system.join(root, name))
     # Before the first checkpoint nothing is appended.
     may_be_new = checkpoint.generation > 0 and not (
         clean or _names_a_stranger(checkpoint, wanted.values(), deleted_ids)
@@ -176,7 +189,13 @@ def open_store(
     files.start(files.next_sequence)
     store.start(files)
     return RecoveryReport(
-        clean, len(store.logs), replayer.groups, progress.batches, removed, is_first
+        clean,
+        len(store.logs),
+        replayer.groups,
+        progress.batches,
+        len(doomed),
+        is_first,
+        tuple(passed_over),
     )
 
 
@@ -271,26 +290,30 @@ def _read_checkpoint(file_system: FileSystem, root: str) -> Checkpoint:
     return checkpoint
 
 
-def _sweep(
+def _to_remove(
     store: LogStore,
     present: Iterable[str],
     wanted: Container[str],
     removable: Container[str] | None,
-) -> int:
-    """Remove the directories of deleted topics; refuse to touch anybody else's."""
-    file_system, removed = store.file_system, 0
+) -> tuple[list[str], list[str]]:
+    """Return which directories deleted topics have left, and which are to be passed over.
+
+    Raises StrayDirectory for a partition of no topic. Nothing is changed.
+    """
+    file_system, root = store.file_system, store.root
+    doomed, passed_over = [], []
     for name in present:
-        path = file_system.join(store.root, name)
-        if name in wanted or not file_system.is_directory(path):
+        if name in wanted or not file_system.is_directory(file_system.join(root, name)):
             continue
-        if not name.endswith(DELETED_SUFFIX):
-            if not is_partition_directory(file_system, path):
-                continue
-            if removable is not None and name not in removable:
-                raise StrayDirectory(path)
-        remove_tree(file_system, path)
-        removed += 1
-    return removed
+        if is_removable(file_system, root, name, DELETED_SUFFIX):
+            doomed.append(name)
+        elif not is_partition_directory(file_system, root, name):
+            passed_over.append(name)
+        elif removable is None or name in removable:
+            doomed.append(name)
+        else:
+            raise StrayDirectory(file_system.join(root, name))
+    return doomed, passed_over
 
 
 def _finish(log: PartitionLog) -> None:

@@ -45,6 +45,11 @@ TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
 SNAPSHOT_SUFFIX: Final = ".snapshot"
 SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
+GROWN: Final = (
+    "another program, such as Apache Kafka, has written to it since this broker stopped: a start"
+    " would cut that off"
+)
+
 OFFSET_DELTA_MAX: Final = 2**31 - 1
 """Index entries hold offsets relative to the base in 31 bits."""
 
@@ -418,12 +423,15 @@ class Segment:
 
         The rest is cut off. ``trusted``: a clean stop wrote what is there; otherwise an active
         segment's bytes are checked and its index files, which a crash may have torn, not looked at.
-        Raises Corrupt when the file is shorter than that, or damaged.
+        Raises Corrupt when the file is shorter than that, or damaged, and when a clean stop left it
+        shorter than it is: then another program has written to it, and its records would be cut.
         """
         actual = self._open_if_there()
         if actual < size_bytes:
             raise Corrupt(self.log_path, actual, f"the file should hold {size_bytes} bytes")
         if actual > size_bytes:
+            if trusted and not sealed:
+                raise Corrupt(self.log_path, size_bytes, GROWN)
             self.file.truncate(size_bytes)
         self.size_bytes = self.written_bytes = size_bytes
         self.end_offset = end_offset

@@ -16,14 +16,15 @@ from typing import Any
 
 from barnabas.broker.cli import configuration
 from barnabas.broker.cli.arguments import add_format
+from barnabas.broker.cli.directory_lock import locked
 from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError, report
 from barnabas.broker.cli.offsets import TopicPartition, partition_text
-from barnabas.broker.cli.opened_directory import locked, opened, original, scratch_directory
 from barnabas.broker.cli.output import Progress, count_text, print_json, print_table, time_text
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.repair import Cut, Repair, confirm, consequences, lost_of, repair
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
+from barnabas.broker.opening.opened_directory import opened, original, scratch_directory
 from barnabas.broker.topics.identity import BACKUP_MANIFEST
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.storage.adoption import CLEAN_SHUTDOWN

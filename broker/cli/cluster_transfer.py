@@ -19,6 +19,7 @@ import contextlib
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -28,7 +29,6 @@ from barnabas.broker.cli import configuration
 from barnabas.broker.cli.backup import UNFINISHED
 from barnabas.broker.cli.directory_copy import sync_name
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
-from barnabas.broker.cli.opened_directory import opened, original, scratch_directory
 from barnabas.broker.cli.output import Progress, count_text
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.repair import checkpoint
@@ -36,6 +36,7 @@ from barnabas.broker.cli.store_waits import StoreWaits
 from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.cluster import METADATA, without_password
 from barnabas.broker.config.types import ConfigError
+from barnabas.broker.opening.opened_directory import opened, original, scratch_directory
 from barnabas.broker.opening.postgresql import base_of
 from barnabas.broker.opening.store import new_store
 from barnabas.broker.runtime.clock import SystemClock
@@ -50,6 +51,7 @@ from barnabas.broker.topics.identity import (
     settle_identity,
     unmark_exporting,
 )
+from barnabas.broker.topics.restored import counters_after_restore
 from barnabas.storage.adoption import is_foreign
 from barnabas.storage.errors import Corrupt, StorageError
 from barnabas.storage.file_system import AlreadyLocked
@@ -63,9 +65,9 @@ from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from barnabas.storage.recovery import lock_directory, open_store
 
 if TYPE_CHECKING:
-    from barnabas.broker.cli.opened_directory import OpenedDirectory
     from barnabas.broker.cluster.base import TransferBase
     from barnabas.broker.config.broker_config import BrokerConfig
+    from barnabas.broker.opening.opened_directory import OpenedDirectory
     from barnabas.storage.cluster_transfer import ClusterTransfer
     from barnabas.storage.log_index import LogIndex
 
@@ -114,8 +116,17 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 def _add_reopen(parser: argparse.ArgumentParser) -> None:
     parser.usage = "barnabas cluster reopen [server.properties] [options]"
-    parser.epilog = "What a broker has done since in the exported directory is not in the cluster."
+    parser.epilog = (
+        "What a broker has done since in the exported directory is not in the cluster, which "
+        "begins new producer ids and leader epochs. No broker may serve the cluster."
+    )
     configuration.add_arguments(parser)
+    parser.add_argument(
+        "--restored",
+        action="store_true",
+        help="PostgreSQL was restored to an older moment: begin new producer ids and leader "
+        "epochs, although the cluster was not exported",
+    )
     _add_address(parser, "--at")
 
 
@@ -140,8 +151,9 @@ def run(arguments: argparse.Namespace) -> int:
     name = without_password(config.metadata)
     with contextlib.closing(base), StoreWaits(base, name):
         if arguments.verb == "reopen":
-            was_closed = _reopen(base, config)
-            print_text(f"{name}: {'open again' if was_closed else 'was not exported'}")
+            was_closed = _reopen(base, config, is_restored=arguments.restored)
+            new = ", with new producer ids and leader epochs" if arguments.restored else ""
+            print_text(f"{name}: {'open again' if was_closed or new else 'was not exported'}{new}")
             return OK
         act = import_directory if arguments.verb == "import" else export_directory
         progress = act(arguments.directory, base, config)
@@ -162,9 +174,16 @@ def pins_of(base: TransferBase) -> int:
         return sum(each.pinned_node is not None for each in index.picture(0).led)
 
 
-def _reopen(base: TransferBase, config: BrokerConfig) -> bool:
+def _reopen(base: TransferBase, config: BrokerConfig, *, is_restored: bool) -> bool:
+    """Open a cluster that was exported; its directory may have used the next ids and epochs."""
     with _translated("", scratch=""):
-        return base.transfer(config.node_id).reopen()
+        transfer = base.transfer(config.node_id)
+        if is_restored or transfer.is_exported():
+            contents = transfer.contents()
+            now_ms = time.time_ns() // 1_000_000
+            used = contents.image.next_producer_id, contents.boot_epoch
+            transfer.advance(*counters_after_restore(*used, now_ms))
+        return transfer.reopen()
 
 
 def import_directory(directory: str, base: TransferBase, config: BrokerConfig) -> ImportProgress:

@@ -21,7 +21,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import re
 import shutil
 import sqlite3
 import time
@@ -34,6 +33,7 @@ from urllib.parse import quote
 from barnabas.broker.cli.errors import CommandError
 from barnabas.storage.checkpoint import Checkpoint, newest_checkpoint
 from barnabas.storage.commit_mark import FILE_NAME as COMMIT_MARK
+from barnabas.storage.directory_names import KRAFT_DIRECTORY, is_hidden, partition_of
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.io import (
     LocalFileSystem,
@@ -44,6 +44,7 @@ from barnabas.storage.io import (
 from barnabas.storage.journal_files import FILE_NAME_PREFIX as JOURNAL_PREFIX
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import GROUP_HEADER_BYTES, decode_header
+from barnabas.storage.log_directory import PARTITION_METADATA
 from barnabas.storage.log_store import CHECKPOINT_NAMES, LOCK_NAME
 from barnabas.storage.metastore.commit_count import SUFFIX as COUNT_SUFFIX
 from barnabas.storage.metastore.sqlite import FILE_NAME as METADATA
@@ -54,7 +55,6 @@ DIRECTORY_ATTEMPTS_MAX: Final = 20
 _BLOCK_BYTES: Final = 1 << 20
 _FICLONE: Final = 0x40049409
 _LOG_SUFFIX: Final = ".log"
-_PARTITION: Final = re.compile(r".+-[0-9]+")
 _LEFT_OUT: Final = frozenset({LOCK_NAME, ".lock", f"{METADATA}-shm", f"{METADATA}-wal"})
 
 
@@ -142,7 +142,11 @@ class DirectoryCopy:
 
     def _is_partition(self, name: str) -> bool:
         """Whether a directory is a partition's: not lost+found, nor a deleted topic's."""
-        return bool(_PARTITION.fullmatch(name)) and os.path.isdir(self._in_source(name))
+        if partition_of(name) is None and name != KRAFT_DIRECTORY:
+            return False
+        if is_hidden(name):  # As .Trash-1000, which may be another user's.
+            return os.path.exists(self._in_source(os.path.join(name, PARTITION_METADATA)))
+        return os.path.isdir(self._in_source(name))
 
     def _checkpoints(self) -> dict[str, bytes]:
         """Return the two checkpoint files, as far as they are there."""

@@ -21,6 +21,7 @@ from barnabas.broker.cli import renewal
 from barnabas.broker.cli.arguments import add_format, whole_number
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.output import print_json
+from barnabas.broker.config.addresses import address_text
 from barnabas.broker.config.properties import properties_text
 from barnabas.broker.config.security import STANDARD_AUTHORIZER
 from barnabas.broker.security.client_settings import ClientSettings
@@ -144,7 +145,7 @@ def _make(directory: str, arguments: argparse.Namespace) -> list[_File]:
     password = secrets.token_urlsafe(_PASSWORD_BYTES)
     user: str = arguments.user
     client = ClientSettings(
-        servers=_address(hosts[0], arguments.port),
+        servers=address_text(hosts[0], arguments.port),
         protocol="SASL_SSL",
         ca_location=os.path.join(directory, "ca.pem"),
         mechanism=SCRAM_SHA_512.name,
@@ -167,9 +168,9 @@ def _make(directory: str, arguments: argparse.Namespace) -> list[_File]:
 def _server_properties(directory: str, arguments: argparse.Namespace, password: str) -> str:
     port = arguments.port
     # Who names a host wants to be reached from elsewhere.
-    listeners = {"listeners": f"SASL_SSL://{_address(_THIS_MACHINE[0], port)}"}
+    listeners = {"listeners": f"SASL_SSL://{address_text(_THIS_MACHINE[0], port)}"}
     if arguments.host:
-        advertised = f"SASL_SSL://{_address(arguments.host[0], port)}"
+        advertised = f"SASL_SSL://{address_text(arguments.host[0], port)}"
         listeners = {"listeners": f"SASL_SSL://:{port}", "advertised.listeners": advertised}
     return _HEAD.format(user=arguments.user) + properties_text(
         {
@@ -197,10 +198,6 @@ def _credential(user: str, password: str) -> str:
     }
     listed = ",".join(f"{key}={value}" for key, value in parts.items())
     return f"{SCRAM_SHA_512.name}=[{listed}]"
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 # -------------------------------------------------------------------------------------- write, tell

@@ -27,6 +27,7 @@ from barnabas.broker.client.deadline import Deadline
 from barnabas.broker.client.errors import TlsIsSpoken, TokenUnavailable, WrongSetting
 from barnabas.broker.client.problems import Stage, reason_of
 from barnabas.broker.client.wire_client import WireClient
+from barnabas.broker.config.addresses import address_text
 from barnabas.broker.tls.client_auth import client_auth_of
 from barnabas.protocol.errors import KafkaError, Malformed
 from barnabas.protocol.sasl.login_client import LoginRefused
@@ -88,9 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 ask((host, port), deadline, check.access)
         except NotReady as problem:
-            problems.append(f"{host}:{port}: {problem}")
+            problems.append(f"{address_text(host, port)}: {problem}")
         else:
-            print_text(f"{host}:{port} is ready")
+            print_text(f"{address_text(host, port)} is ready")
             return OK
     raise CommandError("not ready: " + "; ".join(problems))
 

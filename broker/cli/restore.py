@@ -1,4 +1,8 @@
-"""``barnabas restore``: make a data directory of a backup. The backup stays as it is."""
+"""``barnabas restore``: make a data directory of a backup. The backup stays as it is.
+
+The first start in the new directory begins new producer ids and leader epochs
+(``broker/topics/restored.py``).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,8 @@ from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.output import Progress, count_text
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.topics.identity import BACKUP_MANIFEST
-from barnabas.storage.io import make_private_directory
+from barnabas.broker.topics.restored import mark_restored
+from barnabas.storage.io import LocalFileSystem, make_private_directory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         files, size_bytes = _copy_tree(backup, unfinished)
         if os.path.isdir(target):  # Its owner chose its mode.
             os.chmod(unfinished, stat.S_IMODE(os.stat(target).st_mode))
+        mark_restored(LocalFileSystem(), unfinished)
         sync_tree(unfinished)
         os.rename(unfinished, target)
         sync_name(target)

@@ -9,6 +9,7 @@ from barnabas.broker.client.access import OPEN, Access
 from barnabas.broker.client.errors import TokenUnavailable, Unreachable, WrongSetting
 from barnabas.broker.client.problems import Stage, problem_of
 from barnabas.broker.client.wire_client import WireClient
+from barnabas.broker.config.addresses import address_text
 from barnabas.protocol.api import AnyApi, Api
 from barnabas.protocol.client import DEFAULT_MAX_FRAME_BYTES, AdvertisedVersions
 from barnabas.protocol.errors import KafkaError, Malformed
@@ -48,7 +49,7 @@ class Connection:
         """
         if opening_timeout_seconds is None:
             opening_timeout_seconds = timeout_seconds
-        self.name = f"{address[0]}:{address[1]}"
+        self.name = address_text(*address)
         self._address = address
         self._access = access
         self._timeout_seconds = opening_timeout_seconds

@@ -18,6 +18,7 @@ from barnabas.broker.client.errors import (
     WrongSetting,
     printable,
 )
+from barnabas.broker.config.addresses import address_text
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.sasl.login_client import LoginRefused
 
@@ -44,7 +45,7 @@ def problem_of(
 ) -> Unreachable:
     """Return what to raise for an error of a connection; it says which broker it was."""
     found = reason_of(error, address[0], access, stage)
-    return type(found)(f"{address[0]}:{address[1]}: {found}")
+    return type(found)(f"{address_text(*address)}: {found}")
 
 
 def reason_of(error: Exception, host: str, access: Access, stage: Stage) -> Unreachable:

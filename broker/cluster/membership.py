@@ -33,6 +33,7 @@ from barnabas.broker.cluster.endpoints import (
 )
 from barnabas.broker.cluster.pictured_view import PicturedView, Unseen
 from barnabas.broker.cluster.view import Node
+from barnabas.broker.config.addresses import address_text
 from barnabas.storage.cluster_index import Led, Member, Picture
 from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.log_reading import FIRST_AT_ONCE
@@ -399,7 +400,7 @@ def _whereabouts(member: Member) -> str:
         endpoints = decode_place(member.endpoints).endpoints
     except UnreadableEndpoints:
         return ""
-    found = ", ".join(f"{host}:{port}" for host, port in endpoints.values())
+    found = ", ".join(address_text(host, port) for host, port in endpoints.values())
     return f" at {found}" if found else ""
 
 

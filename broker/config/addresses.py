@@ -51,3 +51,8 @@ def plain_host(host: str) -> str:
 def without_zone(host: str) -> str:
     """Return the address of a peer, by which limits find it."""
     return host.partition("%")[0]
+
+
+def address_text(host: str, port: int) -> str:
+    """Return ``host:port``, with brackets around an IPv6 address, as clients and URLs take it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

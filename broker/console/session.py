@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from barnabas.broker.config.addresses import address_text
 from barnabas.broker.console.shapes import Wide
 
 if TYPE_CHECKING:
@@ -47,5 +48,5 @@ def _bootstrap(question: Question) -> str:
     """Return the address of the first listener, as clients are told it."""
     for each in question.broker.sockets.listeners:
         host, port = each.advertised or (each.host or "localhost", each.bound[1])
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return address_text(host, port)
     return ""

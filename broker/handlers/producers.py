@@ -131,6 +131,7 @@ async def _init_transactional(
             request.producer_epoch,
             request.keep_prepared_txn,
             transactions.fresh_producer_id,
+            producer_ids.era_start,
         )
 
     outcome = await transactions.outcome_of(command, key=transactional_id, context=context)

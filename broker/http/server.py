@@ -24,6 +24,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
+from barnabas.broker.config.addresses import address_text
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.http.answer import Answer
 from barnabas.broker.http.answer_memory import AnswerMemory
@@ -84,7 +85,7 @@ class HttpServer:
                 lambda: HttpConnection(self), sock=sock, backlog=BACKLOG
             )
             listener.servers.append(server)
-        logger.info("http listens address=%s:%d", *self.address)
+        logger.info("http listens address=%s", address_text(*self.address))
 
     def close(self) -> None:
         """Close the port and every connection at once."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.dispatch import CloseConnection
-from barnabas.broker.config.addresses import plain_host
+from barnabas.broker.config.addresses import address_text, plain_host
 from barnabas.broker.network.addresses import network_of
 from barnabas.broker.network.intake import Intake
 from barnabas.broker.network.login_gate import LoginGate
@@ -120,7 +120,7 @@ class Connection(asyncio.BufferedProtocol):
         self._writer.start(transport, -1)
         peer = transport.get_extra_info("peername") or ("?", 0)
         self.peer_host = plain_host(str(peer[0]))
-        self.peer = f"{self.peer_host}:{peer[1]}"
+        self.peer = address_text(self.peer_host, peer[1])
         self.last_active = self._server.clock.monotonic()
         refused = self._server.admit(self)
         if refused is not None:

@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
-from barnabas.broker.config.addresses import plain_host, without_zone
+from barnabas.broker.config.addresses import address_text, plain_host, without_zone
 from barnabas.broker.config.types import INT_MAX
 from barnabas.broker.security.quota_rates import Rate
 
@@ -170,7 +170,7 @@ class Doorman(asyncio.BufferedProtocol):
         peer_host = plain_host(str(address[0]))
         self._verdict = verdict = self._judge(peer_host)
         if verdict.refused:
-            peer = f"{peer_host}:{address[1]}"
+            peer = address_text(peer_host, address[1])
             self._host.refused(f"connection refused: peer={peer} reason={verdict.refused}")
         if not verdict.wait_s:
             self._go_on()

@@ -19,7 +19,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.broker.api.dispatch import Peer, Route, Routes
-from barnabas.broker.config.addresses import without_zone
+from barnabas.broker.config.addresses import address_text, without_zone
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.connection_limits import address_limits
 from barnabas.broker.config.types import INT_MAX
@@ -517,7 +517,7 @@ def bind(listener: Listener, config: BrokerConfig) -> list[socket.socket]:
 
 
 def _listen_error(listener: Listener, error: OSError) -> ListenError:
-    address = f"{listener.name}://{listener.host}:{listener.port}"
+    address = f"{listener.name}://{address_text(listener.host, listener.port)}"
     return ListenError(f"cannot listen on {address}: {error.strerror or error}")
 
 

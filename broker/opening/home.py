@@ -11,6 +11,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from barnabas.broker.opening.opened_directory import rehearse_take_over
 from barnabas.broker.topics.adoption import adopt_if_foreign
 from barnabas.broker.topics.catalogue import new_cluster_id
 from barnabas.broker.topics.identity import (
@@ -19,10 +20,19 @@ from barnabas.broker.topics.identity import (
     refuse_cache,
     refuse_exporting,
     refuse_imported,
+    refuse_other_node,
     settle_identity,
 )
-from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
-from barnabas.storage.recovery import RecoveryProgress, lock_directory, open_store
+from barnabas.broker.topics.restored import advance_counters, is_restored, unmark_restored
+from barnabas.storage.adoption import is_foreign, refuse_kafkas
+from barnabas.storage.directory_names import KRAFT_DIRECTORY, is_kafkas_own
+from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore, remove_store
+from barnabas.storage.recovery import (
+    RecoveryProgress,
+    lock_directory,
+    open_store,
+    refuse_partitions,
+)
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
@@ -109,6 +119,9 @@ class OwnDirectory:
         refuse_cache(self._file_system, self._config.data_directory)
         refuse_imported(self._file_system, self._config.data_directory)
         refuse_exporting(self._file_system, self._config.data_directory)
+        refuse_kafkas(self._file_system, self._config.data_directory)
+        if self._given is None:
+            self._refuse_before_first_write()
         lock_directory(logs)
         self._progress_logged_s = self._clock.monotonic()
         config, file_system = self._config, self._file_system
@@ -116,6 +129,8 @@ class OwnDirectory:
         properties = read_properties(file_system, directory)
         metastore = self._given
         if metastore is None:
+            if is_foreign(file_system, directory):
+                remove_store(file_system, directory)  # Of a take-over that was cut short.
             metastore = self._own = SqliteMetaStore.open(
                 file_system.join(directory, FILE_NAME),
                 node_id=config.node_id,
@@ -124,9 +139,35 @@ class OwnDirectory:
                 else config.cluster_id or new_cluster_id(),
             )
         self._metastore = metastore
+        if is_restored(file_system, directory):
+            self._begin_restored(metastore)
         settle_identity(file_system, config, self._metastore, properties)
         adopt_if_foreign(file_system, directory, self._metastore, config)
         return self._metastore
+
+    def _begin_restored(self, metastore: MetaStore) -> None:
+        """Raise the counters that the original of a restored directory may have used since."""
+        advance_counters(metastore, self._clock.now_ms())
+        unmark_restored(self._file_system, self._config.data_directory)
+        logger.info(
+            "restored directory opened first_producer_id=%d boot_epoch=%d",
+            metastore.load().next_producer_id,
+            metastore.boot_epoch,
+        )
+
+    def _refuse_before_first_write(self) -> None:
+        """Raise what a start in a directory without our metadata, or of Kafka, would end with."""
+        file_system, directory = self._file_system, self._config.data_directory
+        if not file_system.is_directory(directory):
+            return
+        is_kafkas = is_foreign(file_system, directory)
+        if is_kafkas or not file_system.exists(file_system.join(directory, FILE_NAME)):
+            properties = read_properties(file_system, directory)
+            refuse_other_node(self._config, directory, properties)
+            if not is_kafkas:
+                refuse_partitions(file_system, directory)
+        if is_kafkas:
+            rehearse_take_over(directory, self._config)
 
     def open_logs(
         self, logs: LogStore, catalogue: Catalogue, specs: Sequence[PartitionSpec]
@@ -141,6 +182,7 @@ class OwnDirectory:
             on_progress=self._recovered,
         )
         self._metastore.raise_boot_epoch(logs.leader_epoch)
+        _log_passed_over(report.passed_over)
         return Opened(
             report.clean,
             f"{report.found}: {report.partitions} partitions,"
@@ -167,3 +209,15 @@ class OwnDirectory:
         if now_s - self._progress_logged_s >= PROGRESS_LOGGED_EVERY_S:
             self._progress_logged_s = now_s
             logger.info("recovering %s", progress.describe())
+
+
+def _log_passed_over(names: Sequence[str]) -> None:
+    """Log the directories that are no partition's: Kafka's, which hold records, as a warning."""
+    kafkas = [name for name in names if is_kafkas_own(name)]
+    if kafkas:
+        logger.warning(
+            'directories passed over reason="Kafka has put them aside" names=%s', ",".join(kafkas)
+        )
+    others = [name for name in names if not is_kafkas_own(name) and name != KRAFT_DIRECTORY]
+    if others:
+        logger.info('directories passed over reason="no partitions" names=%s', ",".join(others))

@@ -26,6 +26,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
+from barnabas.broker.config.addresses import address_text
 from barnabas.broker.peers.connection import Address, Opened, Refused
 from barnabas.broker.peers.interface import Failure, Limits
 
@@ -181,7 +182,9 @@ class Link:
             if refused.is_final:
                 failure = Failure.NOT_LET_IN
         except Exception as error:  # the task's top frame: a bug, or an address that is none
-            logger.exception("connection to %s failed: address=%s:%d", self._name, *address)
+            logger.exception(
+                "connection to %s failed: address=%s", self._name, address_text(*address)
+            )
             reason = repr(error)
         finally:
             limit.cancel()
@@ -211,7 +214,7 @@ class Link:
         if not opened.connection.is_open:
             self._could_not_open(Failure.UNREACHABLE, "the peer has closed the connection")
             return
-        logger.info("connected to %s at %s:%d", self._name, *self._address)
+        logger.info("connected to %s at %s", self._name, address_text(*self._address))
         self.state = State.OPEN
         self._opened = opened
         self._renew_at = None

@@ -33,6 +33,7 @@ from barnabas.broker.api.dispatch import ROUTES, RequestContext, Routes
 from barnabas.broker.client.topic_reader import ReceivedRecord, read_topic
 from barnabas.broker.cluster.base import ClusterBase
 from barnabas.broker.cluster.view import ClusterView
+from barnabas.broker.config.addresses import address_text
 from barnabas.broker.config.loader import load_config
 from barnabas.broker.config.properties import properties_text
 from barnabas.broker.daemon import loop_factory
@@ -262,7 +263,7 @@ class Broker:
     def bootstrap_servers(self) -> str:
         """Return "host:port" for clients."""
         host, port = self.address
-        return f"{host}:{port}"
+        return address_text(host, port)
 
     # ------------------------------------------------------------------------------------ security
 
@@ -444,7 +445,7 @@ class Broker:
     def _keep_ports(self, server: BrokerServer) -> None:
         """Come back on the same ports: clients know them."""
         listeners = tuple(
-            f"{listener.name}://{listener.host}:{listener.bound[1]}"
+            f"{listener.name}://{address_text(listener.host, listener.bound[1])}"
             for listener in server.listeners
         )
         self._config = replace(self._config, listeners=listeners)

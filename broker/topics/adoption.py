@@ -24,29 +24,35 @@ from barnabas.storage.file_system import FileSystem
 from barnabas.storage.kraft_metadata import KraftMetadata, read_kraft_metadata
 from barnabas.storage.metastore.interface import MetaStore, QuotaRow, ScramRow
 
-logger = logging.getLogger(__name__)
+ADOPTION_LOG: Final = logging.getLogger(__name__)
+"""Receives what is taken over, and what is not."""
 
 SCRAM_MECHANISMS: Final[Mapping[int, str]] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 """By Kafka's numbers."""
 
 PRODUCER_ID_MARGIN: Final = 100_000
-"""How far above every producer id found in adopted logs ours begin where Kafka does not say which
-ids it has given out: it takes them a thousand at once, and not every one is written with."""
+"""How far above every producer id found in adopted logs ours begin: Kafka takes them a thousand at
+once, not every one is written with, and it knows none that Barnabas has given out there before."""
 
 
 def adopt_if_foreign(
-    file_system: FileSystem, directory: str, metastore: MetaStore, config: BrokerConfig
+    file_system: FileSystem,
+    directory: str,
+    metastore: MetaStore,
+    config: BrokerConfig,
+    log: logging.Logger = ADOPTION_LOG,
 ) -> bool:
     """Make the topics of a cleanly stopped Kafka ours; returns whether there were any to take.
 
-    Raises Corrupt, and ConfigError for a topic with a setting that cannot be honoured.
+    The caller has rehearsed that on a copy: nothing is undone here. Raises Corrupt, and
+    ConfigError for a topic with a setting that cannot be honoured.
     """
     if not is_foreign(file_system, directory):
         return False
     found = read_kraft_metadata(file_system, directory)
     topics = foreign_topics(file_system, directory)
     settings = {
-        topic.name: _settings_of(topic.name, found.topic_configs if found else {}, config)
+        topic.name: _settings_of(topic.name, found.topic_configs if found else {}, config, log)
         for topic in topics
     }
     rows = {row.topic_id: row for row in metastore.load().topics}
@@ -60,30 +66,34 @@ def adopt_if_foreign(
             partition_ids[name] = partition.partition_id, topic.topic_id
     # New ids must stay away from those that these logs know (S10).
     highest = highest_producer_id(file_system, directory, partition_ids)
-    if found is None:
-        metastore.raise_producer_ids(highest + PRODUCER_ID_MARGIN)
-    else:
-        metastore.raise_producer_ids(max(highest + 1, found.next_producer_id))
-        _keep_broker_settings(found, metastore)
-        _keep_access(found, metastore, config)
+    taken = found.next_producer_id if found else 0
+    metastore.raise_producer_ids(max(highest + PRODUCER_ID_MARGIN, taken))
+    if found is not None:
+        _keep_broker_settings(found, metastore, log)
+        _keep_access(found, metastore, config, log)
     adopt(file_system, directory, partition_ids)
-    logger.info("kafka directory taken over partitions=%d", len(partition_ids))
+    log.info("kafka directory taken over partitions=%d", len(partition_ids))
     return True
 
 
 def _settings_of(
-    topic: str, all_configs: Mapping[str, Mapping[str, str]], config: BrokerConfig
+    topic: str,
+    all_configs: Mapping[str, Mapping[str, str]],
+    config: BrokerConfig,
+    log: logging.Logger = ADOPTION_LOG,
 ) -> dict[str, str]:
     """Return the settings that a topic keeps; raises ConfigError."""
     given = all_configs.get(topic, {})
     kept = {key: text for key, text in given.items() if key in TOPIC_CONFIGS}
     for key in sorted(given.keys() - kept.keys()):
-        logger.warning("setting not taken over topic=%s key=%s value=%s", topic, key, given[key])
+        log.warning("setting not taken over topic=%s key=%s value=%s", topic, key, given[key])
     check_topic_configs(kept, config)
     return kept
 
 
-def _keep_broker_settings(found: KraftMetadata, metastore: MetaStore) -> None:
+def _keep_broker_settings(
+    found: KraftMetadata, metastore: MetaStore, log: logging.Logger = ADOPTION_LOG
+) -> None:
     """Keep what clients set for all brokers and for this one, as far as it can change at run time.
 
     The rest was the configuration of another program.
@@ -95,18 +105,20 @@ def _keep_broker_settings(found: KraftMetadata, metastore: MetaStore) -> None:
             if known is not None and known.update is not UpdateMode.READ_ONLY:
                 kept[key] = text
             else:
-                logger.warning("setting not taken over broker=%s key=%s", entity or "all", key)
+                log.warning("setting not taken over broker=%s key=%s", entity or "all", key)
         metastore.set_broker_configs(entity, kept)
 
 
-def _keep_access(found: KraftMetadata, metastore: MetaStore, config: BrokerConfig) -> None:
+def _keep_access(
+    found: KraftMetadata, metastore: MetaStore, config: BrokerConfig, log: logging.Logger
+) -> None:
     """Keep who may log in, what they may do, and how much of it."""
     there = set(metastore.load().acls)  # Of an attempt that was cut short.
     acls = set(found.acls.values()) - there
     if acls:
         metastore.change_acls(list(acls), [])
     if found.acls and not config.authorizer_class_name:
-        logger.warning(
+        log.warning(
             "acls taken over, and not enforced without authorizer.class.name count=%d",
             len(found.acls),
         )
@@ -130,7 +142,7 @@ def _keep_access(found: KraftMetadata, metastore: MetaStore, config: BrokerConfi
     ]
     if quotas:
         metastore.change_quotas(quotas, [])
-    logger.info(
+    log.info(
         "access taken over acls=%d credentials=%d quotas=%d",
         len(found.acls),
         len(rows),

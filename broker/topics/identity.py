@@ -92,6 +92,25 @@ def refuse_exporting(file_system: FileSystem, directory: str) -> None:
         )
 
 
+def refuse_other_node(
+    config: BrokerConfig, directory: str, properties: MetaProperties | None
+) -> None:
+    """Raise IdentityMismatch where a new metadata store would be another node's than the directory.
+
+    A store that was made for the configured node stayed in the way of the right one.
+    """
+    if properties is not None and properties.node_id != config.node_id:
+        raise IdentityMismatch(
+            f"{directory}/{META_PROPERTIES} is of node {properties.node_id}, the configuration says"
+            f" node.id={config.node_id}"
+        )
+    if properties is not None and config.cluster_id not in {None, properties.cluster_id}:
+        raise IdentityMismatch(
+            f"{directory} belongs to cluster {properties.cluster_id}, "
+            f"the configuration says {config.cluster_id}"
+        )
+
+
 def read_properties(file_system: FileSystem, directory: str) -> MetaProperties | None:
     """Return what ``meta.properties`` says; raises Corrupt when it cannot be read."""
     path = file_system.join(directory, META_PROPERTIES)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.topics.changes import REPEATED_MS, time_in
+from barnabas.broker.topics.restored import era_start
 from barnabas.storage.metastore.difference import Difference
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ class ProducerIds:
             return producer_id < self._end
         # Blocks of others may lie between and behind those of this broker.
         return producer_id < self._end and producer_id not in self._ids
+
+    @property
+    def era_start(self) -> int:
+        """Return the first id that cannot have gone to a producer elsewhere before a restore."""
+        return era_start(self._end)
 
     async def next(self) -> int:
         """Return a producer id that was never returned before (S10).

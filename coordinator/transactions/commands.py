@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from barnabas.coordinator.decision import Decision, Timer
-from barnabas.coordinator.transactions.state import NO_EPOCH, NO_PRODUCER_ID, TopicPartition
+from barnabas.coordinator.transactions.state import (
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    TopicPartition,
+    Transaction,
+)
 from barnabas.protocol.errors import ErrorCode
 
 
@@ -27,6 +32,8 @@ class InitProducer:
     keep_prepared: bool = False
     """Take an open transaction over as prepared instead of aborting it (KIP-939)."""
     fresh_producer_id: int = NO_PRODUCER_ID
+    oldest_producer_id: int = 0
+    """An epoch of an id below may have been given out by the original of what was restored."""
 
     @property
     def expected(self) -> tuple[int, int] | None:
@@ -34,6 +41,14 @@ class InitProducer:
         if self.expected_epoch == NO_EPOCH:
             return None
         return self.expected_producer_id, self.expected_epoch
+
+    def needs_fresh_id(self, transaction: Transaction) -> bool:
+        """Whether the producer cannot have the next epoch of the id that there is.
+
+        All epochs are used up, or the next one may be that of a producer that the original of a
+        restored directory has served since: neither would fence the other.
+        """
+        return transaction.is_exhausted or transaction.owner[0] < self.oldest_producer_id
 
 
 class AddPartitions(NamedTuple):

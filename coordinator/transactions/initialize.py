@@ -64,10 +64,12 @@ def _may_be_the_owner(transaction: Transaction, command: InitProducer) -> bool:
     expected = command.expected_producer_id
     if expected in {NO_PRODUCER_ID, transaction.producer_id, transaction.owner[0]}:
         return True
-    return (
-        expected == transaction.previous_producer_id
-        and command.expected_epoch >= LARGEST_CLIENT_EPOCH
-    )
+    if expected != transaction.previous_producer_id:
+        return False
+    if command.expected_epoch >= LARGEST_CLIENT_EPOCH:
+        return True
+    # After a restore the id is exchanged before its epochs are used up.
+    return transaction.producer_epoch == 0 and command.expected_epoch == transaction.last_epoch
 
 
 def _abort_first(
@@ -93,7 +95,7 @@ def _bump(
         last_epoch = transaction.producer_epoch
     else:
         return FENCED
-    if not transaction.is_exhausted:
+    if not command.needs_fresh_id(transaction):
         bumped = transaction._replace(
             producer_epoch=transaction.producer_epoch + 1, last_epoch=last_epoch
         )

@@ -39,7 +39,7 @@ def keep_prepared(
         return FENCED
     producer_id, epoch = transaction.owner
     effects: list[Effect] = []
-    if not transaction.is_exhausted:
+    if not command.needs_fresh_id(transaction):
         epoch += 1
     elif command.fresh_producer_id == NO_PRODUCER_ID:
         return NO_FRESH_ID

@@ -16,6 +16,7 @@ from dataclasses import astuple
 from itertools import starmap
 from typing import Any, Self, TypeVar
 
+from barnabas.storage.file_system import FileSystem
 from barnabas.storage.io import make_private
 from barnabas.storage.metastore.commit_count import SUFFIX, CommitCount
 from barnabas.storage.metastore.content_digest import TABLES, ContentDigest
@@ -469,6 +470,15 @@ class SqliteMetaStore:
             self._connection.close()
         if self._connection.count is not None:
             self._connection.count.close()
+
+
+def remove_store(file_system: FileSystem, directory: str) -> None:
+    """Remove a store that nothing relies on, closed and in a directory that is locked."""
+    # The count first: beside no file it would mean that one was lost.
+    for suffix in (SUFFIX, "-wal", "-shm", ""):
+        path = file_system.join(directory, FILE_NAME + suffix)
+        if file_system.exists(path):
+            file_system.unlink(path)
 
 
 @contextmanager

@@ -20,6 +20,13 @@ from barnabas.storage.postgresql.primary import Primary
 _REFUSALS: Final = {"in use": IN_USE, "not empty": NOT_EMPTY, "not whole": NOT_WHOLE}
 
 
+_IS_EXPORTED: Final = "SELECT EXISTS (SELECT 1 FROM barnabas.transfer WHERE direction = 'out')"
+_RAISE_EPOCHS: Final = """
+UPDATE barnabas.partitions SET leader_epoch = greatest(leader_epoch + 1, %s::integer)
+    WHERE NOT is_deleted RETURNING partition_id
+"""
+
+
 class PostgreSqlTransfer:
     """A ClusterTransfer on a connection, and the MetaStore of the cluster on another one."""
 
@@ -62,6 +69,18 @@ class PostgreSqlTransfer:
     def contents(self) -> Contents:
         """Return the metadata of the cluster."""
         return self._metastore.contents()
+
+    def is_exported(self) -> bool:
+        """Whether the cluster was, or is being, exported, and not reopened since."""
+        return self._primary.value(bool, _IS_EXPORTED)
+
+    def advance(self, producer_id: int, epoch: int) -> None:
+        """Have producer ids and the epochs of leaders begin there."""
+        if self._primary.value(bool, "SELECT barnabas.is_in_use()"):
+            raise TransferRefused(IN_USE)
+        self._metastore.raise_producer_ids(producer_id)
+        self._metastore.raise_boot_epoch(epoch)
+        self._primary.execute(_RAISE_EPOCHS, (epoch,))
 
     def reopen(self) -> bool:
         """Let brokers serve again what was exported."""

@@ -1,6 +1,8 @@
 """A data directory that a cleanly stopped Apache Kafka left opens in Barnabas, records and all."""
 
+import hashlib
 import json
+import shutil
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -35,16 +37,19 @@ TOPIC_SETTING, BROKER_SETTING = 1, 2
 
 
 def produce(broker, first, count):
-    """Write numbered records to every topic, with an idempotent producer."""
+    """Write numbered records to every topic, with an idempotent producer; each is acknowledged."""
     producer = KafkaProducer(
         bootstrap_servers=broker.bootstrap_servers, enable_idempotence=True, acks="all"
     )
+    sent = []
     for number in range(first, first + count):
         for topic, partitions in TOPICS.items():
             value = json.dumps([topic, number]).encode()
-            producer.send(topic, value, partition=number % partitions)
+            sent.append(producer.send(topic, value, partition=number % partitions))
     producer.flush()
     producer.close()
+    for each in sent:
+        assert each.succeeded(), each.exception
 
 
 def consume(broker):
@@ -146,7 +151,88 @@ def test_barnabas_refuses_what_kafka_did_not_close(tmp_path):
         produce(kafka, 0, 3)
         kafka.kill()
     with (
-        pytest.raises(BrokerDied, match="no topic owns it"),
+        pytest.raises(BrokerDied, match="Apache Kafka has not stopped cleanly in this"),
         BarnabasProcess(tmp_path, node_id="1"),
     ):
         pass
+
+
+def numbers(broker):
+    """Return the numbers that each topic has, in order."""
+    found = {}
+    for (topic, _), values in consume(broker).items():
+        found.setdefault(topic, []).extend(json.loads(value)[1] for value in values)
+    return {topic: sorted(each) for topic, each in found.items()}
+
+
+def tree(directory):
+    """Return the digest of each file and the name of each directory."""
+    return {
+        str(path.relative_to(directory)): path.is_file()
+        and hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in directory.rglob("*")
+    }
+
+
+def flip(path, position):
+    """Damage a byte of a file, or mend it again."""
+    data = bytearray(path.read_bytes())
+    data[position] ^= 0x55
+    path.write_bytes(data)
+
+
+def refuse(directory, match, **overrides):
+    """Assert that a start refuses a directory for one reason and leaves every byte of it."""
+    before = tree(directory / "data")
+    with pytest.raises(BrokerDied, match=match), BarnabasProcess(directory, **overrides):
+        pass
+    assert tree(directory / "data") == before
+
+
+def aside(directory, name, suffix):
+    """Put a copy of a partition's directory aside, as Kafka does."""
+    shutil.copytree(directory / name, directory / f"{name}.{'0' * 32}-{suffix}")
+
+
+@pytest.mark.timeout(600)
+def test_kafka_and_barnabas_in_turn_lose_no_acknowledged_record(tmp_path):
+    data = tmp_path / "data"
+    with ApacheKafka(tmp_path) as kafka:
+        create_topics(kafka)
+        produce(kafka, 0, 6)
+        assert kafka.terminate() in {0, 143}
+        segment = data / "one-two-0" / f"{0:020}.log"
+        aside(data, "orders-1", "stray")
+        # Refused take-overs change nothing, whether the first file shows the reason or the last.
+        refuse(tmp_path, "is of node 1, the configuration says node.id=0", node_id="0")
+        size_bytes = segment.stat().st_size
+        flip(segment, size_bytes - 1)
+        refuse(tmp_path, f"not taken over .* {segment} is corrupt", node_id="1")
+        # So Kafka continues where it was.
+        kafka.restart()
+        produce(kafka, 6, 5)
+        assert kafka.terminate() in {0, 143}
+        flip(segment, size_bytes - 1)
+        aside(data, "orders-2", "future")
+        (data / "lost+found").mkdir()
+        with BarnabasProcess(tmp_path, node_id="1") as barnabas:
+            assert numbers(barnabas) == {topic: [*range(11)] for topic in TOPICS}
+            assert "orders-1.00000000000000000000000000000000-stray" in barnabas.output()
+            produce(barnabas, 11, 5)
+            barnabas.terminate()
+        (data / "lost+found").rmdir()
+        # A take-over that succeeded, and Kafka in the directory again.
+        shutil.rmtree(data / f"orders-2.{'0' * 32}-future")
+        kafka.restart()
+        produce(kafka, 16, 2)
+        kafka.kill()
+        refuse(tmp_path, "__cluster_metadata-0 is not as it was taken over", node_id="1")
+        kafka.restart()
+        produce(kafka, 18, 3)
+        assert kafka.terminate() in {0, 143}
+    refuse(tmp_path, "Apache Kafka has run in this data directory after", node_id="1")
+    (tmp_path / "removed").mkdir()
+    for path in data.glob("barnabas-*"):
+        path.rename(tmp_path / "removed" / path.name)
+    with BarnabasProcess(tmp_path, node_id="1") as barnabas:
+        assert numbers(barnabas) == {topic: [*range(21)] for topic in TOPICS}

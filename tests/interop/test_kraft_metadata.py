@@ -25,9 +25,10 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.storage.directory_names import KRAFT_DIRECTORY
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.io import LocalFileSystem
-from barnabas.storage.kraft_metadata import DIRECTORY, read_kraft_metadata
+from barnabas.storage.kraft_metadata import read_kraft_metadata
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.wire_client import WireClient
 
@@ -81,7 +82,9 @@ def test_a_stopped_kafka(tmp_path, snapshots):
         kafka.terminate()
         directory = kafka.data_directory
         found = read_kraft_metadata(LocalFileSystem(), str(directory))
-    taken = [each for each in (directory / DIRECTORY).glob("*.checkpoint") if int(each.name[:20])]
+    taken = [
+        each for each in (directory / KRAFT_DIRECTORY).glob("*.checkpoint") if int(each.name[:20])
+    ]
     assert bool(taken) == snapshots
     assert found is not None
     assert found.topics == topics
@@ -100,7 +103,7 @@ def test_a_directory_without_metadata(tmp_path):
 
 
 def test_damage_is_named(tmp_path):
-    damaged: Path = tmp_path / DIRECTORY
+    damaged: Path = tmp_path / KRAFT_DIRECTORY
     damaged.mkdir()
     (damaged / f"{0:020}.log").write_bytes(bytes(8) + (100).to_bytes(4) + bytes(100))
     with pytest.raises(Corrupt, match=r"__cluster_metadata-0/00000000000000000000\.log"):

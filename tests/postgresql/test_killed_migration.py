@@ -21,7 +21,12 @@ from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.config.loader import load_config
 from barnabas.broker.topics.identity import EXPORTING_MARK, IMPORTED_MARK
 from barnabas.storage import log_import
-from barnabas.storage.cluster_transfer import EXPORTED, NOT_COMPLETED, NOT_EMPTY
+from barnabas.storage.cluster_transfer import (
+    EXPORTED,
+    NOT_COMPLETED,
+    NOT_EMPTY,
+    TransferRefused,
+)
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.storage.postgresql.base import PostgreSqlBase
@@ -108,6 +113,18 @@ def values_in(directory: Path) -> set[bytes | None]:
         return {each.value for each in broker.records(TOPIC).result}
 
 
+def begin_new_counters(base: PostgreSqlBase) -> None:
+    """Have producer ids and leader epochs begin far above those of an exported directory."""
+    transfer = base.transfer(1)
+    assert transfer.is_exported()
+    for epoch in (1 << 24, (1 << 24) + 1):  # No epoch stays as it is when that is done again.
+        transfer.advance(1 << 40, 1 << 24)
+        assert {each.epoch for each in base.cluster_index().picture(0).led} == {epoch}
+    contents = transfer.contents()
+    assert contents.image.next_producer_id == 1 << 40
+    assert contents.boot_epoch == 1 << 24
+
+
 def test_what_is_killed_is_not_half_there_and_is_done_again(tmp_path):
     source, exported = tmp_path / "source", tmp_path / "exported"
     with Broker(storage=source) as broker:
@@ -142,6 +159,12 @@ def test_what_is_killed_is_not_half_there_and_is_done_again(tmp_path):
             with pytest.raises(CommandError, match="there already"):
                 export_directory(str(exported), base, CONFIG)
             assert values_in(exported) == expected
+            begin_new_counters(base)
             assert base.transfer(1).reopen()
+            assert not base.transfer(1).is_exported()
+            session = base.cluster_index().register(uuid4(), 5, "", 60_000)
+            with pytest.raises(TransferRefused, match="brokers serve this cluster"):
+                base.transfer(1).advance(1 << 41, 1 << 25)
+            base.cluster_index().fence(session)
             export_directory(str(tmp_path / "again"), base, CONFIG)
             assert values_in(tmp_path / "again") == expected

@@ -48,7 +48,7 @@ class Host:
             for number, topic in enumerate(topics, 1)
         ]
 
-    def boot(self, salvage=None):
+    def boot(self, salvage=None, removable=None):
         """Recover and make the first checkpoint; answers the log of the first partition."""
         self.boots += 1
         self.engine = InlineEngine()
@@ -63,7 +63,12 @@ class Host:
         self.store.callbacks.on_fatal = self.failures.append
         lock_directory(self.store)
         self.report = open_store(
-            self.store, self.specs, leader_epoch=self.boots, deleted_ids=(), salvage=salvage
+            self.store,
+            self.specs,
+            leader_epoch=self.boots,
+            removable=removable,
+            deleted_ids=(),
+            salvage=salvage,
         )
         self.checkpoint()
         return self.log

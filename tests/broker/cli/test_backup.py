@@ -129,6 +129,17 @@ def test_of_a_stopped_broker(tmp_path, backup, local):
         assert values(again) == written
 
 
+def test_of_a_directory_that_is_the_root_of_a_file_system(running, backup, local, tmp_path):
+    before = values(running)
+    for name in ("lost+found", ".snapshot", ".Trash-1000/files"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    assert backup(tmp_path / "copy").exit_code == 0
+    assert not list((tmp_path / "copy").glob(".*")) + list((tmp_path / "copy").glob("lost*"))
+    assert local("restore", tmp_path / "copy", tmp_path / "new").exit_code == 0
+    with Broker(storage=tmp_path / "new") as again:
+        assert values(again) == before
+
+
 def test_of_a_broker_that_was_killed(running, backup, local, tmp_path):
     before = values(running)
     running.crash()

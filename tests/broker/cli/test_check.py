@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.broker.cli import check as check_module
-from barnabas.broker.cli import produce, scratch
+from barnabas.broker.cli import produce
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.storage.check import verify
@@ -513,7 +513,7 @@ def test_no_room_for_the_scratch_copy(check, copy, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device", "/tmp/x")
 
-    monkeypatch.setattr(scratch.os, "symlink", full)
+    monkeypatch.setattr(os, "symlink", full)
     assert check("-d", copy).error == "/tmp/x: No space left on device"
 
 

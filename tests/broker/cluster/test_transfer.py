@@ -197,6 +197,34 @@ def test_pins_stay_in_the_cluster_that_they_are_of(directory, store, tmp_path, t
         assert pins() == [GONE], "it comes back to whom it is pinned to"
 
 
+def test_reopened_cluster_uses_no_id_and_no_epoch_of_the_exported_directory(
+    directory, store, tmp_path, transfer
+):
+    import_directory(directory, store.base(), CONFIG)
+    exported = str(tmp_path / "exported")
+    export_directory(exported, store.base(), CONFIG)
+    with broker_of(exported) as broker:
+        ids = broker.server.catalogue.producer_ids
+        given = broker.call(ids.peek)
+        epoch = broker.server.logs.leader_epoch
+    assert transfer(store.base(), "reopen").lines == ["postgresql://nowhere/cluster: open again"]
+    with MemberBroker(store) as broker:
+        all_served([broker], "t", 1)
+        partition = broker.server.catalogue.topics["t"].partitions[0]
+        assert partition.log.leader_epoch > epoch
+        assert store.base().metastore(1).load().next_producer_id > given + (1 << 24)
+        # Again only for a database that was restored, and not while brokers serve it.
+        assert IN_USE[:20] in transfer(store.base(), "reopen", "--restored").error
+    before = store.index.rows[partition.partition_id].leader_epoch
+    assert transfer(store.base(), "reopen").lines == [
+        "postgresql://nowhere/cluster: was not exported"
+    ]
+    assert store.index.rows[partition.partition_id].leader_epoch == before
+    (line,) = transfer(store.base(), "reopen", "--restored").lines
+    assert line.endswith("open again, with new producer ids and leader epochs")
+    assert store.index.rows[partition.partition_id].leader_epoch > before
+
+
 def test_an_export_to_where_nothing_can_be_leaves_the_cluster_as_it_is(
     store, transfer, directory, tmp_path, capsys
 ):

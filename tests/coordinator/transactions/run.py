@@ -53,6 +53,8 @@ class Run:
         self.tick_ms = 0
         self.wall_ms = WALL_MS
         self.next_id = FIRST_ID
+        self.oldest_id = 0
+        """Ids below it are of before a restore: they are exchanged early."""
         self.withheld = False
         self.shard.begin(self.now)
 
@@ -197,7 +199,7 @@ class Run:
             assert after.producer_epoch in {before.producer_epoch, owner_epoch, owner_epoch + 1}
         else:
             # What was kept: those that took it over may have used up the epochs, not the data.
-            if before.next_epoch == NO_EPOCH:
+            if before.next_epoch == NO_EPOCH and before.producer_id >= self.oldest_id:
                 assert before.producer_epoch >= LARGEST_CLIENT_EPOCH, "C11"
             assert after.producer_epoch == max(before.next_epoch, 0)
         if before.state.is_decided:

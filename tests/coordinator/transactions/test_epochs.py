@@ -5,6 +5,7 @@ Names of Apache Kafka's issues stand where its arithmetic was once wrong.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -35,7 +36,13 @@ GENERATIONS = [CLASSIC, TRANSACTIONS_V2]
 
 
 def init(run, expected=(-1, -1)):
-    command = InitProducer(run.key, TIMEOUT_MS, *expected, fresh_producer_id=run.fresh())
+    command = InitProducer(
+        run.key,
+        TIMEOUT_MS,
+        *expected,
+        fresh_producer_id=run.fresh(),
+        oldest_producer_id=run.oldest_id,
+    )
     return run.do(command)
 
 
@@ -142,6 +149,60 @@ def test_an_append_that_fails_bumps_nothing_kafka_9666():
     for _ in range(5):  # Decided, but the log takes nothing: nobody applies it.
         run.shard.decide(InitProducer(run.key, TIMEOUT_MS, fresh_producer_id=run.fresh()), run.now)
     assert began(run) == (producer[0], producer[1] + 2)
+
+
+# ----------------------------------------------------------------------------- restored directories
+
+
+def restored_at_epoch(epoch):
+    run, producer = at_epoch(epoch)
+    run.oldest_id = producer[0] + 1
+    return run, producer
+
+
+@pytest.mark.parametrize("expected", [False, True])
+def test_id_of_before_a_restore_is_exchanged_at_the_next_begin(expected):
+    """The original may have given its next epoch to a producer that still runs."""
+    run, producer = restored_at_epoch(5)
+    claim = producer if expected else (-1, -1)
+    new = began(run, claim)
+    assert new == (1001, 0)
+    assert add(run, (producer[0], 6)) == E.INVALID_PRODUCER_ID_MAPPING
+    run.restart()
+    if expected:  # The response was lost: the request is repeated.
+        assert began(run, claim) == new
+        for other in (4, 6):
+            assert init(run, (producer[0], other)).error == E.PRODUCER_FENCED
+    assert began(run, new) == (1001, 1)
+    assert init(run, producer).error == E.PRODUCER_FENCED
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_open_transaction_of_before_a_restore_is_aborted_first(generation):
+    run, producer = restored_at_epoch(5)
+    add(run, producer, generation)
+    assert init(run).error == E.CONCURRENT_TRANSACTIONS
+    assert run.known().state == State.COMPLETE_ABORT
+    assert began(run) == (1001, 0)
+
+
+def test_prepared_transaction_of_before_a_restore_gets_another_id():
+    run, writer = restored_at_epoch(5)
+    add(run, writer)
+    command = InitProducer(run.key, TIMEOUT_MS, keep_prepared=True, oldest_producer_id=1001)
+    assert run.do(command).error == E.COORDINATOR_LOAD_IN_PROGRESS
+    outcome = run.do(replace(command, fresh_producer_id=run.fresh()))
+    assert (outcome.producer_id, outcome.producer_epoch) == (1001, 0)
+    assert (outcome.ongoing_producer_id, outcome.ongoing_epoch) == writer
+    after = ended(run, (1001, 0))
+    assert run.known().producer == after
+
+
+def test_id_of_before_a_restore_waits_for_a_fresh_one():
+    run, _ = restored_at_epoch(5)
+    command = InitProducer(run.key, TIMEOUT_MS, oldest_producer_id=1001)
+    assert run.do(command).error == E.COORDINATOR_LOAD_IN_PROGRESS
+    assert run.known().producer == (1000, 5)
 
 
 # ---------------------------------------------------------------------------------- used up epochs

@@ -16,9 +16,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from barnabas.broker.cli.directory_copy import copy_file
+from barnabas.storage.directory_names import KRAFT_DIRECTORY, is_hidden, partition_of
 from barnabas.storage.file_system import Buffer, File
-from barnabas.storage.io import LocalFile, LocalFileSystem, make_private_directory
+from barnabas.storage.io import LocalFile, LocalFileSystem, copy_private, make_private_directory
 
 CHANGES = "changes"
 DATA = "data"
@@ -34,13 +34,23 @@ def link_tree(original: str, scratch: str) -> str:
         path = os.path.join(original, name)
         if os.path.isdir(path):
             make_private_directory(os.path.join(target, name))
-            for file in os.listdir(path):
+            for file in _files_of(path, name):
                 _link(os.path.join(path, file), os.path.join(target, name, file))
         elif name.startswith(_COPIED_PREFIX):
-            copy_file(path, os.path.join(target, name))
+            copy_private(path, os.path.join(target, name))
         elif name not in _LOCKS:
             _link(path, os.path.join(target, name))
     return target
+
+
+def _files_of(path: str, name: str) -> list[str]:
+    """Return what a directory holds; nothing of one that is no partition's and cannot be listed."""
+    try:
+        return os.listdir(path)
+    except PermissionError:
+        if name != KRAFT_DIRECTORY and (partition_of(name) is None or is_hidden(name)):
+            return []
+        raise
 
 
 def _link(original: str, link: str) -> None:

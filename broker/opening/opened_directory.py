@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
-from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.cli.scratch import CHANGES, DATA, ScratchFileSystem, link_tree
 from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.topics.adoption import adopt_if_foreign
+from barnabas.broker.opening.scratch import CHANGES, DATA, ScratchFileSystem, link_tree
+from barnabas.broker.topics.adoption import ADOPTION_LOG, adopt_if_foreign
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
 from barnabas.broker.topics.identity import read_properties
-from barnabas.storage.adoption import is_foreign
+from barnabas.broker.topics.restored import advance_counters, is_restored
+from barnabas.storage.adoption import is_foreign, refuse_kafkas
 from barnabas.storage.committer import Committer, Listener
-from barnabas.storage.file_system import AlreadyLocked
-from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.errors import StorageError, TakeOverRefused
 from barnabas.storage.journal import CommitGroup
-from barnabas.storage.log_store import LOCK_NAME, LogStore
-from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
+from barnabas.storage.log_store import LogStore
+from barnabas.storage.metastore.interface import MetaStoreError
+from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore, remove_store
 from barnabas.storage.recovery import RecoveryReport, open_store
 from barnabas.storage.salvage import Salvage
+
+_SILENT: Final = logging.getLogger("barnabas.rehearsal")
+_SILENT.setLevel(logging.CRITICAL + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +43,6 @@ class OpenedDirectory:
     report: RecoveryReport
     is_kafkas: bool
     """Whether Apache Kafka left it."""
-
-
-@contextmanager
-def locked(directory: str) -> Iterator[None]:
-    """Keep brokers away; raises CommandError when one is there already.
-
-    A lock file that is not there is not held, and on this medium perhaps cannot be made.
-    """
-    path = os.path.join(directory, LOCK_NAME)
-    try:
-        lock = LocalFileSystem(read_only=True).lock(path)
-    except FileNotFoundError:
-        yield
-        return
-    except AlreadyLocked:
-        reason = "a broker is using this data directory: check a copy that 'barnabas backup' makes"
-        raise CommandError(f"{directory}: {reason}") from None
-    except PermissionError as error:
-        raise CommandError(f"{path}: {error.strerror}") from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 @contextmanager
@@ -79,16 +62,26 @@ def original(text: str, scratch: str, directory: str) -> str:
 
 @contextmanager
 def opened(
-    directory: str, scratch: str, config: BrokerConfig, *, salvage: Salvage | None = None
+    directory: str,
+    scratch: str,
+    config: BrokerConfig,
+    *,
+    salvage: Salvage | None = None,
+    log: logging.Logger = ADOPTION_LOG,
 ) -> Iterator[OpenedDirectory]:
     """Recover what is in a directory that is locked; all changes are kept in ``scratch``.
 
     ``salvage``: what is damaged is noted there; None: it is raised, as a start does.
+    ``log`` receives what a take-over of a Kafka directory has to say.
     """
     root = link_tree(directory, scratch)
     changes = os.path.join(scratch, CHANGES)
     files = ScratchFileSystem(changes)
     os.unlink(changes)  # So that it goes with the process, however that ends.
+    refuse_kafkas(files, root)
+    is_kafkas = is_foreign(files, root)
+    if is_kafkas:
+        remove_store(files, root)
     properties = read_properties(files, root)
     metastore = SqliteMetaStore.open(
         files.join(root, FILE_NAME),
@@ -98,8 +91,9 @@ def opened(
     )
     store = LogStore(files, root, engine=_NoEngine(), now_ms=lambda: 0)
     try:
-        is_kafkas = is_foreign(files, root)
-        adopt_if_foreign(files, root, metastore, config)
+        if is_restored(files, root):
+            advance_counters(metastore, time.time_ns() // 1_000_000)
+        adopt_if_foreign(files, root, metastore, config, log)
         view = OneBroker(metastore.identity.node_id, None, lambda: store.leader_epoch)
         catalogue = Catalogue(metastore, store, view, config)
         report = open_store(
@@ -115,6 +109,20 @@ def opened(
         store.abandon()
         metastore.close()
         files.close()
+
+
+def rehearse_take_over(directory: str, config: BrokerConfig) -> None:
+    """Take a Kafka directory over on a scratch copy; raises what ends that, TakeOverRefused mostly.
+
+    Links stand for its files, so that takes no room.
+    """
+    with scratch_directory() as scratch:
+        try:
+            with opened(directory, scratch, config, log=_SILENT):
+                pass
+        except (StorageError, MetaStoreError) as error:
+            reason = original(str(error), scratch, directory)
+            raise TakeOverRefused(directory, reason) from error
 
 
 class _NoEngine:

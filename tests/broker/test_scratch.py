@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.broker.cli.scratch import CHANGES, ScratchFileSystem, link_tree
+from barnabas.broker.opening.scratch import CHANGES, ScratchFileSystem, link_tree
 from barnabas.storage.io import LocalFileSystem
 from tests.storage.test_io import STEPS, perform, tree
 
