@@ -3,9 +3,9 @@
 Its segments are our segments; what is missing is a checkpoint of ours. It is written once every
 topic has its row in the MetaStore, so a crash in between starts the take-over again from the
 beginning: Kafka's own mark of a clean stop goes last. After that Kafka must not open the directory
-as clean any more, for it would trust files that have changed. Where the mark is back beside files
-of ours, or Kafka's metadata log has grown, Kafka has run since, and no start cuts off what it has
-acknowledged.
+as clean any more, for it would trust files that have changed. Where the mark exists beside files
+of Barnabas, or Kafka's metadata log has grown, Kafka has run since, and no start cuts off what it
+has acknowledged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -68,7 +68,7 @@ def refuse_kafkas(file_system: FileSystem, root: str) -> None:
         if CLEAN_SHUTDOWN not in names and any(name in names for name in _OF_KAFKA):
             raise NotStoppedByKafka(root, CLEAN_SHUTDOWN)
     elif CLEAN_SHUTDOWN in names:
-        raise UsedByKafkaSince(root, f"{CLEAN_SHUTDOWN} is there again")
+        raise UsedByKafkaSince(root, f"{CLEAN_SHUTDOWN} exists again")
     elif KAFKA_STATE in names:
         known = file_system.read_file(file_system.join(root, KAFKA_STATE))
         found = _metadata_log_sizes(file_system, root)

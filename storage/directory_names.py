@@ -1,8 +1,8 @@
 """Names of the directories in a data directory, as Apache Kafka gives them and as we do.
 
 A data directory may be the root of a file system, where ``lost+found`` and a NAS's ``.snapshot``
-lie beside the partitions and may not even be listed. So the name decides first, and only a
-directory whose name a partition can have is looked into.
+lie beside the partitions and may not even be listed. So the name decides first: a directory is
+listed only if a partition can have its name.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Final
 
 DELETED_SUFFIX: Final = "-delete"
 LOADING_SUFFIX: Final = "-loading"
-"""Of a directory that is written to before it has its place; no topic's name leads to it."""
+"""Suffix of a directory that is filled before it gets its partition's name."""
 
 KRAFT_DIRECTORY: Final = "__cluster_metadata-0"
 """Kafka's own metadata log: named like a partition, and of no topic."""

@@ -119,7 +119,7 @@ class NotStoppedByKafka(StorageError):
 
 
 class UsedByKafkaSince(StorageError):
-    """A directory of ours in which Apache Kafka has run since."""
+    """A directory of Barnabas in which Apache Kafka has run since."""
 
     def __init__(self, root: str, sign: str) -> None:
         """Name the directory, and the sign by which Kafka's run is known."""

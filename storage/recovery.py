@@ -9,7 +9,7 @@ Rules of this file:
    and the broker refuses to start (D7).
 3. Recovering twice changes nothing (D3): nothing is removed before the checkpoint at the end that
    the same journal could not give back.
-4. All of the journal that is needed is read once, and every directory is looked at, before anything
+4. All of the journal that is needed is read once, and every directory is judged, before anything
    is changed: where that refuses to start, the directory is left as it was found.
 5. Which partitions exist is the MetaStore's word, not the disk's: directories of deleted topics are
    removed, partitions without a directory get one. A directory that no topic owns, not even a
@@ -56,7 +56,7 @@ class RecoveryReport:
     is_first: bool
     """Whether there was nothing yet that could have been ended in any way."""
     passed_over: tuple[str, ...] = ()
-    """Names of the directories that are no partition's of ours, which were left alone."""
+    """Names of the directories that hold no partition of this broker; nothing was changed there."""
 
     @property
     def found(self) -> str:
@@ -110,7 +110,7 @@ def _make_root(file_system: FileSystem, root: str) -> None:
 def refuse_partitions(file_system: FileSystem, root: str) -> None:
     """Raise StrayDirectory if a directory that has no topics, because they are new, has partitions.
 
-    ``open_store`` raises the same; then metadata that was missing is there, and empty.
+    ``open_store`` raises the same, but by then an empty store has replaced the missing metadata.
     """
     for name in file_system.list_directory(root):
         path = file_system.join(root, name)
