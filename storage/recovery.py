@@ -110,7 +110,7 @@ def _make_root(file_system: FileSystem, root: str) -> None:
 def refuse_partitions(file_system: FileSystem, root: str) -> None:
     """Raise StrayDirectory if a directory that has no topics, because they are new, has partitions.
 
-    ``open_store`` raises the same, but by then an empty metadata store replaces the missing one.
+    ``open_store`` raises the same, but by then an empty store has replaced the missing metadata.
     """
     for name in file_system.list_directory(root):
         path = file_system.join(root, name)

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.broker.cli import opened_directory, produce
+from barnabas.broker.cli import produce
 from barnabas.broker.cli.cluster_transfer import export_directory, import_directory
 from barnabas.broker.config.loader import load_config
+from barnabas.broker.opening import opened_directory
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
@@ -166,7 +167,7 @@ CASES: dict[Callable[[Place], None], set[str]] = {
     cache_of_a_cluster: {"serve"},
     init: {"init"},
     renewal: {"renewal"},
-    check: {"check", "opened_directory", "scratch"},
+    check: {"check", "directory_lock"},
     repair: {"repair"},
 }
 """Actions that make directories and files, and the modules of ``broker/cli`` that they use."""
