@@ -167,7 +167,7 @@ class PartitionLog:
     def configure(self, config: LogConfig) -> None:
         """Apply new settings from the next append on."""
         self.config = config
-        self._rules = BatchRules(f"{self.topic}-{self.partition}", config, self.now_ms)
+        self.rules = BatchRules(f"{self.topic}-{self.partition}", config, self.now_ms)
         for segment in self.segments[-1:]:
             segment.check_room_again()
 
@@ -309,14 +309,10 @@ class PartitionLog:
         self._end_transaction(self.active, marker, appended.base_offset, timestamp, now_ms)
         return appended
 
-    def look_into(self, batch: memoryview, *, always: bool = False) -> Contents | None:
-        """Return what ``append`` needs to know of a client's batch, see ``BatchRules``."""
-        return self._rules.look_into(batch, always=always)
-
     def _check_client_batch(self, batch: Buffer, contents: Contents | None = None) -> BatchHeader:
         if self.closed or self._environment.full:
             self._refuse_when_unable()
-        return self._rules.check(batch, contents)
+        return self.rules.check(batch, contents)
 
     def _refuse_when_unable(self) -> None:
         self._refuse_when_closed()

@@ -7,14 +7,16 @@ Rules of this file:
 2. Its work lets go of the interpreter: a piece is expanded without it, looked at in well under a
    millisecond, and between two pieces other threads get it.
 3. What waits holds its bytes; all together ``limit_bytes`` at most, one request always.
-4. Callbacks run on the loop, and none after ``close``.
+4. Requests whose batches change their codec go one after the other, from the first batch to the
+   callback: encoders and what comes out of them take memory, of one request at a time.
+5. Callbacks run on the loop, and none after ``close``.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Final
@@ -28,47 +30,66 @@ SLICE_SECONDS: Final = 0.002
 class Inspected:
     """Batches of one request that are to be looked into, in one go as far as it can see."""
 
-    __slots__ = ("_batches", "_on_done", "contents", "dropped", "size_bytes", "under_way")
+    __slots__ = (
+        "_inspections",
+        "_on_done",
+        "_on_failed",
+        "contents",
+        "dropped",
+        "encodes",
+        "error",
+        "size_bytes",
+    )
 
     def __init__(
         self,
-        batches: Sequence[memoryview],
+        inspections: Iterable[Inspection],
         on_done: Callable[[list[Contents]], None],
+        on_failed: Callable[[BaseException], None],
         size_bytes: int,
     ) -> None:
-        """``on_done`` gets what is in each batch, in their order.
+        """``on_done`` gets what is in each batch, in their order; ``on_failed`` an internal
+        error.
 
         ``size_bytes`` is what the request holds while it waits.
         """
-        self._batches = batches
+        self._inspections = deque(inspections)
         self._on_done = on_done
+        self._on_failed = on_failed
+        self.encodes = any(each.encoding is not None for each in self._inspections)
+        """Whether any batch is brought into another codec."""
         self.contents: list[Contents] = []
         self.size_bytes = size_bytes
         self.dropped = False
         """Set when the request is not waited for any more."""
-        self.under_way: Inspection | None = None
+        self.error: BaseException | None = None
 
     @property
     def is_done(self) -> bool:
         """Whether there is nothing left to do."""
-        return self.dropped or len(self.contents) == len(self._batches)
+        return self.dropped or not self._inspections
 
     def go_on(self, seconds: float) -> None:
         """Look for so long, or to the end."""
         until = perf_counter() + seconds
-        while not self.is_done and perf_counter() < until:
-            if self.under_way is None:
-                self.under_way = Inspection(self._batches[len(self.contents)])
-            found = self.under_way.step()
-            if found is not None:
-                self.under_way = None
-                self.contents.append(found)
+        try:
+            while not self.is_done and perf_counter() < until:
+                found = self._inspections[0].step()
+                if found is not None:
+                    self._inspections.popleft()
+                    self.contents.append(found)
+        except Exception as error:  # noqa: BLE001  a bug, or no memory: others wait for the thread
+            self.error = error
+            self._inspections.clear()
 
     def tell(self) -> None:
         """Pass on what was found."""
-        self._batches = ()
-        self.under_way = None
-        if not self.dropped:
+        self._inspections.clear()
+        if self.dropped:
+            return
+        if self.error is not None:
+            self._on_failed(self.error)
+        else:
             self._on_done(self.contents)
 
 
@@ -80,6 +101,8 @@ class Inspector:
         self._loop = loop
         self._limit_bytes = limit_bytes
         self._waiting: deque[Inspected] = deque()
+        self._encoding: Inspected | None = None
+        self._to_encode: deque[Inspected] = deque()
         self._threads = ThreadPoolExecutor(1, "barnabas-inspector")
         self._is_working = False
         self._closed = False
@@ -94,15 +117,24 @@ class Inspector:
     def inspect(self, request: Inspected) -> None:
         """Have a request looked into; its callback gets what was found."""
         self.held_bytes += request.size_bytes
-        self._waiting.append(request)
-        if not self._is_working:
-            self._is_working = True
-            self._loop.run_in_executor(self._threads, self._work).add_done_callback(self._stopped)
+        if not request.encodes:
+            self._waiting.append(request)
+        elif self._encoding is None:
+            self._encoding = request
+            self._waiting.append(request)
+        else:
+            self._to_encode.append(request)
+        self._start()
 
     def close(self) -> None:
         """Stop; what waits is never told."""
         self._closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _start(self) -> None:
+        if self._waiting and not self._is_working:
+            self._is_working = True
+            self._loop.run_in_executor(self._threads, self._work).add_done_callback(self._stopped)
 
     def _work(self) -> None:
         """Go round until nothing waits; on the thread."""
@@ -116,15 +148,18 @@ class Inspector:
 
     def _done(self, request: Inspected) -> None:
         self.held_bytes -= request.size_bytes
-        if not self._closed:
-            request.tell()
+        if self._closed:
+            return
+        request.tell()
+        if request is self._encoding:
+            self._encoding = self._to_encode.popleft() if self._to_encode else None
+            if self._encoding is not None:
+                self._waiting.append(self._encoding)
+                self._start()
 
     def _stopped(self, work: asyncio.Future[None]) -> None:
         self._is_working = False
         if work.cancelled() or self._closed:
             return
         work.result()  # A bug of ours: asyncio reports it.
-        if self._waiting:
-            waiting = self._waiting.popleft()
-            self.held_bytes -= waiting.size_bytes
-            self.inspect(waiting)
+        self._start()
