@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from crc32c import crc32c
+
 from barnabas.protocol import compression as codecs
 from barnabas.storage.batch_encoding import Encoding
 
@@ -49,12 +51,9 @@ class LogConfig:
     compression_lz4_level: int = 9
     compression_zstd_level: int = 3
     delete_retention_ms: int = DAY_MS
-    file_delete_delay_ms: int = 60_000
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = LONG_MAX
     min_cleanable_dirty_ratio: float = 0.5
-    min_insync_replicas: int = 1
-    preallocate: bool = False
     replication_factor: int = 1
     """How many copies clients are told of: none of them is made here."""
     validates_records: bool = False
@@ -86,6 +85,18 @@ class LogConfig:
             codecs.ZSTD: self.compression_zstd_level,
         }
         return Encoding(codec, levels.get(codec, 0), self.max_message_bytes)
+
+    def roll_after_ms(self, partition_id: int, base_offset: int) -> int:
+        """Return the age that closes a segment: ``roll_ms`` less its part of ``segment.jitter.ms``.
+
+        The part is a number made of partition and offset: it differs between partitions, and a
+        restarted broker finds the same one.
+        """
+        roll_ms = self.roll_ms
+        if not self.segment_jitter_ms:
+            return roll_ms
+        jitter_ms = min(self.segment_jitter_ms, roll_ms)
+        return roll_ms - (jitter_ms * crc32c(b"%d %d" % (partition_id, base_offset)) >> 32)
 
     @property
     def deletes(self) -> bool:

@@ -510,10 +510,12 @@ class PartitionLog:
         config = self.config
         segment = self.active
         fits = segment.fits(last_offset, size, config.segment_bytes, config.index_size_max_bytes)
-        if not fits or segment.age_ms(max_timestamp, self._environment) > config.roll_ms:
+        roll_ms = config.roll_after_ms(self.partition_id, segment.base_offset)
+        if not fits or segment.age_ms(max_timestamp, self._environment) > roll_ms:
             segment = self.roll(group)
+            roll_ms = config.roll_after_ms(self.partition_id, segment.base_offset)
         self.dirty_segments.add(segment)
-        segment.expect(config.segment_bytes, config.roll_ms, config.index_size_max_bytes)
+        segment.expect(config.segment_bytes, roll_ms, config.index_size_max_bytes)
         return segment
 
     def take_dirty_segments(self) -> set[Segment]:

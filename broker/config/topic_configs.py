@@ -113,7 +113,8 @@ _KEYS = (
         "file.delete.delay.ms",
         ConfigType.LONG,
         60_000,
-        "How long a file stays on disk after its segment was dropped.",
+        "Accepted for compatibility: files are removed as soon as no checkpoint names them, and a "
+        "read that has begun keeps its file open.",
         at_least(0),
         ("log.segment.delete.delay.ms",),
     ),
@@ -240,7 +241,8 @@ _KEYS = (
         "min.insync.replicas",
         ConfigType.INT,
         1,
-        "How many replicas must have a record before acks=all is answered.",
+        "Accepted for compatibility: every acknowledged record is durable, and no replica can be "
+        "out of sync.",
         at_least(1),
         ("min.insync.replicas",),
     ),
@@ -248,7 +250,8 @@ _KEYS = (
         "preallocate",
         ConfigType.BOOLEAN,
         default=False,
-        doc="Whether a segment's space is reserved on disk when the segment is made.",
+        doc="Accepted for compatibility: space is reserved ahead of the end of every segment, in "
+        "steps of 1 to 32 MiB.",
         synonyms=("log.preallocate",),
     ),
     ConfigKey(
@@ -328,6 +331,9 @@ _KEYS = (
 
 TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = {key.name: key for key in _KEYS}
 """Every topic key of Kafka 4.3.0 by name, and ours, which begin with ``barnabas.``."""
+
+ACCEPTED: Final = "Accepted for compatibility: "
+"""The documentation of a key without effect begins so, and gives the reason."""
 
 
 def parse_topic_config(name: str, text: str) -> Value:
