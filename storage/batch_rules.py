@@ -33,10 +33,17 @@ from barnabas.protocol.records import (
     corrected,
     read_header,
 )
+from barnabas.storage.bad_records import RecordRule
 from barnabas.storage.batch_contents import Contents, TooMuchToLookHere, look_here
 from barnabas.storage.batch_encoding import Encoding
 from barnabas.storage.config import LOG_APPEND_TIME, LONG_MAX, LogConfig
-from barnabas.storage.errors import CorruptMessage, InvalidRecord, InvalidTimestamp, RecordTooLarge
+from barnabas.storage.errors import (
+    CorruptMessage,
+    InvalidRecord,
+    InvalidTimestamp,
+    RecordTooLarge,
+    Rejected,
+)
 from barnabas.storage.file_system import Buffer
 
 FEW_RECORDS: Final = 16
@@ -177,25 +184,43 @@ class BatchRules:
         if self._stamps:
             return
         # Time goes on, so what is plausible now needs no look at the clock later.
-        self._plausible_until_ms = self._now_ms() + config.timestamp_after_max_ms
+        now_ms = self._now_ms()
+        self._plausible_until_ms = now_ms + config.timestamp_after_max_ms
         if newest_ms > self._plausible_until_ms:
-            raise InvalidTimestamp(
-                f"timestamp {newest_ms} is more than "
-                f"{config.timestamp_after_max_ms} ms after the broker's clock"
+            raise self._refusal(
+                InvalidTimestamp(
+                    f"timestamp {newest_ms} is more than "
+                    f"{config.timestamp_after_max_ms} ms after the broker's clock"
+                ),
+                now_ms,
             )
 
     def _check_contents(self, contents: Contents) -> None:
         """Apply the rules of the topic that ask about every record."""
         config = self._config
         bound_ms = config.timestamp_before_max_ms
-        if (
-            not self._stamps
-            and bound_ms != LONG_MAX
-            and contents.oldest_ms < self._now_ms() - bound_ms
-        ):
-            raise InvalidTimestamp(
-                f"timestamp {contents.oldest_ms} is more than "
-                f"{bound_ms} ms before the broker's clock"
+        now_ms = self._now_ms()
+        if not self._stamps and bound_ms != LONG_MAX and contents.oldest_ms < now_ms - bound_ms:
+            raise self._refusal(
+                InvalidTimestamp(
+                    f"timestamp {contents.oldest_ms} is more than "
+                    f"{bound_ms} ms before the broker's clock"
+                ),
+                now_ms,
             )
         if config.is_compacted and contents.keyless:
-            raise InvalidRecord("a compacted topic takes no record without a key")
+            refused = InvalidRecord("a compacted topic takes no record without a key")
+            refused.keyless = contents.keyless
+            raise self._refusal(refused, now_ms)
+
+    def _refusal(self, refused: Rejected, now_ms: int) -> Rejected:
+        """Return a refusal with the rule by which the bad records can be named."""
+        config = self._config
+        refused.rule = RecordRule(
+            self._log_name,
+            config.is_compacted,
+            now_ms - config.timestamp_before_max_ms,
+            now_ms + config.timestamp_after_max_ms,
+            self._stamps,
+        )
+        return refused

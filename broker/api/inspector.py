@@ -19,21 +19,33 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
-from typing import Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
-from barnabas.storage.batch_contents import Contents, Inspection
+Found = TypeVar("Found")
+Found_co = TypeVar("Found_co", covariant=True)
 
 SLICE_SECONDS: Final = 0.002
 """How long one request is looked into before it is the next one's turn."""
 
 
-class Inspected:
+class Task(Protocol[Found_co]):
+    """Work on one batch, in steps."""
+
+    @property
+    def encoding(self) -> object:
+        """The codec that the batch is brought into, or None if it keeps its own."""
+
+    def step(self) -> Found_co | None:
+        """Work for a few milliseconds at most; return the result, or None before the end."""
+
+
+class Inspected(Generic[Found]):
     """Batches of one request that are to be looked into, in one go as far as it can see."""
 
     __slots__ = (
-        "_inspections",
         "_on_done",
         "_on_failed",
+        "_tasks",
         "contents",
         "dropped",
         "encodes",
@@ -43,8 +55,8 @@ class Inspected:
 
     def __init__(
         self,
-        inspections: Iterable[Inspection],
-        on_done: Callable[[list[Contents]], None],
+        tasks: Iterable[Task[Found]],
+        on_done: Callable[[list[Found]], None],
         on_failed: Callable[[BaseException], None],
         size_bytes: int,
     ) -> None:
@@ -53,12 +65,12 @@ class Inspected:
 
         ``size_bytes`` is what the request holds while it waits.
         """
-        self._inspections = deque(inspections)
+        self._tasks = deque(tasks)
         self._on_done = on_done
         self._on_failed = on_failed
-        self.encodes = any(each.encoding is not None for each in self._inspections)
+        self.encodes = any(each.encoding is not None for each in self._tasks)
         """Whether any batch is brought into another codec."""
-        self.contents: list[Contents] = []
+        self.contents: list[Found] = []
         self.size_bytes = size_bytes
         self.dropped = False
         """Set when the request is not waited for any more."""
@@ -67,24 +79,24 @@ class Inspected:
     @property
     def is_done(self) -> bool:
         """Whether there is nothing left to do."""
-        return self.dropped or not self._inspections
+        return self.dropped or not self._tasks
 
     def go_on(self, seconds: float) -> None:
         """Look for so long, or to the end."""
         until = perf_counter() + seconds
         try:
             while not self.is_done and perf_counter() < until:
-                found = self._inspections[0].step()
+                found = self._tasks[0].step()
                 if found is not None:
-                    self._inspections.popleft()
+                    self._tasks.popleft()
                     self.contents.append(found)
         except Exception as error:  # noqa: BLE001  a bug, or no memory: others wait for the thread
             self.error = error
-            self._inspections.clear()
+            self._tasks.clear()
 
     def tell(self) -> None:
         """Pass on what was found."""
-        self._inspections.clear()
+        self._tasks.clear()
         if self.dropped:
             return
         if self.error is not None:
@@ -100,9 +112,9 @@ class Inspector:
         """``limit_bytes`` is asked for each request; below 0 is no limit."""
         self._loop = loop
         self._limit_bytes = limit_bytes
-        self._waiting: deque[Inspected] = deque()
-        self._encoding: Inspected | None = None
-        self._to_encode: deque[Inspected] = deque()
+        self._waiting: deque[Inspected[Any]] = deque()
+        self._encoding: Inspected[Any] | None = None
+        self._to_encode: deque[Inspected[Any]] = deque()
         self._threads = ThreadPoolExecutor(1, "barnabas-inspector")
         self._is_working = False
         self._closed = False
@@ -114,7 +126,7 @@ class Inspector:
         limit_bytes = self._limit_bytes()
         return limit_bytes < 0 or not self.held_bytes or self.held_bytes + size_bytes <= limit_bytes
 
-    def inspect(self, request: Inspected) -> None:
+    def inspect(self, request: Inspected[Any]) -> None:
         """Have a request looked into; its callback gets what was found."""
         self.held_bytes += request.size_bytes
         if not request.encodes:
@@ -146,7 +158,7 @@ class Inspector:
             else:
                 self._waiting.append(request)
 
-    def _done(self, request: Inspected) -> None:
+    def _done(self, request: Inspected[Any]) -> None:
         self.held_bytes -= request.size_bytes
         if self._closed:
             return

@@ -26,7 +26,6 @@ from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.checks import TOPIC, TRANSACTIONAL_ID, WRITE
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext, serves
 from barnabas.broker.api.inspector import Inspected, Inspector
-from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.broker.api.waiting import ParkedProduce, PendingProduce
 from barnabas.broker.coordination.remote_coordinators import (
     Answer,
@@ -47,6 +46,13 @@ from barnabas.broker.coordination.verification import (
 )
 from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
 from barnabas.broker.handlers.produce_slices import SlicedProduce, has_many, own_records
+from barnabas.broker.handlers.record_errors import (
+    RECORD_ERRORS_SINCE,
+    BadBatch,
+    Naming,
+    NamingProduce,
+    refused_by_log,
+)
 from barnabas.broker.handlers.refused_produce import is_held_back, note_batch
 from barnabas.broker.runtime import failpoints
 from barnabas.broker.runtime.host import Host
@@ -156,12 +162,14 @@ class ProduceHandler:
         verification = self.verification(context, request)
         if verification.is_pending and self.may_wait(context, request, verification):
             return _WaitingProduce(self, context, request, contents).decided_first(verification)
-        response, newest = self.append_all(
+        response, newest, bad = self.append_all(
             context, request, verification, contents, stable=context.records_stay
         )
         if acks == 0:
             _hang_up_on_error(response)
             return None
+        if bad is not None and self.can_name(bad):
+            return NamingProduce(self.inspector, response, newest, bad, context)
         if newest is None:
             return response
         pending = PendingProduce(response)
@@ -282,27 +290,36 @@ class ProduceHandler:
         known: Known,
         *,
         stable: bool,
-    ) -> tuple[ProduceResponse, CommitGroup | None]:
+    ) -> tuple[ProduceResponse, CommitGroup | None, list[BadBatch] | None]:
         """Append every batch; return the response and the last group to wait for.
+
+        And the batches of which the response is to name the bad records, or None.
 
         ``known``: what is in them, as far as it was looked into. ``stable``: the batches' memory
         stays as it is.
         """
         if verification.error:
-            return refuse_produce(request, verification.error, None), None
+            return refuse_produce(request, verification.error, None), None, None
         response = ProduceResponse()
         newest: CommitGroup | None = None
+        bad: list[BadBatch] | None = None
         for topic_data in request.topic_data:
-            results, group = self._produce_topic(
+            results, group, refused = self._produce_topic(
                 context, topic_data, verification, known, stable=stable
             )
+            if refused is not None:
+                bad = refused if bad is None else bad + refused
             response.responses.append(
                 TopicProduceResponse(topic_data.name, topic_data.topic_id, results)
             )
             newest = group or newest
         if self._brokers.are_several:
             self._add_endpoints(context, response)
-        return response, newest
+        return response, newest, bad
+
+    def can_name(self, batches: list[BadBatch]) -> bool:
+        """Whether the inspector has room for batches whose bad records are to be named."""
+        return self.inspector.has_room(sum(len(each.records) for each in batches))
 
     def _add_endpoints(self, context: RequestContext, response: ProduceResponse) -> None:
         """Say where the leaders are that the answer names."""
@@ -324,13 +341,14 @@ class ProduceHandler:
         known: Known,
         *,
         stable: bool,
-    ) -> tuple[list[PartitionProduceResponse], CommitGroup | None]:
-        """Append the batches for one topic; returns the results and the last group to wait for."""
+    ) -> tuple[list[PartitionProduceResponse], CommitGroup | None, list[BadBatch] | None]:
+        """Append the batches for one topic; return as ``append_all`` does, with the results."""
         topic = self._topic(context, topic_data)
         error = self._topic_error(context, topic_data, topic)
         if topic is None or error:
-            return [_refused(data.index, error) for data in topic_data.partition_data], None
+            return [_refused(data.index, error) for data in topic_data.partition_data], None, None
         newest: CommitGroup | None = None
+        bad: list[BadBatch] | None = None
         results: list[PartitionProduceResponse] = []
         may_be_zstd = context.api_version >= ZSTD_SINCE
         partitions = topic.partitions
@@ -369,7 +387,11 @@ class ProduceHandler:
                 continue
             except Rejected as refused:
                 log.counts.refused += 1
-                results.append(_refused(index, error_code_of(refused), str(refused)))
+                results.append(refused_by_log(log, index, refused))
+                if refused.rule is not None and context.api_version >= RECORD_ERRORS_SINCE:
+                    assert data.records is not None
+                    bad = bad or []
+                    bad.append(BadBatch(results[-1], data.records, refused.rule, refused.keyless))
                 continue
             if failpoints.ARMED is not None and is_transactional(data.records):
                 failpoints.ARMED.reached("Data", self._logs.journal)
@@ -383,7 +405,7 @@ class ProduceHandler:
                 )
             )
             newest = appended.durable or newest
-        return results, newest
+        return results, newest, bad
 
     def _without_log(
         self, context: RequestContext, partition: Partition, records: memoryview | None
@@ -472,6 +494,7 @@ class _WaitingProduce(Parked[ProduceResponse]):
         "_handler",
         "_inspected",
         "_known",
+        "_naming",
         "_request",
         "_size_bytes",
     )
@@ -490,8 +513,9 @@ class _WaitingProduce(Parked[ProduceResponse]):
         self._known = known
         self._gone = False
         self._size_bytes = _size(request)
-        self._inspected: Inspected | None = None
+        self._inspected: Inspected[Contents] | None = None
         self._asking: Asking | None = None
+        self._naming: Naming | None = None
         if not context.records_stay:
             own_records(request)
 
@@ -567,12 +591,16 @@ class _WaitingProduce(Parked[ProduceResponse]):
 
     def _append(self, verification: Verification) -> None:
         """Append; whatever is refused now is the answer."""
-        response, newest = self._handler.append_all(
+        handler = self._handler
+        response, newest, bad = handler.append_all(
             self._context, self._request, verification, self._known, stable=True
         )
         if self._request.acks == 0:
             _hang_up_on_error(response)
             self.complete_unanswered()
+        elif bad is not None and handler.can_name(bad):
+            self._naming = Naming(response, bad, self.complete, self.fail)
+            self._naming.begin(handler.inspector, newest)
         elif newest is None:
             self.complete(response)
         else:
@@ -584,6 +612,9 @@ class _WaitingProduce(Parked[ProduceResponse]):
         inspected, self._inspected = self._inspected, None
         if inspected is not None:
             inspected.dropped = True
+        naming, self._naming = self._naming, None
+        if naming is not None:
+            naming.drop()
         asking, self._asking = self._asking, None
         if asking is not None:
             assert self._handler.remote_coordinators is not None

@@ -128,6 +128,8 @@ def test_transactions_are_compressed_like_the_rest(broker, wire, request, versio
         for _ in range(3):
             assert producer.send(topic, *LINES).error_code == 0
         producer.end(commit=committed)
+    ends = 2 * (len(LINES) * 3 + 1)
+    wait_until(lambda: wire.fetch_one(topic, 0).last_stable_offset == ends)
     found = wire.fetch_one(topic, 0, isolation=1)
     aborted = [(each.producer_id, each.first_offset) for each in found.aborted_transactions]
     assert aborted == [(producer.producer_id, len(LINES) * 3 + 1)]
