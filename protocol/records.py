@@ -1,4 +1,4 @@
-"""Record batches, format 2: the unit that travels, is stored, and is never re-encoded on the way.
+"""Record batches, format 2: the unit that travels and is stored, with the bytes of its records.
 
 Rules of this file:
 

@@ -62,7 +62,7 @@ class Contents(NamedTuple):
     oldest_ms: int
     newest_ms: int
     expanded_bytes: int
-    encoded: memoryview | None = None
+    encoded: Buffer | None = None
     """The batch as it is to be stored, where that is in another codec."""
     too_large: str = ""
     """The limit that ``encoded`` would exceed, in words, or ""."""

@@ -46,8 +46,8 @@ class Allowance:
 
     __slots__ = ("left_bytes",)
 
-    def __init__(self) -> None:
-        self.left_bytes = REQUEST_BYTES_MAX
+    def __init__(self, left_bytes: int = REQUEST_BYTES_MAX) -> None:
+        self.left_bytes = left_bytes
 
 
 class BatchEncoder:

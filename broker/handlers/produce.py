@@ -643,7 +643,7 @@ def _append(
     if not records:
         raise InvalidRecord("no records")
     if contents is not None and contents.encoded is not None:
-        records, stable = contents.encoded, True
+        records, stable = memoryview(contents.encoded), True
     return log.append(
         records, stable=stable, transaction_version=transaction_version, contents=contents
     )

@@ -34,6 +34,7 @@ from barnabas.storage.errors import (
     Rejected,
     StorageFull,
 )
+from barnabas.storage.file_system import Buffer
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.refusal import Refusal
@@ -50,7 +51,7 @@ class BadBatch(NamedTuple):
     """A batch that a rule about its records has refused."""
 
     result: PartitionProduceResponse
-    records: memoryview
+    records: Buffer
     rule: RecordRule
     keyless: int
     """Number of records without a key, if that is what breaks the rule."""
@@ -173,7 +174,7 @@ class NamingProduce(Deferred[ProduceResponse]):
     ) -> None:
         super().__init__()
         if not context.records_stay:  # What they point to is used again.
-            batches = [each._replace(records=memoryview(bytes(each.records))) for each in batches]
+            batches = [each._replace(records=bytes(each.records)) for each in batches]
         self._naming = Naming(response, batches, self.complete, self.fail)
         self._naming.begin(inspector, group)
 

@@ -12,7 +12,6 @@ from barnabas.protocol.records import (
     seal,
     verify_batch,
 )
-from barnabas.storage import batch_encoding
 from barnabas.storage.batch_contents import Inspection, TooMuchToLookHere
 from barnabas.storage.batch_encoding import Allowance, Encoding
 from barnabas.storage.batch_rules import BatchRules
@@ -108,12 +107,11 @@ def test_batch_too_large_in_its_new_codec_is_refused(codec):
         asked.check(sent, refused)
 
 
-def test_the_batches_of_a_request_share_what_they_may_take(monkeypatch):
+def test_the_batches_of_a_request_share_one_allowance():
     sent = batch(codec=GZIP)
     encoding = Encoding(NONE, 0, LIMIT_BYTES)
     size = len(contents_of(sent, encoding).encoded) - HEADER_BYTES
-    monkeypatch.setattr(batch_encoding, "REQUEST_BYTES_MAX", size * 2)
-    allowance = Allowance()
+    allowance = Allowance(size * 2)
     contents = [contents_of(sent, encoding, allowance) for _ in range(3)]
     assert [each.encoded is None for each in contents] == [False, False, True]
     assert "send fewer in one request" in contents[2].too_large

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import product
 
 import pytest
@@ -17,13 +18,16 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import iterate_batches
 from barnabas.testing import Broker
-from tests.broker.data_plane import Named, Wire, batch, produce_request, unpack, values
+from tests.attack.loop_lag import loop_lag
+from tests.broker.data_plane import Named, Wire, batch, produce_request, values
 from tests.broker.raw_producer import RawProducer
 from tests.waiting import wait_until
 
 CODECS = (NONE, GZIP, SNAPPY, LZ4, ZSTD)
 TYPES = ("uncompressed", *NAMES[1:])
 LINES = [b"a line that repeats %d" % (at % 3) * 3 for at in range(40)]
+HELD_MS_MAX = 250
+"""Processor time of the loop's thread in one go; the rule is 50 ms on a quiet machine."""
 TOPIC = 2
 SET = 0
 
@@ -53,10 +57,21 @@ def alter(wire, topic, name, value):
     assert wire.ask(INCREMENTAL_ALTER_CONFIGS, request, 1).responses[0].error_code == 0
 
 
-def stored(wire, topic, partition=0):
+def batches(wire, topic):
+    """All stored batches with their headers, in as many fetches as it takes."""
+    offset = 0
+    while True:
+        data = wire.fetch_one(topic, offset)
+        if offset >= data.high_watermark:
+            return
+        for at, header in iterate_batches(data.records):
+            yield header, data.records[at : at + header.size]
+            offset = header.next_offset
+
+
+def stored(wire, topic):
     """The codec of each stored batch."""
-    found = wire.fetch_one(topic, 0, partition).records
-    return [header.compression for _, header in iterate_batches(found)]
+    return [header.compression for header, _ in batches(wire, topic)]
 
 
 @pytest.mark.parametrize("kind", range(5), ids=TYPES)
@@ -68,10 +83,9 @@ def test_every_batch_is_stored_in_the_codec_of_its_topic(broker, wire, request, 
         for _ in range(3):  # From the second on by the short way.
             answer = wire.produce(topic, batch(*LINES, compression=codec), version=version)
             assert (answer.error_code, answer.error_message) == (0, None)
-    found = wire.fetch_one(topic, 0).records
-    assert {header.compression for _, header in iterate_batches(found)} == {CODECS[kind]}
-    assert values(found) == LINES * (len(unpack(found)) // len(LINES))
-    assert len(unpack(found)) == 14 * 3 * len(LINES)
+    found = list(batches(wire, topic))
+    assert {header.compression for header, _ in found} == {CODECS[kind]}
+    assert [values(each) for _, each in found] == [LINES] * 14 * 3
 
 
 def test_small_batches_sent_together_are_compressed_in_their_order(broker, wire, request):
@@ -192,6 +206,27 @@ def test_disconnected_client_leaves_the_inspector_empty(broker, wire, request):
     wait_until(is_idle)
     assert wire.produce(topic, batch(b"after")).error_code == 0
     assert wire.read(topic)[-1] == b"after"
+
+
+def test_bombs_are_refused_and_do_not_hold_the_loop(broker, wire, request):
+    topic = create(broker, request, "uncompressed")
+    bomb = batch(bytes(32 * 1024 * 1024), compression=ZSTD)
+    with loop_lag(broker, "bombs") as lag:
+        for _ in range(3):
+            assert wire.produce(topic, bomb).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert wire.produce(topic, batch(*LINES)).error_code == 0
+    assert lag.busy_ms < HELD_MS_MAX
+
+
+def test_large_batches_of_slow_levels_do_not_hold_the_loop(broker, wire, request):
+    more = {"compression_zstd_level": "19", "max_message_bytes": str(1 << 24)}
+    topic = create(broker, request, "zstd", **more)
+    noise = random.Random(1)
+    large = batch(*[noise.randbytes(100).hex().encode() for _ in range(3_000)])
+    with loop_lag(broker, "zstd 19") as lag:
+        assert wire.produce(topic, large).error_code == 0
+    assert stored(wire, topic) == [ZSTD]
+    assert lag.busy_ms < HELD_MS_MAX
 
 
 def test_the_default_of_the_broker_is_that_of_its_topics():
