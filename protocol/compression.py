@@ -37,7 +37,8 @@ NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 _GZIP_WINDOW: Final = 31  # zlib: 15 bits of window, plus 16 for the gzip header and trailer
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = struct.Struct(">8sii")  # magic, version, oldest version that can read it
-_XERIAL_BLOCK_BYTES: Final = 32 * 1024
+SNAPPY_BLOCK_BYTES: Final = 32 * 1024
+"""Size of the blocks that the Java library writes."""
 PIECE_BYTES: Final = 64 * 1024
 """The largest piece that :func:`expand` yields."""
 ZSTD_WINDOW_BYTES_MAX: Final = 128 * 1024 * 1024
@@ -160,25 +161,35 @@ def _snappy() -> _SnappyBlocks:
     return cast("_SnappyBlocks", cramjam.snappy)
 
 
-def _compress_snappy(data: Buffer) -> bytes:
+def snappy_header() -> bytes:
+    """Return the head of the Java library's framing."""
+    return _XERIAL_HEADER.pack(_XERIAL_MAGIC, 1, 1)
+
+
+def snappy_blocks(data: Buffer) -> bytes:
+    """Compress ``data`` to blocks within the framing."""
     view = memoryview(data)
-    parts = [_XERIAL_HEADER.pack(_XERIAL_MAGIC, 1, 1)]
-    for start in range(0, len(view), _XERIAL_BLOCK_BYTES):
-        block = bytes(_snappy().compress_raw(view[start : start + _XERIAL_BLOCK_BYTES]))
+    parts: list[bytes] = []
+    for start in range(0, len(view), SNAPPY_BLOCK_BYTES):
+        block = bytes(_snappy().compress_raw(view[start : start + SNAPPY_BLOCK_BYTES]))
         parts += (_BLOCK_LENGTH.pack(len(block)), block)
     return b"".join(parts)
+
+
+def _compress_snappy(data: Buffer) -> bytes:
+    return snappy_header() + snappy_blocks(data)
 
 
 def _expand_snappy(data: Buffer, limit_bytes: int) -> Iterator[bytes]:
     view = memoryview(data)
     expanded_bytes = 0
-    for block in _snappy_blocks(view):
+    for block in _blocks_within(view):
         expanded = _expand_snappy_block(block, limit_bytes, expanded_bytes)
         expanded_bytes += len(expanded)
         yield from _cut(expanded)
 
 
-def _snappy_blocks(view: memoryview) -> Iterator[memoryview]:
+def _blocks_within(view: memoryview) -> Iterator[memoryview]:
     if bytes(view[:8]) != _XERIAL_MAGIC:
         yield view
         return

@@ -57,8 +57,8 @@ class RecordScan:
         self._count: i64 = header[12]
         self._index: i64 = 0
         self._keyless: i64 = 0
-        self._smallest_delta: i64 = 0
         largest = _largest()
+        self._smallest_delta: i64 = largest
         self._largest_delta: i64 = -largest
         self._first_after_epoch: i64 = largest
         """The delta from which on a timestamp is not negative."""
@@ -79,9 +79,12 @@ class RecordScan:
 
     @property
     def oldest_ms(self) -> int:
-        """The smallest timestamp that is not negative; 2^63-1 when there is none."""
+        """The smallest timestamp but -1, which stands for none; 2^63-1 if all are -1."""
         oldest_delta: int = self._oldest_delta
         base_timestamp: int = self._base_timestamp
+        smallest_delta: int = self._smallest_delta
+        if base_timestamp + smallest_delta < -1:
+            return base_timestamp + smallest_delta
         return _INT64_MAX if oldest_delta == _INT64_MAX else base_timestamp + oldest_delta
 
     @property

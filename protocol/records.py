@@ -1,4 +1,4 @@
-"""Record batches, format 2: the unit that travels, is stored, and is never re-encoded on the way.
+"""Record batches, format 2: the unit that travels and is stored, with the bytes of its records.
 
 Rules of this file:
 
@@ -78,8 +78,10 @@ _PLACED_BYTES: Final = 16
 _CRC: Final = struct.Struct(">I")
 _CRC_AT: Final = 17
 _MAX_TIMESTAMP_AT: Final = 35
-_PACK_UNCOVERED: Final = struct.Struct(">qiibI").pack
-_PACK_COVERED: Final = struct.Struct(">hiqqqhii").pack
+_UNCOVERED: Final = struct.Struct(">qiibI")
+_COVERED: Final = struct.Struct(">hiqqqhii")
+_PACK_UNCOVERED: Final = _UNCOVERED.pack
+_PACK_COVERED: Final = _COVERED.pack
 _ATTRIBUTES: Final = struct.Struct(">h")
 _MAX_TIMESTAMP: Final = struct.Struct(">q")
 _PRODUCER: Final = struct.Struct(">qh")
@@ -556,6 +558,15 @@ def seal(header: BatchHeader, body: Buffer) -> bytes:
     """Put a batch together, with the length and checksum that belong to it."""
     covered = _PACK_COVERED(*header[5:]) + body
     return _seal(header.base_offset, header.partition_leader_epoch, covered)
+
+
+def seal_in_place(batch: bytearray, header: BatchHeader) -> None:
+    """Write a header over the first bytes of ``batch``, with its own length and checksum."""
+    _COVERED.pack_into(batch, CRC_START, *header[5:])
+    with memoryview(batch) as view:
+        checksum = crc32c(view[CRC_START:])
+    length = len(batch) - LENGTH_OVERHEAD
+    _UNCOVERED.pack_into(batch, 0, header[0], length, header[2], MAGIC, checksum)
 
 
 def _seal(base_offset: int, leader_epoch: int, covered: bytes) -> bytes:

@@ -9,6 +9,8 @@ Rules of this file:
    ``DECOMPRESSED_BYTES_MAX``, and goes in steps of one piece each, so that who drives it decides
    how long it keeps the interpreter.
 3. What comes out of a decompressor is looked at and dropped: a batch is never expanded as a whole.
+   Where the topic has a codec of its own (``compression.type``) an :class:`Inspection` hands the
+   pieces on to an encoder, too.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from barnabas.protocol.records import (
     InvalidBatch,
     read_header,
 )
+from barnabas.storage.batch_encoding import Allowance, BatchEncoder, Encoding
 from barnabas.storage.file_system import Buffer
 
 DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
@@ -50,7 +53,7 @@ class Contents(NamedTuple):
     """What the records of a batch are like.
 
     ``fault`` says why they do not add up, "" where they do. ``keyless`` counts those without a key,
-    ``oldest_ms`` is their smallest timestamp that is not negative (2^63-1: there is none),
+    ``oldest_ms`` is their smallest timestamp but -1 (2^63-1: there is no other),
     ``newest_ms`` the largest (-1: there is none).
     """
 
@@ -59,6 +62,10 @@ class Contents(NamedTuple):
     oldest_ms: int
     newest_ms: int
     expanded_bytes: int
+    encoded: Buffer | None = None
+    """The batch as it is to be stored, where that is in another codec."""
+    too_large: str = ""
+    """The limit that ``encoded`` would exceed, in words, or ""."""
 
 
 def look_here(header: BatchHeader, batch: Buffer) -> Contents:
@@ -91,13 +98,25 @@ def look_here(header: BatchHeader, batch: Buffer) -> Contents:
 
 
 class Inspection:
-    """Looks into a batch of any size, one piece of it in each step."""
+    """Looks into a batch of any size, one piece of it in each step, and may change its codec."""
 
-    def __init__(self, batch: Buffer) -> None:
-        """``batch`` is at least a header long, and of the length that this says."""
+    def __init__(
+        self,
+        batch: Buffer,
+        encoding: Encoding | None = None,
+        allowance: Allowance | None = None,
+    ) -> None:
+        """``batch`` is at least a header long, and of the length that this says.
+
+        ``encoding`` is what its records are to be stored in, if not in what they are;
+        ``allowance`` is that of its request.
+        """
         self._batch = batch
         header = self._header = read_header(batch)
         self._scan = RecordScan(header)
+        self.encoding = encoding
+        self._allowance = allowance
+        self._encoder: BatchEncoder | None = None
         self._pieces: Iterator[bytes] | None = None
         self._expanded_bytes = 0
 
@@ -109,11 +128,11 @@ class Inspection:
                 return None
             piece = next(self._pieces, None)
             if piece is None:
-                self._scan.finish()
-                found, size = self._scan, self._expanded_bytes
-                return Contents("", found.keyless, found.oldest_ms, found.newest_ms, size)
+                return self._finish()
             self._expanded_bytes += len(piece)
             self._scan.feed(piece)
+            if self._encoder is not None:
+                self._encoder.feed(piece)
         except (InvalidBatch, CompressionError) as error:
             return _faulty(str(error))
         return None
@@ -126,7 +145,18 @@ class Inspection:
         codec = header.attributes & COMPRESSION_MASK
         body = memoryview(self._batch)[HEADER_BYTES:]
         codecs.refuse_unreadable(codec, body)
+        if self.encoding is not None:
+            self._encoder = BatchEncoder(header, self.encoding, self._allowance or Allowance())
         return codecs.expand(codec, body, DECOMPRESSED_BYTES_MAX)
+
+    def _finish(self) -> Contents:
+        scan, size, encoder = self._scan, self._expanded_bytes, self._encoder
+        scan.finish()
+        encoded, too_large = None, ""
+        if encoder is not None:
+            encoded = encoder.finish(scan.newest_ms)
+            too_large = encoder.too_large
+        return Contents("", scan.keyless, scan.oldest_ms, scan.newest_ms, size, encoded, too_large)
 
 
 def _faulty(reason: str) -> Contents:

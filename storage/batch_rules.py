@@ -7,7 +7,9 @@ Rules of this file:
    age of each record). For the rest it is up to the topic (``LogConfig.validates_records``): in a
    large batch of small records it costs as much as a fifth of the whole Produce (measured).
 2. What that would take longer for than the loop may be held, a thread has to have looked into
-   before: ``check`` raises TooMuchToLookHere, and takes what was found as ``contents``.
+   before: ``check`` raises TooMuchToLookHere, and takes what was found as ``contents``. So it is
+   with a batch in another codec than the topic's (``compression.type``): ``check`` gets the batch
+   that the thread has made of it.
 3. The broker computes a header's largest timestamp and timestamp type (docs/batch-header.md), since
    retention and look-ups by time use them: ``check`` returns a corrected header.
 4. Producers' sequences and epochs are not judged here (``storage/producers.py``).
@@ -31,9 +33,17 @@ from barnabas.protocol.records import (
     corrected,
     read_header,
 )
-from barnabas.storage.batch_contents import Contents, look_here
+from barnabas.storage.bad_records import RecordRule
+from barnabas.storage.batch_contents import Contents, TooMuchToLookHere, look_here
+from barnabas.storage.batch_encoding import Encoding
 from barnabas.storage.config import LOG_APPEND_TIME, LONG_MAX, LogConfig
-from barnabas.storage.errors import CorruptMessage, InvalidRecord, InvalidTimestamp, RecordTooLarge
+from barnabas.storage.errors import (
+    CorruptMessage,
+    InvalidRecord,
+    InvalidTimestamp,
+    RecordTooLarge,
+    Rejected,
+)
 from barnabas.storage.file_system import Buffer
 
 FEW_RECORDS: Final = 16
@@ -50,6 +60,7 @@ class BatchRules:
         "_now_ms",
         "_plausible_until_ms",
         "_stamps",
+        "encoding",
     )
 
     def __init__(self, log_name: str, config: LogConfig, now_ms: Callable[[], int]) -> None:
@@ -63,6 +74,10 @@ class BatchRules:
             or config.validates_records
             or (not self._stamps and config.timestamp_before_max_ms != LONG_MAX)
         )
+        self.encoding = config.encoding
+        """The codec of all stored batches, or None if each keeps its own."""
+        if self.encoding is not None and self.encoding.codec:
+            self._looks_always = True  # Uncompressed batches are compressed.
         self._plausible_until_ms = -1
 
     def check(self, batch: Buffer, contents: Contents | None = None) -> BatchHeader:
@@ -85,12 +100,14 @@ class BatchRules:
         newest_ms = header[8]
         if contents is None:
             if self._must_look(header):
-                contents = look_here(header, batch)
+                contents = self._contents_here(header, batch)
             elif header[12] <= FEW_RECORDS:
                 newest_ms = self._newest_of_few(header, batch)
         if contents is not None:
             if contents.fault:
                 raise InvalidRecord(contents.fault)
+            if contents.too_large:
+                raise RecordTooLarge(f"{self._log_name}: {contents.too_large}")
             newest_ms = contents.newest_ms
         if self._stamps:
             pass  # The log stamps the batch where it places it.
@@ -108,6 +125,26 @@ class BatchRules:
         ``always``: the client's software is not known to write what it says. Raises
         TooMuchToLookHere.
         """
+        header = self._plausible_header(batch)
+        if header is not None and (always or self._must_look(header)):
+            return self._contents_here(header, batch)
+        return None
+
+    def encoding_of(self, batch: Buffer) -> Encoding | None:
+        """Return the codec that a batch must get before ``check``, or None if it has the right one.
+
+        None also for a batch that ``check`` refuses by its header: only a sound one gets a new one.
+        """
+        encoding = self.encoding
+        if encoding is None:
+            return None
+        header = self._plausible_header(batch)
+        if header is None or header.compression == encoding.codec:
+            return None
+        return encoding
+
+    def _plausible_header(self, batch: Buffer) -> BatchHeader | None:
+        """Return a batch's header; None if ``check`` refuses it without a look at its records."""
         size = len(batch)
         if not HEADER_BYTES <= size <= self._config.max_message_bytes:
             return None
@@ -116,9 +153,13 @@ class BatchRules:
             check_header(header, size)
         except (CorruptBatch, InvalidBatch):
             return None
-        if always or self._must_look(header):
-            return look_here(header, batch)
-        return None
+        return header
+
+    def _contents_here(self, header: BatchHeader, batch: Buffer) -> Contents:
+        encoding = self.encoding
+        if encoding is not None and encoding.codec != header.attributes & COMPRESSION_MASK:
+            raise TooMuchToLookHere
+        return look_here(header, batch)
 
     def _must_look(self, header: BatchHeader) -> bool:
         return (
@@ -143,25 +184,43 @@ class BatchRules:
         if self._stamps:
             return
         # Time goes on, so what is plausible now needs no look at the clock later.
-        self._plausible_until_ms = self._now_ms() + config.timestamp_after_max_ms
+        now_ms = self._now_ms()
+        self._plausible_until_ms = now_ms + config.timestamp_after_max_ms
         if newest_ms > self._plausible_until_ms:
-            raise InvalidTimestamp(
-                f"timestamp {newest_ms} is more than "
-                f"{config.timestamp_after_max_ms} ms after the broker's clock"
+            raise self._refusal(
+                InvalidTimestamp(
+                    f"timestamp {newest_ms} is more than "
+                    f"{config.timestamp_after_max_ms} ms after the broker's clock"
+                ),
+                now_ms,
             )
 
     def _check_contents(self, contents: Contents) -> None:
         """Apply the rules of the topic that ask about every record."""
         config = self._config
         bound_ms = config.timestamp_before_max_ms
-        if (
-            not self._stamps
-            and bound_ms != LONG_MAX
-            and contents.oldest_ms < self._now_ms() - bound_ms
-        ):
-            raise InvalidTimestamp(
-                f"timestamp {contents.oldest_ms} is more than "
-                f"{bound_ms} ms before the broker's clock"
+        now_ms = self._now_ms()
+        if not self._stamps and bound_ms != LONG_MAX and contents.oldest_ms < now_ms - bound_ms:
+            raise self._refusal(
+                InvalidTimestamp(
+                    f"timestamp {contents.oldest_ms} is more than "
+                    f"{bound_ms} ms before the broker's clock"
+                ),
+                now_ms,
             )
         if config.is_compacted and contents.keyless:
-            raise InvalidRecord("a compacted topic takes no record without a key")
+            refused = InvalidRecord("a compacted topic takes no record without a key")
+            refused.keyless = contents.keyless
+            raise self._refusal(refused, now_ms)
+
+    def _refusal(self, refused: Rejected, now_ms: int) -> Rejected:
+        """Return a refusal with the rule by which the bad records can be named."""
+        config = self._config
+        refused.rule = RecordRule(
+            self._log_name,
+            config.is_compacted,
+            now_ms - config.timestamp_before_max_ms,
+            now_ms + config.timestamp_after_max_ms,
+            self._stamps,
+        )
+        return refused

@@ -9,6 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from crc32c import crc32c
+
+from barnabas.protocol import compression as codecs
+from barnabas.storage.batch_encoding import Encoding
+
 LONG_MAX: Final = 9_223_372_036_854_775_807
 DAY_MS: Final = 24 * 60 * 60 * 1000
 
@@ -16,6 +21,8 @@ DELETE: Final = "delete"
 COMPACT: Final = "compact"
 CREATE_TIME: Final = "CreateTime"
 LOG_APPEND_TIME: Final = "LogAppendTime"
+PRODUCER: Final = "producer"
+UNCOMPRESSED: Final = "uncompressed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +46,14 @@ class LogConfig:
     # One hour since KIP-1030; older releases had no limit.
     timestamp_after_max_ms: int = 60 * 60 * 1000
     cleanup_policy: frozenset[str] = frozenset((DELETE,))
-    compression_type: str = "producer"
+    compression_type: str = PRODUCER
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
     delete_retention_ms: int = DAY_MS
-    file_delete_delay_ms: int = 60_000
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = LONG_MAX
     min_cleanable_dirty_ratio: float = 0.5
-    min_insync_replicas: int = 1
-    preallocate: bool = False
     replication_factor: int = 1
     """How many copies clients are told of: none of them is made here."""
     validates_records: bool = False
@@ -63,6 +70,33 @@ class LogConfig:
         if self.is_compacted:
             return min(self.segment_ms, max(self.max_compaction_lag_ms, 1))
         return self.segment_ms
+
+    @property
+    def encoding(self) -> Encoding | None:
+        """The codec of all stored batches; None where each keeps what its producer chose."""
+        if self.compression_type == PRODUCER:
+            return None
+        if self.compression_type == UNCOMPRESSED:
+            return Encoding(codecs.NONE, 0, self.max_message_bytes)
+        codec = codecs.NAMES.index(self.compression_type)
+        levels = {
+            codecs.GZIP: self.compression_gzip_level,
+            codecs.LZ4: self.compression_lz4_level,
+            codecs.ZSTD: self.compression_zstd_level,
+        }
+        return Encoding(codec, levels.get(codec, 0), self.max_message_bytes)
+
+    def roll_after_ms(self, partition_id: int, base_offset: int) -> int:
+        """Return the age that closes a segment: ``roll_ms`` less its part of ``segment.jitter.ms``.
+
+        The part is a number made of partition and offset: it differs between partitions, and a
+        restarted broker finds the same one.
+        """
+        roll_ms = self.roll_ms
+        if not self.segment_jitter_ms:
+            return roll_ms
+        jitter_ms = min(self.segment_jitter_ms, roll_ms)
+        return roll_ms - (jitter_ms * crc32c(b"%d %d" % (partition_id, base_offset)) >> 32)
 
     @property
     def deletes(self) -> bool:

@@ -5,6 +5,13 @@ maps them to the protocol's error codes in one table (``broker/api/storage_error
 without a row there fails a test.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.storage.bad_records import RecordRule
+
 
 class StorageError(Exception):
     """Base of everything storage raises on purpose."""
@@ -12,6 +19,11 @@ class StorageError(Exception):
 
 class Rejected(StorageError):
     """One append or read was refused; the log is unchanged."""
+
+    rule: RecordRule | None = None
+    """The rule that some records of the batch break, where they can be named."""
+    keyless = 0
+    """Number of records without a key, if that is what breaks the rule."""
 
 
 class OffsetOutOfRange(Rejected):

@@ -167,7 +167,7 @@ class PartitionLog:
     def configure(self, config: LogConfig) -> None:
         """Apply new settings from the next append on."""
         self.config = config
-        self._rules = BatchRules(f"{self.topic}-{self.partition}", config, self.now_ms)
+        self.rules = BatchRules(f"{self.topic}-{self.partition}", config, self.now_ms)
         for segment in self.segments[-1:]:
             segment.check_room_again()
 
@@ -309,14 +309,10 @@ class PartitionLog:
         self._end_transaction(self.active, marker, appended.base_offset, timestamp, now_ms)
         return appended
 
-    def look_into(self, batch: memoryview, *, always: bool = False) -> Contents | None:
-        """Return what ``append`` needs to know of a client's batch, see ``BatchRules``."""
-        return self._rules.look_into(batch, always=always)
-
     def _check_client_batch(self, batch: Buffer, contents: Contents | None = None) -> BatchHeader:
         if self.closed or self._environment.full:
             self._refuse_when_unable()
-        return self._rules.check(batch, contents)
+        return self.rules.check(batch, contents)
 
     def _refuse_when_unable(self) -> None:
         self._refuse_when_closed()
@@ -514,10 +510,12 @@ class PartitionLog:
         config = self.config
         segment = self.active
         fits = segment.fits(last_offset, size, config.segment_bytes, config.index_size_max_bytes)
-        if not fits or segment.age_ms(max_timestamp, self._environment) > config.roll_ms:
+        roll_ms = config.roll_after_ms(self.partition_id, segment.base_offset)
+        if not fits or segment.age_ms(max_timestamp, self._environment) > roll_ms:
             segment = self.roll(group)
+            roll_ms = config.roll_after_ms(self.partition_id, segment.base_offset)
         self.dirty_segments.add(segment)
-        segment.expect(config.segment_bytes, config.roll_ms, config.index_size_max_bytes)
+        segment.expect(config.segment_bytes, roll_ms, config.index_size_max_bytes)
         return segment
 
     def take_dirty_segments(self) -> set[Segment]:

@@ -7,68 +7,101 @@ Rules of this file:
 2. Its work lets go of the interpreter: a piece is expanded without it, looked at in well under a
    millisecond, and between two pieces other threads get it.
 3. What waits holds its bytes; all together ``limit_bytes`` at most, one request always.
-4. Callbacks run on the loop, and none after ``close``.
+4. Requests whose batches change their codec go one after the other, from the first batch to the
+   callback: encoders and what comes out of them take memory, of one request at a time.
+5. Callbacks run on the loop, and none after ``close``.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
-from typing import Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
-from barnabas.storage.batch_contents import Contents, Inspection
+Found = TypeVar("Found")
+Found_co = TypeVar("Found_co", covariant=True)
 
 SLICE_SECONDS: Final = 0.002
 """How long one request is looked into before it is the next one's turn."""
 
 
-class Inspected:
+class Task(Protocol[Found_co]):
+    """Work on one batch, in steps."""
+
+    @property
+    def encoding(self) -> object:
+        """The codec that the batch is brought into, or None if it keeps its own."""
+
+    def step(self) -> Found_co | None:
+        """Work for a few milliseconds at most; return the result, or None before the end."""
+
+
+class Inspected(Generic[Found]):
     """Batches of one request that are to be looked into, in one go as far as it can see."""
 
-    __slots__ = ("_batches", "_on_done", "contents", "dropped", "size_bytes", "under_way")
+    __slots__ = (
+        "_on_done",
+        "_on_failed",
+        "_tasks",
+        "contents",
+        "dropped",
+        "encodes",
+        "error",
+        "size_bytes",
+    )
 
     def __init__(
         self,
-        batches: Sequence[memoryview],
-        on_done: Callable[[list[Contents]], None],
+        tasks: Iterable[Task[Found]],
+        on_done: Callable[[list[Found]], None],
+        on_failed: Callable[[BaseException], None],
         size_bytes: int,
     ) -> None:
-        """``on_done`` gets what is in each batch, in their order.
+        """``on_done`` gets what is in each batch, in their order; ``on_failed`` an internal
+        error.
 
         ``size_bytes`` is what the request holds while it waits.
         """
-        self._batches = batches
+        self._tasks = deque(tasks)
         self._on_done = on_done
-        self.contents: list[Contents] = []
+        self._on_failed = on_failed
+        self.encodes = any(each.encoding is not None for each in self._tasks)
+        """Whether any batch is brought into another codec."""
+        self.contents: list[Found] = []
         self.size_bytes = size_bytes
         self.dropped = False
         """Set when the request is not waited for any more."""
-        self.under_way: Inspection | None = None
+        self.error: BaseException | None = None
 
     @property
     def is_done(self) -> bool:
         """Whether there is nothing left to do."""
-        return self.dropped or len(self.contents) == len(self._batches)
+        return self.dropped or not self._tasks
 
     def go_on(self, seconds: float) -> None:
         """Look for so long, or to the end."""
         until = perf_counter() + seconds
-        while not self.is_done and perf_counter() < until:
-            if self.under_way is None:
-                self.under_way = Inspection(self._batches[len(self.contents)])
-            found = self.under_way.step()
-            if found is not None:
-                self.under_way = None
-                self.contents.append(found)
+        try:
+            while not self.is_done and perf_counter() < until:
+                found = self._tasks[0].step()
+                if found is not None:
+                    self._tasks.popleft()
+                    self.contents.append(found)
+        except Exception as error:  # noqa: BLE001  a bug, or no memory: others wait for the thread
+            self.error = error
+            self._tasks.clear()
 
     def tell(self) -> None:
         """Pass on what was found."""
-        self._batches = ()
-        self.under_way = None
-        if not self.dropped:
+        self._tasks.clear()
+        if self.dropped:
+            return
+        if self.error is not None:
+            self._on_failed(self.error)
+        else:
             self._on_done(self.contents)
 
 
@@ -79,7 +112,9 @@ class Inspector:
         """``limit_bytes`` is asked for each request; below 0 is no limit."""
         self._loop = loop
         self._limit_bytes = limit_bytes
-        self._waiting: deque[Inspected] = deque()
+        self._waiting: deque[Inspected[Any]] = deque()
+        self._encoding: Inspected[Any] | None = None
+        self._to_encode: deque[Inspected[Any]] = deque()
         self._threads = ThreadPoolExecutor(1, "barnabas-inspector")
         self._is_working = False
         self._closed = False
@@ -91,18 +126,27 @@ class Inspector:
         limit_bytes = self._limit_bytes()
         return limit_bytes < 0 or not self.held_bytes or self.held_bytes + size_bytes <= limit_bytes
 
-    def inspect(self, request: Inspected) -> None:
+    def inspect(self, request: Inspected[Any]) -> None:
         """Have a request looked into; its callback gets what was found."""
         self.held_bytes += request.size_bytes
-        self._waiting.append(request)
-        if not self._is_working:
-            self._is_working = True
-            self._loop.run_in_executor(self._threads, self._work).add_done_callback(self._stopped)
+        if not request.encodes:
+            self._waiting.append(request)
+        elif self._encoding is None:
+            self._encoding = request
+            self._waiting.append(request)
+        else:
+            self._to_encode.append(request)
+        self._start()
 
     def close(self) -> None:
         """Stop; what waits is never told."""
         self._closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _start(self) -> None:
+        if self._waiting and not self._is_working:
+            self._is_working = True
+            self._loop.run_in_executor(self._threads, self._work).add_done_callback(self._stopped)
 
     def _work(self) -> None:
         """Go round until nothing waits; on the thread."""
@@ -114,17 +158,20 @@ class Inspector:
             else:
                 self._waiting.append(request)
 
-    def _done(self, request: Inspected) -> None:
+    def _done(self, request: Inspected[Any]) -> None:
         self.held_bytes -= request.size_bytes
-        if not self._closed:
-            request.tell()
+        if self._closed:
+            return
+        request.tell()
+        if request is self._encoding:
+            self._encoding = self._to_encode.popleft() if self._to_encode else None
+            if self._encoding is not None:
+                self._waiting.append(self._encoding)
+                self._start()
 
     def _stopped(self, work: asyncio.Future[None]) -> None:
         self._is_working = False
         if work.cancelled() or self._closed:
             return
         work.result()  # A bug of ours: asyncio reports it.
-        if self._waiting:
-            waiting = self._waiting.popleft()
-            self.held_bytes -= waiting.size_bytes
-            self.inspect(waiting)
+        self._start()

@@ -368,7 +368,7 @@ class BrokerConfig(SecurityConfig):
         "offsets.topic.replication.factor",
         SHORT,
         1,
-        "Accepted: one broker has one replica.",
+        "Accepted for compatibility: one broker has one replica.",
         at_least(1),
     )
     offsets_topic_segment_bytes: int = setting(
@@ -531,14 +531,14 @@ class BrokerConfig(SecurityConfig):
         "transaction.state.log.replication.factor",
         SHORT,
         1,
-        "Accepted: one broker has one replica.",
+        "Accepted for compatibility: one broker has one replica.",
         at_least(1),
     )
     transaction_state_log_min_isr: int = setting(
         "transaction.state.log.min.isr",
         INT,
         1,
-        "Accepted: one broker has one replica.",
+        "Accepted for compatibility: one broker has one replica.",
         at_least(1),
     )
     transaction_state_log_segment_bytes: int = setting(

@@ -71,7 +71,8 @@ _KEYS = (
         "compression.gzip.level",
         ConfigType.INT,
         -1,
-        "Level used where the broker itself compresses with gzip; -1 is the library's default.",
+        "Level of gzip where compression.type makes the broker compress; -1 is the library's "
+        "default.",
         BetweenOr(1, 9, -1),
         ("compression.gzip.level",),
     ),
@@ -79,7 +80,7 @@ _KEYS = (
         "compression.lz4.level",
         ConfigType.INT,
         9,
-        "Level used where the broker itself compresses with lz4.",
+        "Level of lz4 where compression.type makes the broker compress.",
         Between(1, 17),
         ("compression.lz4.level",),
     ),
@@ -87,7 +88,8 @@ _KEYS = (
         "compression.type",
         ConfigType.STRING,
         "producer",
-        "Compression of stored batches; 'producer' keeps what each producer chose.",
+        "Codec of stored batches. 'producer' keeps what each producer chose. With any other value "
+        "the broker compresses batches of other codecs again, one request at a time.",
         OneOf(COMPRESSION_TYPES),
         ("compression.type",),
     ),
@@ -95,7 +97,7 @@ _KEYS = (
         "compression.zstd.level",
         ConfigType.INT,
         3,
-        "Level used where the broker itself compresses with zstd.",
+        "Level of zstd where compression.type makes the broker compress.",
         Between(-131072, 22),
         ("compression.zstd.level",),
     ),
@@ -111,7 +113,8 @@ _KEYS = (
         "file.delete.delay.ms",
         ConfigType.LONG,
         60_000,
-        "How long a file stays on disk after its segment was dropped.",
+        "Accepted for compatibility: files are removed as soon as no checkpoint names them, and a "
+        "read that has begun keeps its file open.",
         at_least(0),
         ("log.segment.delete.delay.ms",),
     ),
@@ -189,7 +192,8 @@ _KEYS = (
         "max.message.bytes",
         ConfigType.INT,
         1024 * 1024 + 12,
-        "Largest batch that a producer may write, as it is sent, compressed or not.",
+        "Largest batch that a producer may write, as it is sent, compressed or not, and as "
+        "compression.type makes of it.",
         at_least(0),
         ("message.max.bytes",),
     ),
@@ -237,7 +241,8 @@ _KEYS = (
         "min.insync.replicas",
         ConfigType.INT,
         1,
-        "How many replicas must have a record before acks=all is answered.",
+        "Accepted for compatibility: every acknowledged record is durable, and no replica can be "
+        "out of sync.",
         at_least(1),
         ("min.insync.replicas",),
     ),
@@ -245,7 +250,8 @@ _KEYS = (
         "preallocate",
         ConfigType.BOOLEAN,
         default=False,
-        doc="Whether a segment's space is reserved on disk when the segment is made.",
+        doc="Accepted for compatibility: space is reserved ahead of the end of every segment, in "
+        "steps of 1 to 32 MiB.",
         synonyms=("log.preallocate",),
     ),
     ConfigKey(
@@ -325,6 +331,9 @@ _KEYS = (
 
 TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = {key.name: key for key in _KEYS}
 """Every topic key of Kafka 4.3.0 by name, and ours, which begin with ``barnabas.``."""
+
+ACCEPTED: Final = "Accepted for compatibility: "
+"""The documentation of a key without effect begins so, and gives the reason."""
 
 
 def parse_topic_config(name: str, text: str) -> Value:

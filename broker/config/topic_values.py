@@ -91,13 +91,15 @@ def _describe(key: ConfigKey, overrides: Mapping[str, str], broker: BrokerConfig
     )
 
 
-_LOG_CONFIG_FIELDS = {
+LOG_CONFIG_FIELDS = {
     "barnabas.record.validation.enable": "validates_records",
     "barnabas.replication.factor": "replication_factor",
     "cleanup.policy": "cleanup_policy",
+    "compression.gzip.level": "compression_gzip_level",
+    "compression.lz4.level": "compression_lz4_level",
     "compression.type": "compression_type",
+    "compression.zstd.level": "compression_zstd_level",
     "delete.retention.ms": "delete_retention_ms",
-    "file.delete.delay.ms": "file_delete_delay_ms",
     "index.interval.bytes": "index_interval_bytes",
     "max.compaction.lag.ms": "max_compaction_lag_ms",
     "max.message.bytes": "max_message_bytes",
@@ -106,8 +108,6 @@ _LOG_CONFIG_FIELDS = {
     "message.timestamp.type": "timestamp_type",
     "min.cleanable.dirty.ratio": "min_cleanable_dirty_ratio",
     "min.compaction.lag.ms": "min_compaction_lag_ms",
-    "min.insync.replicas": "min_insync_replicas",
-    "preallocate": "preallocate",
     "retention.bytes": "retention_bytes",
     "retention.ms": "retention_ms",
     "segment.bytes": "segment_bytes",
@@ -120,8 +120,7 @@ _LOG_CONFIG_FIELDS = {
 def log_config(overrides: Mapping[str, str], broker: BrokerConfig) -> LogConfig:
     """Return what a topic's configuration means to storage. The overrides have been checked."""
     settings: dict[str, object] = {
-        field: effective_value(name, overrides, broker)
-        for name, field in _LOG_CONFIG_FIELDS.items()
+        field: effective_value(name, overrides, broker) for name, field in LOG_CONFIG_FIELDS.items()
     }
     policies = settings["cleanup_policy"]
     assert isinstance(policies, tuple)

@@ -19,15 +19,13 @@ What the client may write is asked at the moment of the append, however long the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from time import perf_counter
+from collections.abc import Callable
 from typing import Final, Self, TypeAlias
 
 from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.checks import TOPIC, TRANSACTIONAL_ID, WRITE
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext, serves
 from barnabas.broker.api.inspector import Inspected, Inspector
-from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.broker.api.waiting import ParkedProduce, PendingProduce
 from barnabas.broker.coordination.remote_coordinators import (
     Answer,
@@ -47,6 +45,14 @@ from barnabas.broker.coordination.verification import (
     verify,
 )
 from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
+from barnabas.broker.handlers.produce_slices import SlicedProduce, has_many, own_records
+from barnabas.broker.handlers.record_errors import (
+    RECORD_ERRORS_SINCE,
+    BadBatch,
+    Naming,
+    NamingProduce,
+    refused_by_log,
+)
 from barnabas.broker.handlers.refused_produce import is_held_back, note_batch
 from barnabas.broker.runtime import failpoints
 from barnabas.broker.runtime.host import Host
@@ -74,7 +80,13 @@ from barnabas.protocol.records import (
     read_record_count,
 )
 from barnabas.storage.appended import Appended
-from barnabas.storage.batch_contents import HERE_BYTES, Contents, TooMuchToLookHere
+from barnabas.storage.batch_contents import (
+    HERE_BYTES,
+    Contents,
+    Inspection,
+    TooMuchToLookHere,
+)
+from barnabas.storage.batch_encoding import Allowance, Encoding
 from barnabas.storage.batch_rules import FEW_RECORDS
 from barnabas.storage.errors import InvalidRecord, Rejected
 from barnabas.storage.journal import CommitGroup
@@ -83,11 +95,8 @@ from barnabas.storage.partition_log import PartitionLog
 
 Known: TypeAlias = dict[int, Contents]
 """What is in the batches of a request, by the id of their PartitionProduceData."""
-
-MANY_BATCHES: Final = 200
-"""A request with more is taken in parts of so many, which take a few milliseconds each."""
-SLICE_SECONDS: Final = 0.005
-"""How long parts are taken before the loop is let go."""
+Aside: TypeAlias = list[tuple[PartitionProduceData, Encoding | None]]
+"""Batches for the inspector's thread, and the codec that each must be brought into."""
 
 SMALL_BYTES: Final = 16 * 1024
 """Uncompressed batches up to this size are left to the logs: to look into one takes 40 us."""
@@ -143,8 +152,8 @@ class ProduceHandler:
         acks = request.acks
         if not -1 <= acks <= 1:
             return refuse_produce(request, ErrorCode.INVALID_REQUIRED_ACKS, None)
-        if _has_many(request):
-            return _SlicedProduce(self, context, request)
+        if has_many(request):
+            return SlicedProduce(self, context, request)
         contents, aside = self._look_into(context, request)
         if aside:
             if not self.inspector.has_room(_size(request)):
@@ -153,27 +162,29 @@ class ProduceHandler:
         verification = self.verification(context, request)
         if verification.is_pending and self.may_wait(context, request, verification):
             return _WaitingProduce(self, context, request, contents).decided_first(verification)
-        response, newest = self.append_all(
+        response, newest, bad = self.append_all(
             context, request, verification, contents, stable=context.records_stay
         )
         if acks == 0:
             _hang_up_on_error(response)
             return None
+        if bad is not None and self.can_name(bad):
+            return NamingProduce(self.inspector, response, newest, bad, context)
         if newest is None:
             return response
         pending = PendingProduce(response)
         newest.add_answer(pending)
         return pending
 
-    def _look_into(
-        self, context: RequestContext, request: ProduceRequest
-    ) -> tuple[Known, list[PartitionProduceData]]:
+    def _look_into(self, context: RequestContext, request: ProduceRequest) -> tuple[Known, Aside]:
         """Find out what the logs will ask about batches; return apart what would hold the loop.
 
-        Small batches of known writers are left to the logs, as long as there are few of them.
+        Small batches of known writers are left to the logs, as long as there are few of them, and
+        in the codec of their topic.
         """
         known: Known = {}
-        aside: list[PartitionProduceData] = []
+        aside: Aside = []
+        encodes = self._catalogue.configs.encodes
         always = not context.connection.seen.is_known_writer
         size_bytes = spent = 0
         for topic_data in request.topic_data:
@@ -185,18 +196,19 @@ class ProduceHandler:
                 compressed = records[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK
                 is_small = len(records) <= SMALL_BYTES and size_bytes <= HERE_BYTES
                 is_for_log = not always or read_record_count(records) <= FEW_RECORDS
-                if is_small and is_for_log and not compressed:
+                is_simple = is_small and is_for_log and not compressed
+                if is_simple and not encodes:
                     continue
                 log = self._log(context, topic_data, data.index)
-                if log is None:
+                if log is None or (is_simple and log.rules.encoding is None):
                     continue
                 if spent > HERE_BYTES:
-                    aside.append(data)
+                    aside.append((data, log.rules.encoding_of(records)))
                     continue
                 try:
-                    contents = log.look_into(records, always=always)
+                    contents = log.rules.look_into(records, always=always)
                 except TooMuchToLookHere:
-                    aside.append(data)
+                    aside.append((data, log.rules.encoding_of(records)))
                     continue
                 if contents is not None:
                     known[id(data)] = contents
@@ -278,27 +290,36 @@ class ProduceHandler:
         known: Known,
         *,
         stable: bool,
-    ) -> tuple[ProduceResponse, CommitGroup | None]:
+    ) -> tuple[ProduceResponse, CommitGroup | None, list[BadBatch] | None]:
         """Append every batch; return the response and the last group to wait for.
+
+        And the batches of which the response is to name the bad records, or None.
 
         ``known``: what is in them, as far as it was looked into. ``stable``: the batches' memory
         stays as it is.
         """
         if verification.error:
-            return refuse_produce(request, verification.error, None), None
+            return refuse_produce(request, verification.error, None), None, None
         response = ProduceResponse()
         newest: CommitGroup | None = None
+        bad: list[BadBatch] | None = None
         for topic_data in request.topic_data:
-            results, group = self._produce_topic(
+            results, group, refused = self._produce_topic(
                 context, topic_data, verification, known, stable=stable
             )
+            if refused is not None:
+                bad = refused if bad is None else bad + refused
             response.responses.append(
                 TopicProduceResponse(topic_data.name, topic_data.topic_id, results)
             )
             newest = group or newest
         if self._brokers.are_several:
             self._add_endpoints(context, response)
-        return response, newest
+        return response, newest, bad
+
+    def can_name(self, batches: list[BadBatch]) -> bool:
+        """Whether the inspector has room for batches whose bad records are to be named."""
+        return self.inspector.has_room(sum(len(each.records) for each in batches))
 
     def _add_endpoints(self, context: RequestContext, response: ProduceResponse) -> None:
         """Say where the leaders are that the answer names."""
@@ -320,13 +341,14 @@ class ProduceHandler:
         known: Known,
         *,
         stable: bool,
-    ) -> tuple[list[PartitionProduceResponse], CommitGroup | None]:
-        """Append the batches for one topic; returns the results and the last group to wait for."""
+    ) -> tuple[list[PartitionProduceResponse], CommitGroup | None, list[BadBatch] | None]:
+        """Append the batches for one topic; return as ``append_all`` does, with the results."""
         topic = self._topic(context, topic_data)
         error = self._topic_error(context, topic_data, topic)
         if topic is None or error:
-            return [_refused(data.index, error) for data in topic_data.partition_data], None
+            return [_refused(data.index, error) for data in topic_data.partition_data], None, None
         newest: CommitGroup | None = None
+        bad: list[BadBatch] | None = None
         results: list[PartitionProduceResponse] = []
         may_be_zstd = context.api_version >= ZSTD_SINCE
         partitions = topic.partitions
@@ -365,7 +387,11 @@ class ProduceHandler:
                 continue
             except Rejected as refused:
                 log.counts.refused += 1
-                results.append(_refused(index, error_code_of(refused), str(refused)))
+                results.append(refused_by_log(log, index, refused))
+                if refused.rule is not None and context.api_version >= RECORD_ERRORS_SINCE:
+                    assert data.records is not None
+                    bad = bad or []
+                    bad.append(BadBatch(results[-1], data.records, refused.rule, refused.keyless))
                 continue
             if failpoints.ARMED is not None and is_transactional(data.records):
                 failpoints.ARMED.reached("Data", self._logs.journal)
@@ -379,7 +405,7 @@ class ProduceHandler:
                 )
             )
             newest = appended.durable or newest
-        return results, newest
+        return results, newest, bad
 
     def _without_log(
         self, context: RequestContext, partition: Partition, records: memoryview | None
@@ -468,6 +494,7 @@ class _WaitingProduce(Parked[ProduceResponse]):
         "_handler",
         "_inspected",
         "_known",
+        "_naming",
         "_request",
         "_size_bytes",
     )
@@ -486,21 +513,30 @@ class _WaitingProduce(Parked[ProduceResponse]):
         self._known = known
         self._gone = False
         self._size_bytes = _size(request)
-        self._inspected: Inspected | None = None
+        self._inspected: Inspected[Contents] | None = None
         self._asking: Asking | None = None
+        self._naming: Naming | None = None
         if not context.records_stay:
-            _own_records(request)
+            own_records(request)
 
-    def inspected_first(self, aside: list[PartitionProduceData]) -> Self:
-        """Wait until a thread has looked into these batches."""
-        batches = [data.records for data in aside if data.records is not None]
+    def inspected_first(self, aside: Aside) -> Self:
+        """Wait until a thread has looked into these batches, and has changed their codecs."""
+        allowance = Allowance()
+        inspections = [
+            Inspection(data.records, encoding, allowance)
+            for data, encoding in aside
+            if data.records is not None
+        ]
 
         def found(contents: list[Contents]) -> None:
             self._inspected = None
-            self._known.update(zip(map(id, aside), contents, strict=True))
+            for (data, _), each in zip(aside, contents, strict=True):
+                self._known[id(data)] = each
+                if each.encoded is not None:
+                    self._size_bytes += len(each.encoded)
             self._go_on(self._verify_and_append)
 
-        self._inspected = Inspected(batches, found, self._size_bytes)
+        self._inspected = Inspected(inspections, found, self.fail, self._size_bytes)
         self._handler.inspector.inspect(self._inspected)
         return self
 
@@ -555,12 +591,16 @@ class _WaitingProduce(Parked[ProduceResponse]):
 
     def _append(self, verification: Verification) -> None:
         """Append; whatever is refused now is the answer."""
-        response, newest = self._handler.append_all(
+        handler = self._handler
+        response, newest, bad = handler.append_all(
             self._context, self._request, verification, self._known, stable=True
         )
         if self._request.acks == 0:
             _hang_up_on_error(response)
             self.complete_unanswered()
+        elif bad is not None and handler.can_name(bad):
+            self._naming = Naming(response, bad, self.complete, self.fail)
+            self._naming.begin(handler.inspector, newest)
         elif newest is None:
             self.complete(response)
         else:
@@ -572,166 +612,14 @@ class _WaitingProduce(Parked[ProduceResponse]):
         inspected, self._inspected = self._inspected, None
         if inspected is not None:
             inspected.dropped = True
+        naming, self._naming = self._naming, None
+        if naming is not None:
+            naming.drop()
         asking, self._asking = self._asking, None
         if asking is not None:
             assert self._handler.remote_coordinators is not None
             self._handler.remote_coordinators.give_up(asking)
             self._handler.transactions.held_bytes -= self._size_bytes
-
-
-class _SlicedProduce(Parked[ProduceResponse]):
-    """A Produce of very many batches, taken a few at a time with the loop let go in between.
-
-    Each part is a Produce of its own, with this in the place of its connection: nothing of the next
-    one is begun before the one before has got its places. It is not completed early (S12).
-    """
-
-    __slots__ = ("_answers", "_context", "_gone", "_handler", "_owed", "_parts", "_unanswered")
-
-    def __init__(
-        self, handler: ProduceHandler, context: RequestContext, request: ProduceRequest
-    ) -> None:
-        super().__init__()
-        self._handler = handler
-        self._context = context
-        self._gone = False
-        self._unanswered = request.acks == 0
-        self._owed = 0
-        self._answers: list[ProduceResponse | Deferred[ProduceResponse]] = []
-        if not context.records_stay:
-            _own_records(request)
-        self._parts: Iterator[ProduceRequest] | None = _parts(request)
-        handler.host.loop.call_soon(self._go_on)
-
-    def _go_on(self) -> None:
-        """Take as many parts as a slice has time for."""
-        ends = perf_counter() + SLICE_SECONDS
-        while not self._gone and self._parts is not None:
-            if perf_counter() >= ends:
-                self._handler.host.loop.call_soon(self._go_on)
-                return
-            part = next(self._parts, None)
-            if part is None:
-                self._parts = None
-            elif self._take(part):
-                return
-        self._end()
-
-    def _take(self, part: ProduceRequest) -> bool:
-        """Take one part; True if the others have to wait for it."""
-        try:
-            outcome = self._handler(self._context, part)
-        except CloseConnection as closing:
-            self.close(f"api={PRODUCE.name} reason={closing}")
-            return True
-        except Exception as error:  # noqa: BLE001  the top frame of this turn of the loop
-            self._gone = True
-            self.fail(error)
-            return True
-        if outcome is None:
-            return False
-        assert isinstance(outcome, ProduceResponse | Deferred)
-        self._answers.append(outcome)
-        if not isinstance(outcome, Deferred) or outcome.response is not None:
-            return False
-        outcome.route = self.route
-        outcome.connection = self
-        self._owed += 1
-        return outcome.parked
-
-    def answered(self, deferred: Deferred[ProduceResponse]) -> None:
-        """Take note that a part is durable, or that it needs no answer."""
-        self._owed -= 1
-        if deferred.parked:
-            self._handler.host.loop.call_soon(self._go_on)
-        else:
-            self._end()
-
-    def bug(self, name: str, error: BaseException) -> None:
-        """Pass on that a part failed because of an error of ours."""
-        self._gone = True
-        if self.connection is not None:
-            self.connection.bug(name, error)
-
-    def close(self, reason: str) -> None:
-        """Pass on that the client is to be hung up on."""
-        self._gone = True
-        if self.connection is not None:
-            self.connection.close(reason)
-
-    def _end(self) -> None:
-        """Answer, if everything has been."""
-        if self._gone or self._owed or self._parts is not None or self.chunks is not None:
-            return
-        if self._unanswered:
-            self.complete_unanswered()
-            return
-        topics: list[TopicProduceResponse] = []
-        endpoints: dict[int, NodeEndpoint] = {}
-        for answer in self._answers:
-            response = answer.response if isinstance(answer, Deferred) else answer
-            assert response is not None
-            endpoints |= {each.node_id: each for each in response.node_endpoints}
-            for topic in response.responses:
-                last = topics[-1] if topics else None
-                if last is None or (last.name, last.topic_id) != (topic.name, topic.topic_id):
-                    topics.append(topic)
-                else:
-                    last.partition_responses += topic.partition_responses
-        self._answers = []  # They lead back here.
-        self.complete(ProduceResponse(topics, node_endpoints=list(endpoints.values())))
-
-    def abandoned(self) -> None:
-        """Append nothing more: the client has gone."""
-        self._gone = True
-        answers, self._answers = self._answers, []
-        for answer in answers:
-            if isinstance(answer, Deferred):
-                answer.connection = None
-                answer.abandoned()
-
-
-def _has_many(request: ProduceRequest) -> bool:
-    """Whether taking all batches of a request in one go might hold the loop."""
-    topics = request.topic_data
-    if len(topics) > MANY_BATCHES:
-        return True
-    count = 0
-    for topic in topics:
-        count += len(topic.partition_data)
-    return count > MANY_BATCHES
-
-
-def _parts(request: ProduceRequest) -> Iterator[ProduceRequest]:
-    """The same in requests that have few batches each."""
-    found: list[TopicProduceData] = []
-    room = MANY_BATCHES
-    for topic in request.topic_data:
-        start = 0
-        while True:
-            batches = topic.partition_data[start : start + room]
-            found.append(TopicProduceData(topic.name, topic.topic_id, batches))
-            start += len(batches)
-            room -= max(1, len(batches))
-            if not room:
-                yield _part(request, found)
-                found, room = [], MANY_BATCHES
-            if start >= len(topic.partition_data):
-                break
-    if found:
-        yield _part(request, found)
-
-
-def _part(request: ProduceRequest, topics: list[TopicProduceData]) -> ProduceRequest:
-    return ProduceRequest(request.transactional_id, request.acks, request.timeout_ms, topics)
-
-
-def _own_records(request: ProduceRequest) -> None:
-    """Copy all batches: what they point to is used again."""
-    for topic in request.topic_data:
-        for data in topic.partition_data:
-            if data.records is not None:
-                data.records = memoryview(bytearray(data.records))
 
 
 def _is_zstd(records: memoryview | None) -> bool:
@@ -754,6 +642,8 @@ def _append(
     records = data.records
     if not records:
         raise InvalidRecord("no records")
+    if contents is not None and contents.encoded is not None:
+        records, stable = memoryview(contents.encoded), True
     return log.append(
         records, stable=stable, transaction_version=transaction_version, contents=contents
     )

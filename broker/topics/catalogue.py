@@ -27,7 +27,7 @@ from typing import Final, Protocol
 
 from barnabas.broker.cluster.view import ClusterView
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.config.topic_values import check_topic_configs, log_config
+from barnabas.broker.config.topic_values import check_topic_configs
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.changes import Changes
 from barnabas.broker.topics.configs import ConfigCheck, DynamicConfigs, check_configs
@@ -190,7 +190,7 @@ class Catalogue:
             check_topic_configs(row.configs, self.configs.broker_config)
         specs = []
         for row in image.topics:
-            settings = log_config(row.configs, self.configs.broker_config)
+            settings = self.configs.settings_of(row.configs)
             specs += [
                 PartitionSpec(each.partition_id, row.name, each.index, row.topic_id, settings)
                 for each in row.partitions
@@ -463,7 +463,7 @@ class Catalogue:
     # -------------------------------------------------------------------------------------- details
 
     def _topic_of(self, row: TopicRow) -> Topic:
-        settings = log_config(row.configs, self.configs.broker_config)
+        settings = self.configs.settings_of(row.configs)
         return Topic(row.name, row.topic_id, row.configs, settings)
 
     def _check_space(self) -> None:

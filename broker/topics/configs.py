@@ -28,6 +28,7 @@ from barnabas.storage.metastore.difference import ConfiguredTopic, Difference
 
 if TYPE_CHECKING:
     from barnabas.broker.topics.changes import Changes
+    from barnabas.storage.config import LogConfig
     from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 
 ConfigsChange = Callable[[Configs], Configs]
@@ -69,6 +70,8 @@ class DynamicConfigs:
         self.broker_config = config
         self.broker_overrides: dict[str, Configs] = {}
         self.group_overrides: dict[str, Configs] = {}
+        self.encodes = False
+        """Whether any topic has had a codec of its own (``compression.type``) since the start."""
         self._metastore = metastore
         self._changes = changes
         self._loaded_config = config
@@ -285,10 +288,16 @@ class DynamicConfigs:
         self.broker_config = config
         self._on_changed(config)
 
+    def settings_of(self, overrides: Configs) -> LogConfig:
+        """Return the settings of a topic's logs."""
+        settings = log_config(overrides, self.broker_config)
+        self.encodes = self.encodes or settings.encoding is not None
+        return settings
+
     def _configure(self, topics: Iterable[Topic]) -> None:
         """Bring the logs of topics up to date with their settings and the broker's."""
         for topic in topics:
-            settings = log_config(topic.configs, self.broker_config)
+            settings = self.settings_of(topic.configs)
             if settings != topic.log_config:
                 topic.log_config = settings
                 topic.described = []

@@ -5,6 +5,8 @@ import asyncio
 from barnabas.broker.api.inspector import Inspected, Inspector
 from barnabas.protocol.compression import ZSTD
 from barnabas.protocol.records import Record, encode_batch
+from barnabas.storage.batch_contents import Inspection
+from barnabas.storage.batch_encoding import Encoding
 from tests.broker.data_plane import batch
 from tests.waiting import until
 
@@ -16,6 +18,12 @@ def large():
     return memoryview(encode_batch([Record(at, 0, None, None) for at in range(100_000)]))
 
 
+def request(batches, on_done, size_bytes, encoding=None):
+    """A request as handlers make it; an internal error fails the test."""
+    inspections = [Inspection(each, encoding) for each in batches]
+    return Inspected(inspections, on_done, on_done, size_bytes)
+
+
 async def inspector():
     return Inspector(asyncio.get_running_loop(), lambda: LIMIT)
 
@@ -23,7 +31,7 @@ async def inspector():
 async def test_everything_is_told_in_its_order():
     here = await inspector()
     told = []
-    first = Inspected([batch(b"a"), batch(b"b", None, compression=ZSTD)], told.append, 10)
+    first = request([batch(b"a"), batch(b"b", None, compression=ZSTD)], told.append, 10)
     here.inspect(first)
     assert not told
     await until(lambda: told)
@@ -35,8 +43,8 @@ async def test_everything_is_told_in_its_order():
 async def test_a_small_request_overtakes_a_large_one():
     here = await inspector()
     order = []
-    here.inspect(Inspected([large()] * 5, lambda _: order.append("large"), 1))
-    here.inspect(Inspected([batch()], lambda _: order.append("small"), 1))
+    here.inspect(request([large()] * 5, lambda _: order.append("large"), 1))
+    here.inspect(request([batch()], lambda _: order.append("small"), 1))
     await until(lambda: len(order) == 2)
     assert order == ["small", "large"]
     here.close()
@@ -45,7 +53,7 @@ async def test_a_small_request_overtakes_a_large_one():
 async def test_what_waits_is_bounded_but_one_may_always():
     here = await inspector()
     assert here.has_room(LIMIT + 1)
-    here.inspect(Inspected([large()], lambda _: None, LIMIT - 10))
+    here.inspect(request([large()], lambda _: None, LIMIT - 10))
     assert here.has_room(10)
     assert not here.has_room(11)
     await until(lambda: here.held_bytes == 0)
@@ -56,7 +64,7 @@ async def test_what_waits_is_bounded_but_one_may_always():
 async def test_nobody_hears_of_what_was_dropped():
     here = await inspector()
     told = []
-    gone = Inspected([large()] * 50, told.append, 7)
+    gone = request([large()] * 50, told.append, 7)
     here.inspect(gone)
     gone.dropped = True
     await until(lambda: here.held_bytes == 0)
@@ -69,7 +77,7 @@ async def test_it_begins_again_after_it_had_nothing_to_do():
     here = await inspector()
     told = []
     for number in range(20):
-        here.inspect(Inspected([batch()], told.append, 1))
+        here.inspect(request([batch()], told.append, 1))
         await until(lambda number=number: len(told) == number + 1)
     here.close()
 
@@ -77,7 +85,45 @@ async def test_it_begins_again_after_it_had_nothing_to_do():
 async def test_nobody_is_told_anything_after_the_end():
     here = await inspector()
     told = []
-    here.inspect(Inspected([large()] * 50, told.append, 1))
+    here.inspect(request([large()] * 50, told.append, 1))
     here.close()
     await asyncio.sleep(0.05)
     assert not told
+
+
+async def test_requests_that_change_codecs_go_one_after_the_other():
+    here = await inspector()
+    order = []
+    zstd = Encoding(ZSTD, 3, 1 << 20)
+    requests = [
+        request([large()] * 3, lambda _, at=at: order.append(at), 1, zstd) for at in range(3)
+    ]
+    for each in requests:
+        here.inspect(each)
+    here.inspect(request([batch()], lambda _: order.append("plain"), 1))
+    requests[1].dropped = True
+    await until(lambda: here.held_bytes == 0)
+    assert order == ["plain", 0, 2]
+    here.inspect(request([batch()], lambda _: order.append("again"), 1, zstd))
+    await until(lambda: order[-1] == "again")
+    here.close()
+
+
+class Broken:
+    """An inspection that fails."""
+
+    encoding = Encoding(ZSTD, 3, 1)
+
+    def step(self):
+        raise MemoryError("no memory")
+
+
+async def test_an_error_ends_one_request_and_no_other():
+    here = await inspector()
+    told = []
+    here.inspect(Inspected([Broken()], told.append, lambda error: told.append(str(error)), 1))
+    here.inspect(request([batch()], lambda found: told.append(len(found)), 1, Broken.encoding))
+    await until(lambda: len(told) == 2)
+    assert told == ["no memory", 1]
+    assert here.held_bytes == 0
+    here.close()

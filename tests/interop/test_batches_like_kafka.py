@@ -7,13 +7,18 @@ listed, each with its reason, and must differ.
 from __future__ import annotations
 
 import random
+import re
+import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from itertools import product
+from typing import Any, NamedTuple
 
 import lz4.frame
 import pytest
 import zstandard
+from py4j.protocol import Py4JJavaError
 
+from barnabas.broker.handlers.record_errors import RECORD_ERRORS_SINCE
 from barnabas.protocol.compression import GZIP, LZ4, NAMES, NONE, SNAPPY, ZSTD, compress
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.create_topics import (
@@ -36,6 +41,7 @@ from tests.broker.data_plane import NOW_MS, Named, Wire
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST, BrokerProcess
+from tests.torture.session_java import STRINGS, gateway
 from tests.waiting import wait_until
 
 GOOD = [
@@ -168,6 +174,91 @@ def claims() -> Iterator[tuple[str, memoryview]]:
                 yield name, memoryview(bytearray(claimed))
 
 
+HOUR_MS = 3_600_000
+RULES = {
+    "compacted": {"cleanup.policy": "compact", "message.timestamp.before.max.ms": str(HOUR_MS)},
+    "bounded": {"message.timestamp.before.max.ms": str(HOUR_MS)},
+    "stamped": {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"},
+    "small": {"max.message.bytes": "100"},
+}
+
+
+def rule_breakers(now_ms: int) -> Iterator[tuple[str, str, memoryview]]:
+    """Sound batches of which a rule of their topic refuses some records: topic, name, batch."""
+    keyed = [(b"k", 0)] * 3
+    cases: dict[str, list[tuple[bytes | None, int]]] = {
+        "nothing": keyed,
+        "one without a key": [*keyed, (None, 0), *keyed],
+        "five without a key": [(None, 0)] * 5,
+        "an old one": [(b"k", 0), (b"k", -2 * HOUR_MS)],
+        "new ones": [(b"k", 2 * HOUR_MS), (b"k", 0), (b"k", 3 * HOUR_MS)],
+        "old, new, and without a key": [(None, 0), (b"k", -2 * HOUR_MS), (None, 2 * HOUR_MS)],
+        "below zero": [(b"k", 0), (b"k", -now_ms - 5)],
+        "no time": [(b"k", -now_ms - 1), (b"k", 0)],
+        "many without a key": [(None, 0)] * 500,
+        "the last of many": [*keyed * 100, (None, 5 * HOUR_MS)],
+    }
+    for topic, (name, records), codec in product(RULES, cases.items(), (NONE, LZ4)):
+        batch = encode_batch(
+            [Record(at, now_ms + each, key, b"v") for at, (key, each) in enumerate(records)],
+            compression=codec,
+        )
+        yield topic, f"{name} ({NAMES[codec]})", memoryview(bytearray(batch))
+
+
+class Refused(NamedTuple):
+    """All that a Produce response says of one partition."""
+
+    error_code: int
+    base_offset: int
+    log_start_offset: int
+    error_message: str | None
+    record_errors: list[tuple[int, str | None]]
+
+
+def whole_answers(broker: BrokerProcess, now_ms: int, version: int) -> dict[str, Refused]:
+    """Return the responses to ``rule_breakers``, without times of a broker's clock."""
+    found = {}
+    with Wire((HOST, broker.port)) as wire:
+        topics = {
+            name: created(wire, f"rules-{version}-{name}", {"retention.ms": "-1", **configs})
+            for name, configs in RULES.items()
+        }
+        for topic, name, batch in rule_breakers(now_ms):
+            result = wire.produce(topics[topic], batch, version=version)
+            found[f"{topic}: {name}"] = Refused(
+                result.error_code,
+                min(result.base_offset, 0),
+                result.log_start_offset,
+                result.error_message,
+                [
+                    (each.batch_index, clockless(each.batch_index_error_message))
+                    for each in result.record_errors
+                ],
+            )
+    return found
+
+
+KEYLESS_AND_LATE = {
+    (
+        f"compacted: {name} ({codec})",
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.INVALID_RECORD,
+    )
+    for name in ("the last of many",)
+    for codec in ("none", "lz4")
+}
+"""Our error before the names of records are part of the response, and Kafka's."""
+
+
+def codes(pair: tuple[Refused, Refused]) -> tuple[int, int]:
+    return pair[0].error_code, pair[1].error_code
+
+
+def clockless(message: str | None) -> str | None:
+    return re.sub(r"within \[-?\d+, \d+\]", "within the bounds", message or "")
+
+
 class Stored(NamedTuple):
     """The fields of a stored batch that tell something of its records."""
 
@@ -260,3 +351,62 @@ def test_batches_are_refused_as_kafka_refuses_them(both):
 def test_headers_are_corrected_as_kafka_corrects_them(brokers):
     barnabas, kafka = brokers
     assert stored(barnabas) == stored(kafka)
+
+
+@pytest.mark.parametrize("version", [3, 7, 8, 9, 12])
+def test_responses_name_bad_records_as_kafkas_do(brokers, version):
+    now_ms = int(time.time() * 1000)
+    ours, theirs = (whole_answers(each, now_ms, version) for each in brokers)
+    too_large = ErrorCode.MESSAGE_TOO_LARGE
+    differing = {
+        name: (answer, theirs[name])
+        for name, answer in ours.items()
+        # Kafka does not say there which limit it was.
+        if answer.error_code != too_large and answer != theirs[name]
+    }
+    # Before that version the broker does not look at single records.
+    expected = set() if version >= RECORD_ERRORS_SINCE else KEYLESS_AND_LATE
+    assert {(name, *codes(pair)) for name, pair in differing.items()} == expected
+    named = sum(len(each.record_errors) for each in ours.values())
+    assert (named > 1000) == (version >= RECORD_ERRORS_SINCE)
+    for large in (
+        ours["small: many without a key (none)"],
+        theirs["small: many without a key (none)"],
+    ):
+        assert large._replace(error_message=None) == Refused(too_large, -1, -1, None, [])
+
+
+def test_kafkas_producer_blames_the_bad_record_alone(brokers):
+    def errors(broker: BrokerProcess) -> list[str]:
+        with Wire((HOST, broker.port)) as wire:
+            topic = created(wire, "blamed", {"cleanup.policy": "compact"})
+        settings = {
+            "bootstrap.servers": f"{HOST}:{broker.port}",
+            "key.serializer": STRINGS,
+            "value.serializer": STRINGS,
+            "linger.ms": "60000",  # All records go in one batch, with the flush.
+        }
+        clients = gateway().jvm.org.apache.kafka.clients.producer
+        producer = clients.KafkaProducer(settings)
+        try:
+            sent = [
+                producer.send(clients.ProducerRecord(topic.name, key, "v"))
+                for key in ("a", None, "c")
+            ]
+            producer.flush()
+            return [outcome(each) for each in sent]
+        finally:
+            producer.close()
+
+    ours, theirs = map(errors, brokers)
+    assert ours == theirs
+    assert "InvalidRecordException: Compacted topic cannot accept message" in ours[1]
+    assert all("it was part of a batch which had one more" in ours[at] for at in (0, 2))
+
+
+def outcome(future: Any) -> str:
+    """Return the result of a send with Kafka's producer."""
+    try:
+        return str(future.get().toString())
+    except Py4JJavaError as error:
+        return str(error.java_exception.getCause().toString())

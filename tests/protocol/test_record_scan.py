@@ -38,7 +38,7 @@ def scanned(batch, *cuts):
 def decoded(batch):
     """Likewise, by making records of it."""
     records = list(iterate_records(batch, limit_bytes=LIMIT))
-    times = [record.timestamp for record in records if record.timestamp >= 0]
+    times = [record.timestamp for record in records if record.timestamp != -1]
     return sum(record.key is None for record in records), min(times, default=NEVER_MS)
 
 

@@ -56,6 +56,16 @@ def stored(host, data, contents=None):
     return header, list(iterate_records(found, limit_bytes=1 << 20))
 
 
+def rewritten(host, data):
+    """Return the header of a batch that is stored in the codec of its topic."""
+    inspection = Inspection(data, host.log.rules.encoding_of(data))
+    while (found := inspection.step()) is None:
+        pass
+    host.log.append(found.encoded, stable=True, contents=found)
+    host.step()
+    return read_all(host.log)[-1][0]
+
+
 def refused(data, error, **config):
     host = booted(**config)
     with pytest.raises(error):
@@ -100,6 +110,8 @@ def crc():
 def attributes():
     refused(memoryview(bytearray(batch())), InvalidRecord, cleanup_policy=frozenset(("compact",)))
     refused(batch(attributes=5), InvalidRecord)  # no codec
+    compressed = rewritten(booted(compression_type="lz4"), batch(attributes=0x08))
+    assert compressed.attributes == LZ4
     refused(batch(attributes=0x10), InvalidRecord)  # transactional, without a producer
     refused(batch(attributes=0x40), InvalidRecord)  # a delete horizon
     marker = control_batch(7, 0, commit=True, coordinator_epoch=0, timestamp=NOW_MS)
@@ -222,7 +234,7 @@ def test_contents_that_were_found_before_correct_a_large_batch():
     believed, _ = stored(booted(), data)
     assert believed.max_timestamp == NOW_MS + HOUR_MS
     host = booted()
-    header, _ = stored(host, data, contents=host.log.look_into(data, always=True))
+    header, _ = stored(host, data, contents=host.log.rules.look_into(data, always=True))
     assert header.max_timestamp == NOW_MS + (MANY - 1) * 1000
 
 

@@ -7,7 +7,7 @@ from crc32c import crc32c
 
 from barnabas.protocol.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
 from barnabas.protocol.records import control_batch, iterate_batches, read_header, read_marker
-from barnabas.storage.config import COMPACT, DELETE, LOG_APPEND_TIME, LogConfig
+from barnabas.storage.config import COMPACT, DELETE, LOG_APPEND_TIME, LONG_MAX, LogConfig
 from barnabas.storage.errors import (
     CorruptMessage,
     InvalidProducerEpoch,
@@ -189,6 +189,28 @@ def test_segments_roll_by_the_time_of_their_batches():
     host = booted(segment_ms=1000)
     host.append(batch(timestamp=NOW_MS), batch(timestamp=NOW_MS + 1000))
     host.append(batch(timestamp=NOW_MS + 1001))
+    assert bases(host) == [0, 2]
+
+
+def test_segments_roll_earlier_by_a_part_of_the_jitter():
+    config = LogConfig(segment_ms=1000, segment_jitter_ms=400)
+    ages_ms = [config.roll_after_ms(partition_id, 0) for partition_id in range(500)]
+    assert len(set(ages_ms)) > 250
+    assert all(600 < age_ms <= 1000 for age_ms in ages_ms)
+    assert ages_ms == [config.roll_after_ms(partition_id, 0) for partition_id in range(500)]
+    assert len({config.roll_after_ms(1, base_offset) for base_offset in range(500)}) > 250
+    most = LogConfig(segment_ms=1000, segment_jitter_ms=LONG_MAX)
+    assert min(most.roll_after_ms(1, base_offset) for base_offset in range(500)) >= 0
+    assert LogConfig(segment_ms=1000).roll_after_ms(1, 0) == 1000
+
+
+def test_segment_with_jitter_rolls_at_its_own_age():
+    host = booted(segment_ms=1000, segment_jitter_ms=1000)
+    age_ms = host.log.config.roll_after_ms(host.log.partition_id, 0)
+    assert 0 < age_ms < 1000
+    host.append(batch(timestamp=NOW_MS), batch(timestamp=NOW_MS + age_ms))
+    assert bases(host) == [0]
+    host.append(batch(timestamp=NOW_MS + age_ms + 1))
     assert bases(host) == [0, 2]
 
 

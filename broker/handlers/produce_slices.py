@@ -1,0 +1,180 @@
+"""A Produce of very many batches, taken in parts: the loop is let go of between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext
+from barnabas.protocol.messages.produce import (
+    PRODUCE,
+    NodeEndpoint,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.handlers.produce import ProduceHandler
+
+MANY_BATCHES: Final = 200
+"""A request with more is taken in parts of so many, which take a few milliseconds each."""
+SLICE_SECONDS: Final = 0.005
+"""How long parts are taken before the loop is let go."""
+
+
+class SlicedProduce(Parked[ProduceResponse]):
+    """A Produce of very many batches, taken a few at a time with the loop let go in between.
+
+    Each part is a Produce of its own, with this in the place of its connection: nothing of the next
+    one is begun before the one before has got its places. It is not completed early (S12).
+    """
+
+    __slots__ = ("_answers", "_context", "_gone", "_handler", "_owed", "_parts", "_unanswered")
+
+    def __init__(
+        self, handler: ProduceHandler, context: RequestContext, request: ProduceRequest
+    ) -> None:
+        super().__init__()
+        self._handler = handler
+        self._context = context
+        self._gone = False
+        self._unanswered = request.acks == 0
+        self._owed = 0
+        self._answers: list[ProduceResponse | Deferred[ProduceResponse]] = []
+        if not context.records_stay:
+            own_records(request)
+        self._parts: Iterator[ProduceRequest] | None = _parts(request)
+        handler.host.loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """Take as many parts as a slice has time for."""
+        ends = perf_counter() + SLICE_SECONDS
+        while not self._gone and self._parts is not None:
+            if perf_counter() >= ends:
+                self._handler.host.loop.call_soon(self._go_on)
+                return
+            part = next(self._parts, None)
+            if part is None:
+                self._parts = None
+            elif self._take(part):
+                return
+        self._end()
+
+    def _take(self, part: ProduceRequest) -> bool:
+        """Take one part; True if the others have to wait for it."""
+        try:
+            outcome = self._handler(self._context, part)
+        except CloseConnection as closing:
+            self.close(f"api={PRODUCE.name} reason={closing}")
+            return True
+        except Exception as error:  # noqa: BLE001  the top frame of this turn of the loop
+            self._gone = True
+            self.fail(error)
+            return True
+        if outcome is None:
+            return False
+        assert isinstance(outcome, ProduceResponse | Deferred)
+        self._answers.append(outcome)
+        if not isinstance(outcome, Deferred) or outcome.response is not None:
+            return False
+        outcome.route = self.route
+        outcome.connection = self
+        self._owed += 1
+        return outcome.parked
+
+    def answered(self, deferred: Deferred[ProduceResponse]) -> None:
+        """Take note that a part is durable, or that it needs no answer."""
+        self._owed -= 1
+        if deferred.parked:
+            self._handler.host.loop.call_soon(self._go_on)
+        else:
+            self._end()
+
+    def bug(self, name: str, error: BaseException) -> None:
+        """Pass on that a part failed because of an error of ours."""
+        self._gone = True
+        if self.connection is not None:
+            self.connection.bug(name, error)
+
+    def close(self, reason: str) -> None:
+        """Pass on that the client is to be hung up on."""
+        self._gone = True
+        if self.connection is not None:
+            self.connection.close(reason)
+
+    def _end(self) -> None:
+        """Answer, if everything has been."""
+        if self._gone or self._owed or self._parts is not None or self.chunks is not None:
+            return
+        if self._unanswered:
+            self.complete_unanswered()
+            return
+        topics: list[TopicProduceResponse] = []
+        endpoints: dict[int, NodeEndpoint] = {}
+        for answer in self._answers:
+            response = answer.response if isinstance(answer, Deferred) else answer
+            assert response is not None
+            endpoints |= {each.node_id: each for each in response.node_endpoints}
+            for topic in response.responses:
+                last = topics[-1] if topics else None
+                if last is None or (last.name, last.topic_id) != (topic.name, topic.topic_id):
+                    topics.append(topic)
+                else:
+                    last.partition_responses += topic.partition_responses
+        self._answers = []  # They lead back here.
+        self.complete(ProduceResponse(topics, node_endpoints=list(endpoints.values())))
+
+    def abandoned(self) -> None:
+        """Append nothing more: the client has gone."""
+        self._gone = True
+        answers, self._answers = self._answers, []
+        for answer in answers:
+            if isinstance(answer, Deferred):
+                answer.connection = None
+                answer.abandoned()
+
+
+def has_many(request: ProduceRequest) -> bool:
+    """Whether taking all batches of a request in one go might hold the loop."""
+    topics = request.topic_data
+    if len(topics) > MANY_BATCHES:
+        return True
+    count = 0
+    for topic in topics:
+        count += len(topic.partition_data)
+    return count > MANY_BATCHES
+
+
+def _parts(request: ProduceRequest) -> Iterator[ProduceRequest]:
+    """The same in requests that have few batches each."""
+    found: list[TopicProduceData] = []
+    room = MANY_BATCHES
+    for topic in request.topic_data:
+        start = 0
+        while True:
+            batches = topic.partition_data[start : start + room]
+            found.append(TopicProduceData(topic.name, topic.topic_id, batches))
+            start += len(batches)
+            room -= max(1, len(batches))
+            if not room:
+                yield _part(request, found)
+                found, room = [], MANY_BATCHES
+            if start >= len(topic.partition_data):
+                break
+    if found:
+        yield _part(request, found)
+
+
+def _part(request: ProduceRequest, topics: list[TopicProduceData]) -> ProduceRequest:
+    return ProduceRequest(request.transactional_id, request.acks, request.timeout_ms, topics)
+
+
+def own_records(request: ProduceRequest) -> None:
+    """Copy all batches: what they point to is used again."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if data.records is not None:
+                data.records = memoryview(bytearray(data.records))
