@@ -414,8 +414,15 @@ GROUP_RIGHT = allow(SOMEBODY, ResourceType.GROUP, "reading-group", DESCRIBE)
 @pytest.fixture
 def member(broker):
     """A member of a group that reads the topic."""
-    config = {"bootstrap.servers": broker.servers, "group.id": "reading-group"}
-    consumer = Consumer({**config, "client.id": READER, "auto.offset.reset": "earliest"})
+    config = {
+        "bootstrap.servers": broker.servers,
+        "group.id": "reading-group",
+        "client.id": READER,
+        "auto.offset.reset": "earliest",
+        # Each member begins with the first record, whatever the one before has read.
+        "enable.auto.commit": False,
+    }
+    consumer = Consumer(config)
     consumer.subscribe([NAMES["topic"]])
     wait_until(lambda: consumer.poll(0.1), "the member reads")
     yield consumer
