@@ -15,6 +15,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final, cast
 
 from barnabas.broker.api.client_seen import ClientSeen
+from barnabas.broker.api.client_software import is_librdkafka
 from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.network.addresses import network_of, plain_host
 from barnabas.broker.network.intake import Intake
@@ -39,8 +40,8 @@ logger = logging.getLogger("barnabas.broker.network.connection")
 
 LOGIN_REPEATED_EVERY_S: Final = 1.0
 OFFSETS_AWAITED_S: Final = 4.0
-"""How long a client may say nothing more that has added offsets to a transaction, after brokers
-came or went. Less than what lies between two sweeps, so that the second one after it is the end."""
+"""Time limit for the next request of librdkafka after AddOffsetsToTxn, once brokers came or went.
+Less than what lies between two sweeps, so that the second one after the request is the end."""
 TLS_HANDSHAKE: Final = 0x16
 """The first byte of TLS. Of a request it would be a length of 369 MB."""
 
@@ -494,13 +495,12 @@ class Connection(asyncio.BufferedProtocol):
     # --------------------------------------------------------------------------------- private
 
     def _is_silent_for_long(self, now: float) -> bool:
-        """Say whether the client is to be hung up on, having no request here nor half of one.
+        """Return whether to close an idle connection, on which no request is pending or incomplete.
 
-        librdkafka (2.10 to 2.16) keeps the coordinator of a group in mind for 15 minutes. Once that
-        broker is in no Metadata any more, a transaction that was told here that its offsets may
-        come waits for a connection there, and looks for another coordinator only when any of its
-        connections comes or goes. The one that it asked here has no other use before EndTxn. Others
-        that are silent this long connect again for that.
+        librdkafka (2.10 to 2.16) remembers the coordinator of a group for 15 minutes. Once that
+        broker is in no Metadata response any more, a transaction whose AddOffsetsToTxn succeeded
+        waits for a connection there, and looks for another coordinator only when any of its
+        connections opens or closes. This one has no other use before EndTxn.
         """
         server = self._server
         silent_s = now - self.last_active
@@ -509,7 +509,8 @@ class Connection(asyncio.BufferedProtocol):
         if silent_s < OFFSETS_AWAITED_S or now >= server.offsets_awaited_until_s:
             return False
         route = self._pipeline.last_route
-        return route is not None and route.api.key == ADD_OFFSETS_TO_TXN.key
+        is_waiting = route is not None and route.api.key == ADD_OFFSETS_TO_TXN.key
+        return is_waiting and is_librdkafka(self.seen)
 
     def _process(self) -> None:
         """Handle whole frames until something pauses the connection or its turn is over."""
