@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -10,10 +11,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.testing import Cluster
 from tests.interop import offset_readers as readers
+from tests.interop.offset_programs import go_program, kafkajs_program, run
 from tests.interop.offset_readers import LIMIT_S, TOPIC, Moves
 
 pytestmark = [
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),  # Programs in Go are built once.
     # Client libraries warn about their own use of the standard library.
     pytest.mark.filterwarnings("ignore"),
 ]
@@ -88,4 +90,16 @@ def test_monitor_reads_committed_offset_after_coordinator_moved(
     cluster: Cluster, group: Group, read: Callable[[str, str, Moves], int]
 ) -> None:
     assert read(cluster.bootstrap_servers, group.name, group.move) == 1
+    assert group.moved_to
+
+
+@pytest.mark.parametrize(
+    "library", [partial(go_program, "franz-go"), partial(go_program, "sarama"), kafkajs_program]
+)
+@pytest.mark.parametrize(("program", "result"), [("member", "second"), ("monitor", "1")])
+def test_program_in_another_language_finds_moved_coordinator(
+    cluster: Cluster, group: Group, library: Callable[..., list[str]], program: str, result: str
+) -> None:
+    command = library(program, cluster.bootstrap_servers, group.name, TOPIC)
+    assert run(command, group.move) == result
     assert group.moved_to
