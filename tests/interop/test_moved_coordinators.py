@@ -42,7 +42,9 @@ MONITORS = [
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with Cluster(brokers=2, config={"group.initial.rebalance.delay.ms": "0"}) as running:
+    # Only the tests move a coordinator.
+    config = {"group.initial.rebalance.delay.ms": "0", "auto.leader.rebalance.enable": "false"}
+    with Cluster(brokers=2, config=config) as running:
         running.create_topic(TOPIC)
         producer = Producer({"bootstrap.servers": running.bootstrap_servers})
         for value in ("first", "second"):
