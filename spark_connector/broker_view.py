@@ -91,7 +91,7 @@ class BrokerView(Closing):
 
     def _oldest_transaction_ms(self) -> int | None:
         if self._ledger is None:
-            return None  # Spark's own sink has no transactions.
+            return 0  # Spark's own sink has no transactions.
         return oldest_transaction_ms(self._sink, self._sink_id)
 
     def _asked(self, question: Callable[[], Answer]) -> Answer | None:

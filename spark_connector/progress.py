@@ -66,7 +66,7 @@ class BatchProgress:
     committed_at: str
     """When the batch ended, in UTC."""
     transaction_age_ms: int | None = None
-    """How long the oldest transaction that this sink holds open is open; None: there is none."""
+    """Age of the oldest open transaction of this sink, 0 if none is open, or None if not known."""
     decide_ms: float | None = None
     """Time from the end of the tasks until the batch was decided, or None if not known."""
     commit_ms: float | None = None
@@ -74,14 +74,13 @@ class BatchProgress:
 
     def as_text(self) -> str:
         """Return the line for a person."""
-        age = self.transaction_age_ms
         parts = [
             f"batch {self.batch}",
             *self._rows(),
             f"{self.scanned_rows:,} scanned",
             "lag unknown" if self.lag is None else f"lag {self.lag:,}",
             *self._state(),
-            "no transaction open" if age is None else f"transaction open {age / 1000:.1f} s",
+            self._transaction(),
             f"last commit {self.committed_at}",
         ]
         return f"{self.pipeline}: {', '.join(parts)}"
@@ -90,6 +89,12 @@ class BatchProgress:
         if self.rows is None or self.rows_per_s is None:
             return ["rows unknown"]
         return [f"{self.rows:,} rows", f"{self.rows_per_s:,.0f} rows/s"]
+
+    def _transaction(self) -> str:
+        age_ms = self.transaction_age_ms
+        if age_ms is None:
+            return "open transactions unknown"
+        return f"transaction open {age_ms / 1000:.1f} s" if age_ms else "no transaction open"
 
     def _state(self) -> list[str]:
         parts = []

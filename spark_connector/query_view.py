@@ -71,7 +71,7 @@ class QueryView(Closing):
         sink_id = self._sink_id or self._ledger.sink_id
         if sink_id is None:
             return BrokerState()
-        age_ms = self._requested(lambda: oldest_transaction_ms(self._sink, sink_id) or 0)
+        age_ms = self._requested(lambda: oldest_transaction_ms(self._sink, sink_id))
         ends = self._requested(lambda: ends_of(self._source, topics, ISOLATION)) if topics else None
         return BrokerState(sink_id, tuple(entries), tuple(self._ledger.measured), ends, age_ms)
 

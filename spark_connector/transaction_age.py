@@ -1,4 +1,4 @@
-"""How long the oldest open transaction of a sink is open: what readers behind it wait for."""
+"""Age of the oldest open transaction of a sink, for which `read_committed` consumers wait."""
 
 from __future__ import annotations
 
@@ -21,22 +21,28 @@ _LOOKED_AT_MAX: Final = 100
 
 
 def oldest_transaction_ms(cluster: Cluster, sink_id: str) -> int | None:
-    """Return the age of the oldest one in milliseconds; None where there is none."""
+    """Return its age in milliseconds, 0 if no transaction is open, or None if that is not known.
+
+    It is not known from brokers without ListTransactions, nor when a coordinator reports an error.
+    """
     cluster.refresh([], cluster.deadline())
-    ids = sorted(
-        each for node_id in cluster.node_ids for each in _open_ids(cluster.node(node_id), sink_id)
-    )
+    nodes = [cluster.node(node_id) for node_id in cluster.node_ids]
+    if not nodes or not all(each.speaks(LIST_TRANSACTIONS, 0) for each in nodes):
+        return None
+    ids = sorted(each for node in nodes for each in _open_ids(node, sink_id))
     requests = {each: DescribeTransactionsRequest([each]) for each in ids[:_LOOKED_AT_MAX]}
     answers = cluster.ask_coordinators(
         "Asking for open transactions", DESCRIBE_TRANSACTIONS, requests, error_of=_first_error
     )
+    states = [state for answer in answers.values() for state in answer.transaction_states]
     starts = [
         state.transaction_start_time_ms
-        for answer in answers.values()
-        for state in answer.transaction_states
+        for state in states
         if not state.error_code and state.transaction_start_time_ms > 0
     ]
-    return max(0, int(time.time() * 1000) - min(starts)) if starts else None
+    if starts:
+        return max(1, int(time.time() * 1000) - min(starts))
+    return None if any(state.error_code for state in states) else 0
 
 
 def _first_error(response: DescribeTransactionsResponse) -> int:
@@ -45,8 +51,6 @@ def _first_error(response: DescribeTransactionsResponse) -> int:
 
 def _open_ids(connection: Connection, sink_id: str) -> list[str]:
     """Return the open transactional ids of a sink: its driver's, and those of its tasks."""
-    if not connection.speaks(LIST_TRANSACTIONS, 0):
-        return []
     own = f"spark.{sink_id}"
     answer = connection.ask(LIST_TRANSACTIONS, listing(connection, sink_id, list(_OPEN)))
     if answer.error_code:

@@ -124,7 +124,7 @@ class WatchedQuery(Closing):
         facts = Facts(
             rows=records_of(found.entries, batch_id),
             ends=found.ends,
-            transaction_age_ms=found.transaction_age_ms or None,
+            transaction_age_ms=found.transaction_age_ms,
             decide_ms=None if durations is None else durations.decide_ms,
             commit_ms=None if durations is None else durations.commit_ms,
         )

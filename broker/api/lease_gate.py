@@ -5,9 +5,8 @@ would append the store refuses; but a refusal that it gives by what it knows, or
 nobody else looks at: a sequence out of order, a producer's epoch that is too low, a transaction
 without this partition. So such a request is answered as by a broker that does not lead.
 
-A client that asks for a group's offsets is hung up on: behind a closed connection every client asks
-who the coordinator is, and for the offsets again. Told NOT_COORDINATOR, librdkafka (2.16) asks for
-those that a member begins with once, and never begins (``rd_kafka_assignment_handle_OffsetFetch``).
+OffsetFetch gets NOT_COORDINATOR in the form that the client's library needs
+(``offset_fetch_errors.py``).
 
 A producer without a transactional id has no coordinator, and its new id was durably given to this
 broker (S10): whether the lease lasts does not matter to it. Told NOT_COORDINATOR, kafka-python and
@@ -26,13 +25,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from barnabas.broker.api.dispatch import CloseConnection
+from barnabas.broker.api.offset_fetch_errors import refused_fetch
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext, Routes, ShortAnswers, Shortcut
     from barnabas.protocol.frame import FrameBuffer
     from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+    from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest
     from barnabas.protocol.messages.produce import ProduceRequest
 
 OF_LEADERS: Final = frozenset(
@@ -63,8 +63,7 @@ OF_COORDINATORS: Final = frozenset(
 )
 OF_PRODUCERS: Final = "InitProducerId"
 OF_BATCHES: Final = "Produce"
-HUNG_UP_ON: Final = "OffsetFetch"
-NOT_HERE: Final = "another broker coordinates the group"
+OF_OFFSETS: Final = "OffsetFetch"
 
 Refusal: TypeAlias = Callable[["RequestContext", Any], Exception | None]
 """What a request is answered with; None: it needs no lease."""
@@ -86,8 +85,9 @@ def gate(routes: Routes, may_serve: Callable[[], bool], note_refused: Note) -> N
             refusal = _refusal_of_producer
         elif route.name == OF_BATCHES:
             refusal = partial(_refusal_of_batches, note_refused)
-        elif route.name == HUNG_UP_ON:
-            refusal = _hang_up
+        elif route.name == OF_OFFSETS:
+            route.handler = _gated_fetch(route.handler, may_serve)
+            continue
         else:
             continue
         route.handler = _gated(route.handler, refusal, may_serve)
@@ -112,8 +112,14 @@ def _refusal_of_producer(_context: object, request: InitProducerIdRequest) -> Ex
     return KafkaError(ErrorCode.NOT_COORDINATOR)
 
 
-def _hang_up(_context: object, _request: object) -> Exception:
-    return CloseConnection(NOT_HERE)
+def _gated_fetch(handler: Callable[..., Any], may_serve: Callable[[], bool]) -> Callable[..., Any]:
+    def gated(context: RequestContext, request: OffsetFetchRequest) -> Any:  # noqa: ANN401
+        if may_serve():
+            return handler(context, request)
+        seen = context.connection.seen
+        return refused_fetch(request, ErrorCode.NOT_COORDINATOR, context.api_version, seen)
+
+    return gated
 
 
 def _gated(

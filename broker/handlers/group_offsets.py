@@ -4,9 +4,7 @@ Version notes. OffsetCommit: v2-4 may ask for a time of expiry, v7 brought stati
 errors of consumer groups (KIP-848), v10 topic ids. OffsetFetch: v2 may ask for all topics and has
 an error for the whole group, v7 waits for what is under way (RequireStable), v8 asks for several
 groups, v9 says who asks, v10 has topic ids.
-In a cluster who asks a broker for the offsets of one group that it does not coordinate is hung up
-on (``lease_gate.NOT_HERE``), where Apache Kafka answers NOT_COORDINATOR. While a group is loaded
-v2-7 have that error at every partition, too, where Apache Kafka answers it for the group alone.
+``offset_fetch_errors.py`` has the errors of a group: two libraries need more than Kafka sends.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from barnabas.broker.api.checks import (
     DESCRIBE,
@@ -26,7 +24,12 @@ from barnabas.broker.api.checks import (
 )
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext, serves
 from barnabas.broker.api.division import by, join, parts
-from barnabas.broker.api.lease_gate import NOT_HERE
+from barnabas.broker.api.offset_fetch_errors import (
+    FETCH_GROUPS_SINCE,
+    NOT_HERE,
+    fetch_response,
+    needs_new_connection,
+)
 from barnabas.broker.coordination.groups import Groups, caller_of
 from barnabas.broker.coordination.leadership_check import LeadershipCheck
 from barnabas.broker.runtime.host import Host
@@ -69,10 +72,11 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
+if TYPE_CHECKING:
+    from barnabas.broker.api.client_seen import ClientSeen
+
 COMMIT_TOPIC_IDS_SINCE: Final = 10
 FETCH_TOPIC_IDS_SINCE: Final = 10
-FETCH_GROUPS_SINCE: Final = 8
-FETCH_GROUP_ERROR_SINCE: Final = 2
 GROUPS_PER_REQUEST_MAX: Final = 10_000
 """Groups that one OffsetFetch may ask for."""
 
@@ -268,47 +272,32 @@ class _PendingFetch(Parked[OffsetFetchResponse]):
     copied, so a client could otherwise have a thousand copies in memory at a time.
     """
 
-    __slots__ = ("_answers", "_has_others", "_missing", "_request", "_version", "closed_because")
+    __slots__ = ("_answers", "_missing", "_request", "_seen", "_version", "is_closed")
 
     is_work: ClassVar[bool] = True
 
     def __init__(
-        self, request: OffsetFetchRequest, group_count: int, version: int, *, has_others: bool
+        self, request: OffsetFetchRequest, group_count: int, version: int, seen: ClientSeen
     ) -> None:
-        """``has_others``: whether other brokers may coordinate a group."""
         super().__init__()
         self._request = request
         self._version = version
-        self._has_others = has_others
+        self._seen = seen
         self._answers: list[OffsetFetchResponseGroup] = [OffsetFetchResponseGroup()] * group_count
         self._missing = group_count
-        self.closed_because = ""
-        """Why the client has no answer, but is to ask again on another connection."""
+        self.is_closed = False
+        """Whether the client's connection closes in place of a response."""
 
     def answer(self, number: int, group: OffsetFetchResponseGroup) -> None:
         """Take in the answer for one of the groups; the last one completes the response."""
-        reason = self._misleading(group.error_code) if len(self._answers) == 1 else ""
-        if reason:
-            self.closed_because = reason  # The handler closes, if it has not returned yet.
+        if needs_new_connection(group.error_code, self._seen):
+            self.is_closed = True  # The handler closes, if it has not returned yet.
             if self.connection is not None:
-                self.connection.close(f"api={OFFSET_FETCH.name} reason={reason}")
-            return
+                self.connection.close(f"api={OFFSET_FETCH.name} reason={NOT_HERE}")
         self._answers[number] = group
         self._missing -= 1
-        if not self._missing:
-            self.complete(_fetch_response(self._request, self._answers, self._version))
-
-    def _misleading(self, code: int) -> str:
-        """Say of an error of the only group why a client would not ask again; empty: it would.
-
-        Of NOT_COORDINATOR see ``lease_gate``. Where nothing is named, aiokafka (0.14, version 3)
-        takes an error of the group for one without offsets.
-        """
-        if code == ErrorCode.NOT_COORDINATOR:
-            return NOT_HERE if self._has_others else ""
-        names_nothing = self._version < FETCH_GROUPS_SINCE and self._request.topics is None
-        is_loading = code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return "the group is being loaded" if names_nothing and is_loading else ""
+        if not self._missing and not self.is_closed:
+            self.complete(fetch_response(self._request, self._answers, self._version, self._seen))
 
 
 def refuse_offset_fetch(
@@ -316,7 +305,16 @@ def refuse_offset_fetch(
 ) -> OffsetFetchResponse:
     """Answer one error for every group, in the form of each version."""
     return OffsetFetchResponse(
-        topics=_topics_before_groups(request, OffsetFetchResponseGroup(), code),
+        topics=[
+            OffsetFetchResponseTopic(
+                topic.name,
+                [
+                    OffsetFetchResponsePartition(index, -1, -1, "", code)
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or ()
+        ],
         error_code=code,
         groups=[
             OffsetFetchResponseGroup(each.group_id, error_code=code) for each in request.groups
@@ -353,8 +351,7 @@ def offset_fetch(
         )
     if not asked:
         return OffsetFetchResponse()
-    has_others = leadership_check is not None
-    pending = _PendingFetch(request, len(asked), context.api_version, has_others=has_others)
+    pending = _PendingFetch(request, len(asked), context.api_version, context.connection.seen)
     in_full = [each.group_id for each in asked if each.topics is None]
     is_one_of_many = groups.have_many_offsets(in_full)
     seen: set[str] = set()
@@ -373,8 +370,8 @@ def offset_fetch(
         )
         respond = partial(pending.answer, number)
         _fetch_group(catalogue, groups, leadership_check, context, command, respond)
-    if pending.closed_because:
-        raise CloseConnection(pending.closed_because)
+    if pending.is_closed:
+        raise CloseConnection(NOT_HERE)
     return pending
 
 
@@ -465,42 +462,6 @@ def _take_out_unknown_of_fetch(
 
 def _fetch_error(group: OffsetFetchRequestGroup, code: ErrorCode) -> OffsetFetchResponseGroup:
     return OffsetFetchResponseGroup(group.group_id, error_code=code)
-
-
-def _fetch_response(
-    request: OffsetFetchRequest, answers: list[OffsetFetchResponseGroup], version: int
-) -> OffsetFetchResponse:
-    if version >= FETCH_GROUPS_SINCE:
-        return OffsetFetchResponse(groups=answers)
-    (group,) = answers
-    # Before v2 there is no place for the group's error but at every partition. From then on it is
-    # there, too, while the group is loaded: aiokafka (0.14, v3) looks nowhere else, and would take
-    # it for a group that has committed nothing, and begin anew.
-    is_loading = group.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    is_repeated = is_loading or version < FETCH_GROUP_ERROR_SINCE
-    code = group.error_code if is_repeated else ErrorCode.NONE
-    return OffsetFetchResponse(
-        topics=_topics_before_groups(request, group, code), error_code=group.error_code
-    )
-
-
-def _topics_before_groups(
-    request: OffsetFetchRequest, group: OffsetFetchResponseGroup, code: int
-) -> list[OffsetFetchResponseTopic]:
-    """The topics as versions before 8 say them; ``code`` goes to every partition asked for."""
-    if code:
-        return [
-            OffsetFetchResponseTopic(
-                topic.name,
-                [
-                    OffsetFetchResponsePartition(index, -1, -1, "", code)
-                    for index in topic.partition_indexes
-                ],
-            )
-            for topic in request.topics or ()
-        ]
-    # The same fields under other names: of very many partitions, no second copy is made.
-    return cast("list[OffsetFetchResponseTopic]", group.topics)
 
 
 # ------------------------------------------------------------------------------------ OffsetDelete

@@ -15,6 +15,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final, cast
 
 from barnabas.broker.api.client_seen import ClientSeen
+from barnabas.broker.api.client_software import is_librdkafka
 from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.config.addresses import address_text, plain_host
 from barnabas.broker.network.addresses import network_of
@@ -39,9 +40,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.broker.network.connection")
 
 LOGIN_REPEATED_EVERY_S: Final = 1.0
+LEAVE_MS: Final = 500.0
+"""Time limit for a client to close its connection after a failed login. kafka-python 3.0.12 reports
+a lost connection without the reason if the broker closes it right after the response."""
 OFFSETS_AWAITED_S: Final = 4.0
-"""How long a client may say nothing more that has added offsets to a transaction, after brokers
-came or went. Less than what lies between two sweeps, so that the second one after it is the end."""
+"""Time limit for the next request of librdkafka after AddOffsetsToTxn, once brokers came or went.
+Less than what lies between two sweeps, so that the second one after the request is the end."""
 TLS_HANDSHAKE: Final = 0x16
 """The first byte of TLS. Of a request it would be a length of 369 MB."""
 
@@ -58,8 +62,10 @@ class Connection(asyncio.BufferedProtocol):
         "_endpoint",
         "_expiry",
         "_frames",
+        "_has_failed",
         "_intake",
         "_is_queued",
+        "_leaves",
         "_login_deadline",
         "_login_repeated",
         "_pipeline",
@@ -97,6 +103,8 @@ class Connection(asyncio.BufferedProtocol):
         self._login_deadline: float | None = None
         self._login_repeated: float | None = None
         self._awaited = ""
+        self._has_failed = False
+        self._leaves: Timer | None = None
         self._expiry: Timer | None = None
         self.gate: LoginGate | None = None
         self.session: Session = NOBODY
@@ -154,6 +162,7 @@ class Connection(asyncio.BufferedProtocol):
         self._descriptor = -1  # The number may belong to another connection soon.
         if self._expiry is not None:
             self._expiry.cancel()
+        self._end_leaving()
         if self.link is not None:
             self.link.gone()
         self._server.forget(self)
@@ -247,6 +256,9 @@ class Connection(asyncio.BufferedProtocol):
     def login_failed(self, failed: LoginFailed) -> float:
         """Log and count a failed login; return for how many ms its answer is to be held back."""
         self._login_deadline = None  # It is over.
+        # Bare tokens get no reason, and a client that breaks the order of requests needs none.
+        is_raw = self.login is not None and self.login.raw
+        self._has_failed = not is_raw and failed.code is not ErrorCode.ILLEGAL_SASL_STATE
         failed_logins = self._server.failed_logins
         if failed.code is ErrorCode.SASL_AUTHENTICATION_FAILED:
             failed_logins.failed(self.network)
@@ -447,6 +459,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def drain(self) -> None:
         """Handle nothing more; answers that are due still leave."""
+        if self._leaves is not None:
+            self._transport.close()
+            return
         self._intake.stop()
         self._pipeline.drain()
         self.queue_delivery()
@@ -495,13 +510,12 @@ class Connection(asyncio.BufferedProtocol):
     # --------------------------------------------------------------------------------- private
 
     def _is_silent_for_long(self, now: float) -> bool:
-        """Say whether the client is to be hung up on, having no request here nor half of one.
+        """Return whether to close an idle connection, on which no request is pending or incomplete.
 
-        librdkafka (2.10 to 2.16) keeps the coordinator of a group in mind for 15 minutes. Once that
-        broker is in no Metadata any more, a transaction that was told here that its offsets may
-        come waits for a connection there, and looks for another coordinator only when any of its
-        connections comes or goes. The one that it asked here has no other use before EndTxn. Others
-        that are silent this long connect again for that.
+        librdkafka (2.10 to 2.16) remembers the coordinator of a group for 15 minutes. Once that
+        broker is in no Metadata response any more, a transaction whose AddOffsetsToTxn succeeded
+        waits for a connection there, and looks for another coordinator only when any of its
+        connections opens or closes. This one has no other use before EndTxn.
         """
         server = self._server
         silent_s = now - self.last_active
@@ -510,7 +524,8 @@ class Connection(asyncio.BufferedProtocol):
         if silent_s < OFFSETS_AWAITED_S or now >= server.offsets_awaited_until_s:
             return False
         route = self._pipeline.last_route
-        return route is not None and route.api.key == ADD_OFFSETS_TO_TXN.key
+        is_waiting = route is not None and route.api.key == ADD_OFFSETS_TO_TXN.key
+        return is_waiting and is_librdkafka(self.seen)
 
     def _process(self) -> None:
         """Handle whole frames until something pauses the connection or its turn is over."""
@@ -571,6 +586,18 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.close()
 
     def _finish(self) -> None:
-        """Close after what was written has left."""
+        """Close after what was written has left; after a failed login, leave that to the client.
+
+        What the client still sends stays in its buffer.
+        """
         self._pipeline.pauses |= CLOSED
-        self._transport.close()
+        if self._has_failed and self._server.failed_logins.may_leave_late():
+            self._leaves = self._server.clock.call_later(LEAVE_MS, self._transport.close)
+        else:
+            self._transport.close()
+
+    def _end_leaving(self) -> None:
+        leaves, self._leaves = self._leaves, None
+        if leaves is not None:
+            leaves.cancel()
+            self._server.failed_logins.left()

@@ -36,6 +36,7 @@ class FailedLogins:
         self._held_back_max = held_back
         self._delay_ms = delay_ms
         self._held_back = 0
+        self._leaving = 0
         # How many failures an address has left, and when that was so; the latest one last.
         self._left: dict[str, tuple[float, float]] = {}
 
@@ -75,6 +76,20 @@ class FailedLogins:
         self._held_back += 1
         self._clock.call_later(self._delay_ms, self._release)
         return self._delay_ms
+
+    def may_leave_late(self) -> bool:
+        """Reserve a place for a client that is to close its connection; call `left` at its end.
+
+        Returns whether there was a place: as many as answers may be held back.
+        """
+        if self._leaving >= self._held_back_max:
+            return False
+        self._leaving += 1
+        return True
+
+    def left(self) -> None:
+        """Release the place of a client that has closed its connection, or was disconnected."""
+        self._leaving -= 1
 
     def _release(self) -> None:
         self._held_back -= 1

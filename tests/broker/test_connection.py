@@ -654,14 +654,17 @@ async def test_minus_one_is_for_ever():
             clock.advance(hours=10)
 
 
-async def test_who_may_wait_for_a_broker_that_has_gone_is_hung_up_on():
-    """librdkafka looks for another coordinator of its group when a connection ends."""
+async def test_librdkafka_that_waits_for_a_coordinator_is_disconnected():
+    """It looks for another coordinator of its group when a connection ends; others do not wait."""
     clock = ManualClock()
     async with Running(small_config(connections_max_idle_ms=-1), clock) as running:
         waiting, other = await running.client(), await running.client()
+        for each in running.toy.server.connections:
+            each.seen.software = "librdkafka"
+        unnamed = await running.client()
 
         async def ask(last=ADD_OFFSETS):
-            for client, api in ((waiting, last), (other, ECHO)):
+            for client, api in ((waiting, last), (other, ECHO), (unnamed, last)):
                 await client.send(request(api, b"x"))
                 await client.answer()
 
@@ -683,6 +686,7 @@ async def test_who_may_wait_for_a_broker_that_has_gone_is_hung_up_on():
         await ask()
         await be_silent(2)
         assert await waiting.closed() == b""
+        assert len(running.toy.server.connections) == 2
         await other.send(request(ECHO, b"x"))
         await other.answer()
 

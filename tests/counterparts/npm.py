@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+import playwright
+
 from barnabas.spark_connector.cache import cache_directory
 from tests.counterparts.errors import MissingCounterpart
 
@@ -69,6 +71,12 @@ DCLINT = PinnedPackage(
     "69f4c67734455172b8c82a488845bf2ce47ef5338c10384d95d0e9e7a5425b39"
     "fb243983e39d4f7148bae3418694c1e06c7289d74ac3066e0fb697016e3aa55f",
 )
+KAFKAJS = PinnedPackage(
+    "kafkajs",
+    "2.2.4",
+    "8ff61e6a9075bdf3d3da2388527fefc5dc8a12e86e6363f1301bdfe495aec7a8"
+    "926ae90071caccb57118fcb6fb3af6af0e1396304e7cf5ba4bac47675478df8c",
+)
 
 
 def compose_schema() -> Path:
@@ -84,6 +92,19 @@ def tsc() -> Path:
 def biome() -> Path:
     """Return Biome, a native program that formats and lints."""
     return unpacked(_for_this_machine(BIOME)) / "biome"
+
+
+def kafkajs() -> Path:
+    """Return the folder of kafkajs, a client library without dependencies."""
+    return unpacked(KAFKAJS)
+
+
+def node() -> Path:
+    """Return the Node that Playwright brings along."""
+    found = Path(playwright.__file__).parent / "driver" / "node"
+    if not found.exists():
+        raise MissingCounterpart(f"{found} is missing: `pip install --force-reinstall playwright`")
+    return found
 
 
 def _for_this_machine(builds: dict[str, PinnedPackage]) -> PinnedPackage:

@@ -6,6 +6,7 @@ connect, and whose sockets would be reported in whatever test comes next.
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import subprocess
@@ -31,9 +32,24 @@ def refusal(servers: str, login: Login) -> str:
     return ended.stdout.decode()
 
 
+def logged_losses(servers: str, login: Login) -> list[str]:
+    """Return what the client logs of each connection that it loses while it is refused."""
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", __name__, "logging"],
+        input=pickle.dumps((servers, login)),
+        capture_output=True,
+        timeout=TIMEOUT_S,
+        check=True,
+    )
+    lines = ended.stderr.decode().splitlines()
+    return [line for line in lines if "Connection lost" in line]
+
+
 def _main() -> None:
     servers, login = pickle.loads(sys.stdin.buffer.read())
     settings = kafka_python_settings(login)
+    if sys.argv[1:]:
+        logging.basicConfig(level=logging.ERROR)
     try:
         kafka.KafkaAdminClient(
             bootstrap_servers=servers, bootstrap_timeout_ms=2000, **settings

@@ -1,16 +1,11 @@
-"""Client libraries at a cluster: transactions while a broker dies, no controller, a move."""
+"""Client libraries at a cluster: transactions while a broker dies, and no controller."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-
 import pytest
-from aiokafka import AIOKafkaConsumer
-from aiokafka import TopicPartition as AioPartition
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
-from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer
+from kafka import KafkaProducer
 
 from barnabas.broker.cluster.pictured_view import PicturedView
 from barnabas.broker.cluster.view import NO_NODE
@@ -31,9 +26,6 @@ TRANSACTIONS = 12
 KILLED_AT = 4
 RESTARTED_AT = 8
 STATE, STATE_PARTITIONS = "__transaction_state", 3
-OFFSETS, OFFSETS_PARTITIONS = "__consumer_offsets", 3
-GROUP_SETTINGS = {"group.id": "readers", "auto.offset.reset": "earliest"}
-READ_S = 60
 
 
 class KafkaPython:
@@ -127,88 +119,6 @@ def test_an_admin_client_asks_before_there_is_a_controller(monkeypatch):
         created = client.create_topics([NewTopic("orders", PARTITIONS, 1)])
         created["orders"].result(TIMEOUT_S)
         assert client.describe_cluster().result(TIMEOUT_S).controller.id in range(3)
-
-
-def read_with_confluent(servers: str, moves: Callable[[], None]) -> bytes:
-    consumer = Consumer({"bootstrap.servers": servers, **GROUP_SETTINGS})
-    consumer.subscribe(["orders"], on_assign=lambda *_: moves())
-    found: list[bytes] = []
-
-    def is_read() -> bool:
-        message = consumer.poll(0.2)
-        if message is not None and not message.error():
-            found.append(message.value())
-        return bool(found)
-
-    try:
-        wait_until(is_read, seconds=READ_S)
-    finally:
-        consumer.close()
-    return found[0]
-
-
-def read_with_kafka_python(servers: str, moves: Callable[[], None]) -> bytes:
-    class Listener(ConsumerRebalanceListener):
-        def on_partitions_assigned(self, assigned: object) -> None:
-            moves()
-
-        def on_partitions_revoked(self, revoked: object) -> None:
-            """Keep them."""
-
-    settings = {key.replace(".", "_"): value for key, value in GROUP_SETTINGS.items()}
-    milliseconds = READ_S * 1000
-    consumer = KafkaConsumer(
-        bootstrap_servers=servers, consumer_timeout_ms=milliseconds, **settings
-    )
-    consumer.subscribe(["orders"], listener=Listener())
-    try:
-        return next(consumer).value
-    finally:
-        consumer.close()
-
-
-def read_with_aiokafka(servers: str, moves: Callable[[], None]) -> bytes:
-    """Ask for the offsets by hand: its listener is not waited for when a member begins.
-
-    Without commits of its own: `stop` tries the last one for ever if it learns by it that the
-    coordinator has moved (docs/exactly-once.md).
-    """
-
-    async def read() -> bytes:
-        settings = {key.replace(".", "_"): value for key, value in GROUP_SETTINGS.items()}
-        consumer = AIOKafkaConsumer(
-            "orders", bootstrap_servers=servers, enable_auto_commit=False, **settings
-        )
-        async with asyncio.timeout(READ_S), consumer:
-            found = await consumer.getone()
-            await asyncio.to_thread(moves)
-            assert await consumer.committed(AioPartition("orders", 0)) is None
-            return found.value
-
-    return asyncio.run(read())
-
-
-@pytest.mark.parametrize("read", [read_with_confluent, read_with_kafka_python, read_with_aiokafka])
-def test_a_member_begins_though_its_coordinator_moves_before_it_asks_for_offsets(read):
-    """librdkafka (2.16) told NOT_COORDINATOR then asks nobody any more, whatever it is told later.
-
-    Nobody tells it of another assignment: to the group it is a member like any other.
-    """
-    with Cluster(brokers=2) as cluster:
-        cluster.create_topic("orders")
-        producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
-        producer.produce("orders", b"first")
-        assert not producer.flush(READ_S)
-        moved = []
-
-        def move_once() -> None:
-            if not moved:
-                index = java_hash(GROUP_SETTINGS["group.id"]) % OFFSETS_PARTITIONS
-                moved.append(1 - cluster.leader(OFFSETS, index))
-                cluster.move(OFFSETS, index, to=moved[0])
-
-        assert read(cluster.bootstrap_servers, move_once) == b"first"
-        assert moved
 
 
 def coordinator_of(cluster: Cluster, transactional_id: str) -> int:

@@ -38,6 +38,7 @@ from tests.counterparts.kafka_tools import (
 )
 from tests.counterparts.logins import Login, Tls
 from tests.counterparts.wire_client import WireClient
+from tests.interop import refused_kafka_python
 from tests.interop.login_clients import (
     ALERT,
     CLIENTS,
@@ -197,6 +198,22 @@ def test_who_is_not_let_in_hears_what_kafka_says(world, client, name, tmp_path):
     if name in ALERTS and client not in {"kafka-python", "aiokafka"}:
         assert alert_in(ours) == ALERTS[name]
         assert alert_in(theirs) in {"bad certificate", "certificate unknown"}
+
+
+REASON = "Authentication failed: Invalid username or password"
+
+
+@pytest.mark.parametrize("client", ["confluent-kafka", "Java"])
+def test_failed_login_shows_its_reason(world, client, tmp_path):
+    servers = world.ours.servers("SASL")
+    assert REASON in CLIENTS[client].refusal(servers, BAD["PLAIN"], tmp_path)
+
+
+def test_kafka_python_logs_the_reason_of_each_failed_login(world):
+    """It reports a lost connection without a reason if the broker is the first to close it."""
+    losses = refused_kafka_python.logged_losses(world.ours.servers("SASL"), BAD["PLAIN"])
+    assert [line for line in losses if REASON in line]
+    assert [line for line in losses if "disconnected" in line.partition("Connection lost")[2]] == []
 
 
 # ---------------------------------------------------------------------------- users by Kafka's tool

