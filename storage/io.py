@@ -16,7 +16,6 @@ import ctypes
 import errno
 import fcntl
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -67,6 +66,7 @@ def _batches(buffers: Sequence[Buffer]) -> Iterator[Sequence[Buffer]]:
         yield buffers[start : start + IOV_MAX]
 
 
+COPIED_BYTES = 1024 * 1024
 PRIVATE_FILE = 0o600
 PRIVATE_DIRECTORY = 0o700
 
@@ -94,7 +94,8 @@ def make_private_directory(path: str, *, exist_ok: bool = False, parents: bool =
 def copy_private(original: str, copy: str) -> None:
     """Copy a file; only its owner may read the copy."""
     with open(original, "rb") as reading, open(copy, "xb", opener=private_opener) as writing:
-        shutil.copyfileobj(reading, writing)
+        while block := reading.read(COPIED_BYTES):
+            writing.write(block)
 
 
 def make_private(path: str) -> None:
