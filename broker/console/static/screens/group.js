@@ -51,7 +51,7 @@ export function Group({ parts }) {
     kafka("kafka-consumer-groups", "--describe", "--group", name),
   ];
   const actions = html`
-    <${Action} name="group.seek" on=${{ group: name }} commands=${[barnabas("groups", "seek", name, "--to", "end", "--dry-run")]} />
+    <${Action} name="group.reset_offsets" on=${{ group: name }} commands=${[barnabas("groups", "reset-offsets", name, "--to", "end", "--dry-run")]} />
     <${Action} name="group.delete_offsets" on=${{ group: name }} />
     <${Action} name="group.delete" on=${{ group: name }} commands=${[barnabas("groups", "delete", name)]} />`;
   return html`<${Screen} title=${name} question="Why is this group behind?" above=${{ href: "/groups", words: "Groups" }} actions=${actions} commands=${commands}>
