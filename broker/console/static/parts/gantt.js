@@ -38,8 +38,9 @@ export function Gantt({ title, bars, now, empty, opens }) {
     { title: "Took", isNumber: true, cell: (/** @type {Bar} */ bar) => took(bar, now) },
   ];
   return html`<figure class="gantt">
-    <figcaption><span class="title">${title}</span> <span class="words">${sentence(bars, now)}</span>
+    <figcaption><span class="title">${title}</span>
       ${bars.length ? html`<button type="button" class="small" aria-pressed=${isTable} onClick=${() => setTable(!isTable)}>Table</button>` : null}
+      <span class="words">${sentence(bars, now)}</span>
     </figcaption>
     ${!bars.length && html`<div>${empty}</div>`}
     ${bars.length && isTable
