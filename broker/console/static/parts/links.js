@@ -18,7 +18,22 @@ export function cut(name, most) {
 
 /** @param {string} name */
 export function short(name) {
-  const shown = cut(name, LONGEST_SHOWN);
+  return isolated(name, cut(name, LONGEST_SHOWN));
+}
+
+/**
+ * A sentence, to its beginning where it is too long.
+ * @param {string} words
+ */
+export function beginning(words) {
+  return isolated(words, words.length > LONGEST_SHOWN ? `${words.slice(0, LONGEST_SHOWN - 1)}…` : words);
+}
+
+/**
+ * @param {string} name
+ * @param {string} shown
+ */
+function isolated(name, shown) {
   // Isolated, so that letters that are read from right to left do not turn round what follows.
   return html`<bdi title=${shown === name ? undefined : name}>${shown || "(empty)"}</bdi>`;
 }

@@ -15,14 +15,14 @@ import { History } from "./group-history.js";
 /** @type {import("../parts/list.js").Column[]} */
 const PARTITIONS = [
   { title: "Partition", cell: (row) => html`<${PartitionLink} topic=${row.topic} partition=${row.partition} offset=${row.committed_offset} opens />` },
-  { title: "Committed", isNumber: true, cell: (row) => count(row.committed_offset) },
-  { title: "Last commit", isNumber: true, cell: (row) => html`<${Age} since=${row.commit_ms} />` },
-  { title: "Last stable", isNumber: true, cell: (row) => count(row.stable_offset), help: "Where readers of committed records stop" },
-  { title: "End", isNumber: true, cell: (row) => count(row.end_offset) },
   { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag_readable) },
   { title: "Held back", isNumber: true, cell: (row) => count(row.lag_held_back) },
   { title: "By", cell: (row) => html`<${Holder} holder=${row.holder} />` },
   { title: "Open for", isNumber: true, cell: (row) => html`<${Age} since=${row.holder?.transaction?.start_time_ms ?? null} />` },
+  { title: "Committed", isNumber: true, cell: (row) => count(row.committed_offset) },
+  { title: "Last commit", isNumber: true, cell: (row) => html`<${Age} since=${row.commit_ms} />` },
+  { title: "Last stable", isNumber: true, cell: (row) => count(row.stable_offset), help: "Where readers of committed records stop" },
+  { title: "End", isNumber: true, cell: (row) => count(row.end_offset) },
   { title: "Member", cell: (row) => (row.member === null ? "nobody" : short(row.member)) },
 ];
 
