@@ -114,7 +114,7 @@ def test_status_sums_up_a_transaction_that_blocks_a_group(page, own_broker):
         client.write("invoicing-1", "orders", 0)
         page.goto(own_broker.url)
         problems = page.get_by_role("list", name="Problems")
-        words = "1 transaction holds back 2 records of 1 group"
+        words = "1 transaction holds back 2 records; 1 group waits"
         expect(problems.get_by_role("link", name=words)).to_be_visible()
         expect(page.get_by_text("Clients are served.")).to_have_count(0)
         # What it is about is on the first screen, above the plots.

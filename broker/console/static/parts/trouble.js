@@ -34,7 +34,9 @@ function heldBack(worst) {
   const isHanging = rows.some(({ transactions: [first] }) => first.hanging);
   const verb = holders.size === 1 ? "holds" : "hold";
   const least = worst.held_back.length >= MOST_KNOWN ? "at least " : "";
-  const held = `${least}${counted(records, "record")}${groups ? ` of ${counted(groups, "group")}` : ""}`;
+  // Not "of the group": there are records that no group reads.
+  const waiting = groups ? `; ${counted(groups, "group")} ${groups === 1 ? "waits" : "wait"}` : "";
+  const held = `${least}${counted(records, "record")}${waiting}`;
   const words = `${counted(holders.size, isHanging ? "hanging transaction" : "transaction")} ${verb} back ${held}`;
   return { kind: isHanging ? "bad" : "warn", words, href: "/transactions" };
 }
