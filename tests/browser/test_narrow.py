@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.console_broker import ConsoleBroker
-from tests.browser.furnished import GROUP, TOPIC, commit, furnished
+from tests.browser.furnished import GROUP, TIMEOUT_MS, TOPIC, commit, furnished
 from tests.browser.looking import axe_check, screenshot
 from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
@@ -55,7 +55,7 @@ def named_broker(tmp_path_factory):
         create(broker.bootstrap_servers, LONG_TOPIC, partitions=2)
         commit(broker, LONG_GROUP, LONG_TOPIC, 0)
         with TransactionClient(broker, LONG_TOPIC) as client:
-            client.begin(LONG_ID, LONG_TOPIC, 0)
+            client.begin(LONG_ID, LONG_TOPIC, 0, timeout_ms=TIMEOUT_MS)
             yield broker
 
 
