@@ -6,15 +6,17 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NoReturn, TypeAlias
 
 from barnabas.broker.cli.client_settings import client_security
 from barnabas.broker.cli.errors import USAGE, CommandError, report
+from barnabas.broker.cli.names import name_problem
 from barnabas.broker.cli.profiles import DEFAULT_SERVER, server_of
 
 _ADDRESS = re.compile(r"(?:\[([^\]]+)\]|([^\[\]:]+)):([0-9]{1,5})")
 _HELP_COLUMN = 36
+_OWN_OPTIONS = {"-h", "--help", "--version"}
 
 Address = tuple[str, int]
 
@@ -61,6 +63,26 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             **options,  # type: ignore[arg-type]
         )
+        self._kind = ""
+        self._names: Collection[str] = ()
+        self._hidden: frozenset[str] = frozenset()
+
+    def expect_names(
+        self, kind: str, names: Collection[str], hidden: frozenset[str] = frozenset()
+    ) -> None:
+        """Take a ``kind`` of ``names``, or of ``hidden`` ones, as the first word."""
+        self._kind, self._names, self._hidden = kind, names, hidden
+
+    def parse_known_args(  # type: ignore[override]  # Overloaded for namespaces of other classes.
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Reject a first word that is no name, and suggest one; argparse only lists all names."""
+        given = list(sys.argv[1:] if args is None else args)
+        if self._names and given and not {given[0]} & (_OWN_OPTIONS | self._hidden):
+            problem = name_problem(self._kind, self._names, given, self.prog)
+            if problem is not None:
+                self.error(problem)
+        return super().parse_known_args(given, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Exit with the usage code."""
@@ -75,22 +97,45 @@ def add_verbs(
     texts: Mapping[str, str],
     *adders: Adder,
     offline: Mapping[str, tuple[str, Adder]] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> None:
     """Let a command have verbs that ask a broker: ``barnabas topics list``.
 
     ``texts`` says by name what each one does; ``adders`` add their arguments, in the same order.
-    ``offline`` are verbs that ask no broker.
+    ``offline`` are verbs that ask no broker. ``renamed`` has the verb for other names of it, which
+    no help shows: ``old_verb`` is the one that was used.
     """
+    offline, renamed = offline or {}, renamed or {}
     verbs = parser.add_subparsers(
         dest="verb", metavar="VERB", required=True, title="verbs", prog=parser.prog
     )
     for (name, text), add in zip(texts.items(), adders, strict=True):
         verb = verbs.add_parser(name, help=text, description=f"{text}.")
-        add(verb)
-        add_server(verb)
-        add_format(verb)
-    for name, (text, add) in (offline or {}).items():
+        others = [each for each, new_name in renamed.items() if new_name == name]
+        for old_name in others:  # Without a line of help it is not listed.
+            old = verbs.add_parser(old_name, prog=verb.prog, description=f"{text}.")
+            old.set_defaults(verb=name, old_verb=old_name)
+            _add_online(old, add)
+        _add_online(verb, add)
+    for name, (text, add) in offline.items():
         add(verbs.add_parser(name, help=text, description=f"{text}."))
+    if isinstance(parser, Parser):
+        parser.expect_names("verb", [*texts, *offline], frozenset(renamed))
+
+
+def _add_online(verb: argparse.ArgumentParser, add: Adder) -> None:
+    add(verb)
+    add_server(verb)
+    add_format(verb)
+
+
+def hint_of(arguments: argparse.Namespace) -> str | None:
+    """Return which verb to use from now on, or ``None`` if the one that was used is not old."""
+    old = getattr(arguments, "old_verb", None)
+    if old is None:
+        return None
+    command, verb = arguments.command, arguments.verb
+    return f"hint: the verb is {verb}: barnabas {command} {verb} (in place of {old})"
 
 
 def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) -> None:

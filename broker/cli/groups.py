@@ -1,4 +1,4 @@
-"""``barnabas groups``: list, describe, seek, delete."""
+"""``barnabas groups``: list, describe, reset-offsets, delete."""
 
 from __future__ import annotations
 
@@ -56,16 +56,18 @@ _UNCOMMITTED = "read_uncommitted"
 _VERBS = {
     "list": "List groups",
     "describe": "Show members, offsets and lag of groups",
-    "seek": "Let a group without members go on from another place",
+    "reset-offsets": "Reset the committed offsets of a group without members",
     "delete": "Delete groups without members, and their offsets",
     "delete-offsets": "Delete offsets that a group has committed for topics it does not read",
 }
+_RENAMED = dict.fromkeys(("seek", "move", "reset"), "reset-offsets")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
     parser.usage = "barnabas groups VERB [options]"
-    add_verbs(parser, _VERBS, _add_list, _add_describe, _add_seek, _add_delete, _add_delete_offsets)
+    adders = _add_list, _add_describe, _add_reset_offsets, _add_delete, _add_delete_offsets
+    add_verbs(parser, _VERBS, *adders, renamed=_RENAMED)
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
@@ -85,8 +87,8 @@ def _add_describe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("groups", metavar="GROUP", nargs="+", help=argparse.SUPPRESS)
 
 
-def _add_seek(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas groups seek GROUP (--to WHERE | --by N) [options]"
+def _add_reset_offsets(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "barnabas groups reset-offsets GROUP (--to WHERE | --by N) [options]"
     parser.add_argument("group", metavar="GROUP", help=argparse.SUPPRESS)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--to", metavar="WHERE", help="beginning, end, N, -N (last N), @TIME")
@@ -120,11 +122,11 @@ def run(arguments: argparse.Namespace) -> int:
     verb = {
         "list": list_all,
         "describe": describe,
-        "seek": seek,
+        "reset-offsets": reset_offsets,
         "delete": delete,
         "delete-offsets": delete_offsets,
     }[arguments.verb]
-    if arguments.verb == "seek" and arguments.to is not None:
+    if arguments.verb == "reset-offsets" and arguments.to is not None:
         arguments.to = Where(arguments.to)
     with Cluster.of(arguments) as cluster:
         cluster.topics([])  # A broker that is not there is reported at once.
@@ -288,10 +290,10 @@ def _print_description(group: dict[str, Any]) -> None:
         )
 
 
-# ------------------------------------------------------------------------------------------- seek
+# ---------------------------------------------------------------------------------- reset-offsets
 
 
-def seek(cluster: Cluster, arguments: argparse.Namespace) -> None:
+def reset_offsets(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Commit other offsets for a group without members; one that is not there is made so."""
     chosen_partitions(cluster, arguments.topic)  # A topic that is not there is reported at once.
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from barnabas.broker.cli.arguments import Parser, choose_server
+from barnabas.broker.cli.arguments import Parser, choose_server, hint_of
 from barnabas.broker.cli.errors import FAILED, INTERRUPTED, OK, USAGE, CommandError, report
 from barnabas.broker.client.errors import Unreachable, WrongSetting
 from barnabas.broker.version import __version__
@@ -28,7 +28,7 @@ COMMANDS = {
     "config": "print a broker's effective configuration and its sources",
     "cluster": "describe a cluster, set its brokers, move what they lead",
     "topics": "list, describe, create, delete and alter topics",
-    "groups": "list, describe, move and delete consumer groups",
+    "groups": "list, describe, reset and delete consumer groups",
     "transactions": "list, describe and abort transactions, see who holds them",
     "acls": "list, add and remove rules of access control",
     "users": "list, create, alter and delete users of SCRAM",
@@ -61,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     parsed = _parser(given).parse_args(given)
     _obey_signals()
+    hint = hint_of(parsed)
+    if hint is not None:
+        print(hint, file=sys.stderr)
     try:
         choose_server(parsed)
         result: int = _module(parsed.command).run(parsed)
@@ -134,6 +137,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", required=True, title="commands", prog="barnabas"
     )
+    parser.expect_names("command", COMMANDS)
     chosen = next((word for word in given if word in COMMANDS), None)
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")

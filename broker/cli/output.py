@@ -7,6 +7,7 @@ which a program reads the exact name.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -17,6 +18,14 @@ from barnabas.broker.cli.printing import escaped, print_text
 
 _GAP = "  "
 _PROGRESS_EVERY_SECONDS = 0.2
+_NAMES = {
+    *("TOPIC", "PARTITION", "GROUP", "ID", "MEMBER", "INSTANCE"),
+    *("CLIENT", "CLIENT ID", "USER", "NAME", "PRINCIPAL"),
+}
+"""Columns of names, which may be 249 characters long and more."""
+_NAME_LEAST = 24
+"""Characters of a name that are shown at least, however narrow the terminal is."""
+_ELLIPSIS = "..."
 
 Cell = str | int | None
 
@@ -43,8 +52,13 @@ def print_json(value: object) -> None:
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
-    """Print rows in columns, numbers to the right; None is shown as "-"."""
-    table = RowPrinter(headings, look_ahead_rows=sys.maxsize)
+    """Print rows in columns, numbers to the right; None is shown as "-".
+
+    On a terminal names are cut in the middle for as long as a row is wider than it: one long name
+    makes all rows wide. What another program reads is whole.
+    """
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    table = RowPrinter(headings, look_ahead_rows=sys.maxsize, width=columns)
     for row in rows:
         table.add(row)
     table.flush()
@@ -88,10 +102,16 @@ def count_text(count: int, thing: str, plural: str | None = None) -> str:
 
 
 class RowPrinter:
-    """A table of any length, printed as its rows come; the first ones say how wide columns are."""
+    """A table of any length, printed as its rows come; the first ones say how wide columns are.
 
-    def __init__(self, headings: Sequence[str], look_ahead_rows: int = 100) -> None:
+    ``width``: of the terminal, for which names are cut; None cuts nothing.
+    """
+
+    def __init__(
+        self, headings: Sequence[str], look_ahead_rows: int = 100, width: int | None = None
+    ) -> None:
         self.headings = headings
+        self._width = width
         self._look_ahead_rows = look_ahead_rows
         self._waiting: list[Sequence[Cell]] | None = []
         self._widths: list[int] = []
@@ -115,20 +135,53 @@ class RowPrinter:
         self._numeric = [all(isinstance(row[c], int | None) for row in waiting) for c in columns]
         shown = [self.headings, *([_cell(cell) for cell in row] for row in waiting)]
         self._widths = [max(len(line[column]) for line in shown) for column in columns]
+        if self._width is not None:
+            self._narrow(self._width)
         self._print(self.headings)
         for row in waiting:
             self._print(row)
 
+    def _narrow(self, width: int) -> None:
+        """Take from the widest columns of names what the rows are too wide."""
+        names = [
+            at
+            for at, heading in enumerate(self.headings)
+            if heading in _NAMES and not self._numeric[at]
+        ]
+        excess = sum(self._widths) + len(_GAP) * (len(self._widths) - 1) - width
+        while excess > 0 and names:
+            widest = max(names, key=self._widths.__getitem__)
+            if self._widths[widest] <= _NAME_LEAST:
+                return
+            self._widths[widest] -= 1
+            excess -= 1
+
     def _print(self, row: Sequence[Cell]) -> None:
         cells = (
-            _cell(cell).rjust(width) if right else _cell(cell).ljust(width)
-            for cell, width, right in zip(row, self._widths, self._numeric, strict=True)
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(
+                self._shown(row), self._widths, self._numeric, strict=True
+            )
         )
         print(_GAP.join(cells).rstrip())
+
+    def _shown(self, row: Sequence[Cell]) -> list[str]:
+        texts = list(map(_cell, row))
+        if self._width is None:
+            return texts
+        return [_cut(text, width) for text, width in zip(texts, self._widths, strict=True)]
 
 
 def _cell(cell: Cell) -> str:
     return "-" if cell is None else escaped(str(cell))
+
+
+def _cut(text: str, width: int) -> str:
+    """Return a text without its middle if it is too long: names differ at both ends."""
+    if len(text) <= width:
+        return text
+    kept = width - len(_ELLIPSIS)
+    return text[: kept - kept // 2] + _ELLIPSIS + text[len(text) - kept // 2 :]
 
 
 class Progress:

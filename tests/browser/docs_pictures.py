@@ -28,7 +28,7 @@ SHOPS = ("paris", "oslo", "lima", "kyoto")
 PARTITIONS = 3
 BEFORE_SECONDS = 45
 """How long it goes on before the first picture: four spans of the heat map."""
-HEIGHTS = {"now": 1370, "records": 800, "transactions": 800, "group": 600}
+HEIGHTS = {"now": 1370, "records": 800, "transactions": 800, "group": 700}
 
 pytestmark = pytest.mark.timeout(600)
 

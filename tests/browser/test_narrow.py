@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.console_broker import ConsoleBroker
-from tests.browser.furnished import GROUP, commit, furnished
+from tests.browser.furnished import GROUP, TIMEOUT_MS, TOPIC, commit, furnished
 from tests.browser.looking import axe_check, screenshot
 from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
 
 WIDTH = 320
+PHONE_WIDTH = 390
 LONG_TOPIC = "a.long_name-" * 20
 LONG_GROUP = "W" * 249
 LONG_ID = "x" * 249
@@ -53,7 +55,7 @@ def named_broker(tmp_path_factory):
         create(broker.bootstrap_servers, LONG_TOPIC, partitions=2)
         commit(broker, LONG_GROUP, LONG_TOPIC, 0)
         with TransactionClient(broker, LONG_TOPIC) as client:
-            client.begin(LONG_ID, LONG_TOPIC, 0)
+            client.begin(LONG_ID, LONG_TOPIC, 0, timeout_ms=TIMEOUT_MS)
             yield broker
 
 
@@ -81,3 +83,38 @@ def test_a_name_that_is_cut_says_all_of_itself(page, named_broker):
     link.click()
     expect(page.get_by_role("heading", level=1)).to_have_text(LONG_GROUP)
     assert page.evaluate("location.pathname") == f"/groups/{quote(LONG_GROUP)}"
+
+
+def test_partitions_of_a_topic_with_a_long_name_are_told_apart(page, named_broker):
+    page.goto(f"{named_broker.url}/topics/{LONG_TOPIC}")
+    table = page.get_by_role("region", name="Partitions", exact=True)
+    expect(table.get_by_role("rowheader")).to_have_text(["0", "1"])
+    table.get_by_role("link", name="1", exact=True).click()
+    expect(page).to_have_url(re.compile("partition=1"))
+    page.goto(f"{named_broker.url}/transactions/{LONG_ID}")
+    link = page.locator("main a").filter(has_text="long_name").first
+    expect(link).to_have_text(re.compile(r"^a\.long_name-.*….*long_name--0$"))
+    expect(link.locator("bdi")).to_have_attribute("title", f"{LONG_TOPIC}-0")
+    page.goto(f"{named_broker.url}/transactions")
+    bar = page.get_by_role("link", name=re.compile(f"^{LONG_ID}: Ongoing"))
+    expect(bar.locator("text.name")).to_have_text(re.compile("● x{15}…x{14}"))
+
+
+@pytest.mark.parametrize(
+    ("address", "label", "title"),
+    [
+        ("/groups", "Groups", "Lag"),
+        (f"/groups/{GROUP}", "Partitions", "Can be read now"),
+        (f"/topics/{TOPIC}", "Groups", "Can be read now"),
+        ("/", "Groups that are behind", "Can be read now"),
+    ],
+)
+def test_lag_is_on_the_screen_of_a_phone(page, named_broker, address, label, title):
+    page.set_viewport_size({"width": PHONE_WIDTH, "height": 844})
+    page.goto(named_broker.url + address)
+    table = page.get_by_role("region", name=label, exact=True)
+    heading = table.get_by_role("columnheader", name=title)
+    expect(heading).to_be_visible()
+    box = heading.bounding_box()
+    assert box["x"] + box["width"] <= PHONE_WIDTH
+    screenshot(page, f"phone-{label.lower().replace(' ', '-')}-{address.count('/')}")

@@ -9,7 +9,9 @@ from kafka.structs import OffsetAndMetadata
 from playwright.sync_api import expect
 
 from tests.browser.console_broker import producing
+from tests.browser.furnished import commit
 from tests.browser.looking import axe_check, in_each_theme, screenshot, state_of, tab_stops
+from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
 from tests.interop.clients import kafka
 from tests.waiting import wait_until
@@ -78,10 +80,15 @@ def test_a_broker_that_was_killed_is_said_to_be_away_until_it_is_back(page, own_
     expect(page.get_by_text("Clients are served.")).to_be_visible()
     own_broker.kill()
     expect(state_of(page)).to_have_text(re.compile("The broker is away since"))
-    expect(page.get_by_text("Clients are served.")).to_be_visible()
+    # Nothing that was well is said to be well now, here and on other screens.
+    expect(page.get_by_text("No response from the broker.")).to_be_visible()
+    expect(page.get_by_text("Clients are served.")).to_have_count(0)
+    expect(page.locator("main .mark.good")).to_have_count(0)
     page.evaluate("window.isTheSame = true")
     own_broker.restart()
     expect(state_of(page)).to_have_text(LIVE)
+    expect(page.get_by_text("Clients are served.")).to_be_visible()
+    expect(page.get_by_text("No response from the broker.")).to_have_count(0)
     assert page.evaluate("window.isTheSame")
 
 
@@ -96,6 +103,34 @@ def test_what_to_look_after_is_shown_in_place_of_that_all_is_well(page, broker):
     page.goto(broker.url)
     expect(page.get_by_text("store: away for 6 s")).to_be_visible()
     expect(page.get_by_text("Clients are served.")).to_have_count(0)
+
+
+def test_status_sums_up_a_transaction_that_blocks_a_group(page, own_broker):
+    create(own_broker.bootstrap_servers, "orders", partitions=1)
+    commit(own_broker, "billing", "orders", 0)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    with TransactionClient(own_broker, "shop") as client:
+        client.begin("invoicing-1", "orders", 0)
+        client.write("invoicing-1", "orders", 0)
+        page.goto(own_broker.url)
+        problems = page.get_by_role("list", name="Problems")
+        words = "1 transaction holds back 2 records; 1 group waits"
+        expect(problems.get_by_role("link", name=words)).to_be_visible()
+        expect(page.get_by_text("Clients are served.")).to_have_count(0)
+        # What it is about is on the first screen, above the plots.
+        waiting = page.get_by_role("region", name="Readers that wait")
+        behind = page.get_by_role("region", name="Groups that are behind")
+        plots = page.get_by_role("region", name="Rates and latencies")
+        for table in (waiting, behind):
+            box = table.bounding_box()
+            assert box["y"] + box["height"] < min(900, plots.bounding_box()["y"])
+        axe_check(page)
+        screenshot(page, "now-held-back")
+        problems.get_by_role("link").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Transactions")
+        page.goto(own_broker.url)
+        client.end("invoicing-1")
+    expect(page.get_by_text("Clients are served.")).to_be_visible()
 
 
 def test_what_a_group_is_called_stays_text(page, own_broker):

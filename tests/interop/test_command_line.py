@@ -221,7 +221,7 @@ def test_a_group_of_others(barnabas, filled, protocol):
     barnabas.lines_of(["late"], "produce", filled, "-p", 0)
     described = barnabas("groups", "describe", group, "--format", "json").json[0]
     lines = barnabas("groups", "list", "--type", protocol).lines
-    busy = barnabas("groups", "seek", group, "--to", "beginning")
+    busy = barnabas("groups", "reset-offsets", group, "--to", "beginning")
     theirs = tool(barnabas.broker, CONSUMER_GROUPS, "--describe", "--group", group)
     consumer.close()
     assert (described["state"], described["type"], described["lag"]) == ("Stable", protocol, 1)
@@ -248,7 +248,8 @@ def test_a_group_of_others(barnabas, filled, protocol):
     }
     assert ours == rows
     wait_until(
-        lambda: barnabas("groups", "seek", group, "--to", "-2").exit_code == 0, "an idle group"
+        lambda: barnabas("groups", "reset-offsets", group, "--to", "-2").exit_code == 0,
+        "an idle group",
     )
     again = confluent_consumer(barnabas.broker, group, protocol)
     positions = [

@@ -38,23 +38,23 @@ CHANGES_SHOWN: Final = 1000
 Offsets = dict[tuple[str, int], int]
 
 
-class _Seek(NamedTuple):
+class _Reset(NamedTuple):
     """Offsets before and after."""
 
     old: Offsets
     new: Offsets
 
 
-# ------------------------------------------------------------------------------------------- seek
+# ---------------------------------------------------------------------------------- reset-offsets
 
 
-async def plan_seek(command: Command) -> Plan:
+async def plan_reset_offsets(command: Command) -> Plan:
     """Say from where to where, and what is skipped or read again."""
-    seek = await _work_out(command)
+    reset = await _work_out(command)
     skipped = again = 0
     changes = []
-    for (topic, index), offset in sorted(seek.new.items()):
-        before = seek.old.get((topic, index))
+    for (topic, index), offset in sorted(reset.new.items()):
+        before = reset.old.get((topic, index))
         step = 0 if before is None else offset - before
         skipped += max(step, 0)
         again += max(-step, 0)
@@ -62,15 +62,15 @@ async def plan_seek(command: Command) -> Plan:
         shown = None if before is None else str(before)
         changes.append(Change(f"{topic}-{index}", shown, str(offset), note))
     figures = {"partitions": len(changes), "offsets_skipped": skipped, "offsets_read_again": again}
-    basis = tuple(sorted(seek.old.items()))
-    words = f"let {command.names['group']} go on from another place"
-    return Plan(words, figures, tuple(changes[:CHANGES_SHOWN]), basis, seek)
+    basis = tuple(sorted(reset.old.items()))
+    words = f"reset the committed offsets of {command.names['group']}"
+    return Plan(words, figures, tuple(changes[:CHANGES_SHOWN]), basis, reset)
 
 
-async def seek(command: Command, plan: Plan) -> None:
+async def reset_offsets(command: Command, plan: Plan) -> None:
     """Commit other offsets for a group without members; one that is not there is made so."""
     found = plan.state
-    assert isinstance(found, _Seek)
+    assert isinstance(found, _Reset)
     # Nothing comes in between this look and the commit: it is made in the same turn.
     if _offsets(command, is_idle=True) != found.old:
         raise Conflict
@@ -89,7 +89,7 @@ async def seek(command: Command, plan: Plan) -> None:
             check(each.error_code, f"{found.name}-{each.partition_index}")
 
 
-async def _work_out(command: Command) -> _Seek:
+async def _work_out(command: Command) -> _Reset:
     """Return offsets of an idle group before and after; raises KafkaError."""
     old = _offsets(command, is_idle=True)
     wanted = _chosen(command, old)
@@ -105,8 +105,8 @@ async def _work_out(command: Command) -> _Seek:
         if unmoved:
             raise invalid(f"by: the group has no offset to move from on {unmoved[0]}")
         moved = {key: min(max(old[key] + by, starts[key]), ends[key]) for key in wanted}
-        return _Seek(old, moved)
-    return _Seek(old, await _places(command, to, starts, ends))
+        return _Reset(old, moved)
+    return _Reset(old, await _places(command, to, starts, ends))
 
 
 async def _places(command: Command, to: str, starts: Offsets, ends: Offsets) -> Offsets:

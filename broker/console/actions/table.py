@@ -288,12 +288,12 @@ ACTIONS: Final[tuple[Action, ...]] = (
         kind=TOPIC_KIND,
     ),
     Action(
-        "group.seek",
-        "Go on from another place",
+        "group.reset_offsets",
+        "Reset offsets",
         "POST",
-        "/api/v1/groups/{group}/seek",
-        groups.plan_seek,
-        groups.seek,
+        "/api/v1/groups/{group}/reset-offsets",
+        groups.plan_reset_offsets,
+        groups.reset_offsets,
         Check(READ, GROUP, "group", GROUP_DENIED, Denial.REQUEST),
         (
             Field(

@@ -133,7 +133,7 @@ def test_describe_with_a_member(shell, numbers):
 def test_describe_after_the_topic_is_gone(shell, numbers, read):
     read(30)
     shell("topics", "create", "other", "--if-not-exists")
-    shell("groups", "seek", numbers, "--to", "end", "-t", "other")
+    shell("groups", "reset-offsets", numbers, "--to", "end", "-t", "other")
     shell("topics", "delete", numbers)
     wait_until(lambda: len(described(shell, numbers)["partitions"]) >= 1)
     assert "other 0 0 0 0 0 -" in shell("groups", "describe", numbers).lines
@@ -151,7 +151,7 @@ def test_a_group_that_is_not_there(shell, verb):
     assert error == "nobody: no such group (GROUP_ID_NOT_FOUND)"
 
 
-# ------------------------------------------------------------------------------------------- seek
+# ---------------------------------------------------------------------------------- reset-offsets
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_group_that_is_not_there(shell, verb):
 )
 def test_seek(shell, numbers, read, move, expected):
     read(30)
-    lines = shell("groups", "seek", numbers, *move).lines
+    lines = shell("groups", "reset-offsets", numbers, *move).lines
     assert lines[0] == "TOPIC PARTITION OLD NEW"
     assert lines[1] == f"{numbers} 0 10 {expected[0]}"
     assert committed(shell, numbers) == expected
@@ -179,10 +179,10 @@ def test_seek(shell, numbers, read, move, expected):
     assert len(left) == 30 - sum(expected)
 
 
-def test_seek_some(shell, numbers, read):
+def test_reset_offsets_some(shell, numbers, read):
     read(30)
     ended = shell(
-        "groups", "seek", numbers, "--to", "2", "-t", f"{numbers}:0,2", "--format", "json"
+        "groups", "reset-offsets", numbers, "--to", "2", "-t", f"{numbers}:0,2", "--format", "json"
     )
     assert ended.json == {
         "group": numbers,
@@ -195,15 +195,15 @@ def test_seek_some(shell, numbers, read):
     assert committed(shell, numbers) == [2, 10, 2]
 
 
-def test_seek_makes_a_group(shell, numbers):
-    lines = shell("groups", "seek", numbers, "--to", "5", "-t", numbers).lines
+def test_reset_offsets_makes_a_group(shell, numbers):
+    lines = shell("groups", "reset-offsets", numbers, "--to", "5", "-t", numbers).lines
     assert lines[1:] == [f"{numbers} {partition} - 5" for partition in range(3)]
     assert len(shell("consume", numbers, "-g", numbers, "-e").lines) == 15
 
 
 def test_a_dry_run_moves_nothing(shell, numbers, read):
     read(30)
-    lines = shell("groups", "seek", numbers, "--to", "0", "--dry-run").lines
+    lines = shell("groups", "reset-offsets", numbers, "--to", "0", "--dry-run").lines
     assert lines[1] == f"{numbers} 0 10 0"
     assert committed(shell, numbers) == [10, 10, 10]
 
@@ -218,16 +218,16 @@ def test_a_dry_run_moves_nothing(shell, numbers, read):
     ],
     ids=["offset", "topic", "partition", "by"],
 )
-def test_seek_where_nothing_is(shell, numbers, read, arguments, expected):
+def test_reset_offsets_where_nothing_is(shell, numbers, read, arguments, expected):
     read(30)
     shell("topics", "create", "one", "--if-not-exists")
     words = [word.replace("{numbers}", numbers) for word in arguments]
-    assert expected in shell("groups", "seek", numbers, *words).error
+    assert expected in shell("groups", "reset-offsets", numbers, *words).error
     assert committed(shell, numbers) == [10, 10, 10]
 
 
-def test_seek_a_group_that_has_read_nothing(shell):
-    ended = shell("groups", "seek", "nobody", "--to", "end")
+def test_reset_offsets_a_group_that_has_read_nothing(shell):
+    ended = shell("groups", "reset-offsets", "nobody", "--to", "end")
     assert ended.exit_code == 2
     assert ended.stderr == ("barnabas: nobody: it has read nothing yet, say which topics with -t\n")
 
@@ -237,7 +237,7 @@ def test_a_group_with_members_stays_where_it_is(shell, numbers, read):
     with Cluster(addresses(shell.address), 10) as cluster:
         member = GroupMember(cluster, numbers, [numbers], 10)
         member.join()
-        assert shell("groups", "seek", numbers, "--to", "0").error == (
+        assert shell("groups", "reset-offsets", numbers, "--to", "0").error == (
             f"{numbers}: the group has 1 member, which must stop first"
         )
         assert shell("groups", "delete", numbers).error == (
@@ -271,11 +271,13 @@ def test_a_coordinator_that_is_still_loading(own_broker, own_shell):
     fail = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     own_shell("topics", "create", "slow")
     with own_broker.intercept(FIND_COORDINATOR, fail=fail, times=2):
-        assert own_shell("groups", "seek", "slow", "--to", "end", "-t", "slow").exit_code == 0
+        assert (
+            own_shell("groups", "reset-offsets", "slow", "--to", "end", "-t", "slow").exit_code == 0
+        )
     with own_broker.intercept(LIST_GROUPS, fail=fail, times=2):
         assert "slow Empty classic -" in own_shell("groups", "list").lines
     with own_broker.intercept(OFFSET_COMMIT, fail=ErrorCode.NOT_COORDINATOR, times=2):
-        assert own_shell("groups", "seek", "slow", "--to", "end").exit_code == 0
+        assert own_shell("groups", "reset-offsets", "slow", "--to", "end").exit_code == 0
 
 
 def test_a_broker_that_is_too_old(monkeypatch):

@@ -11,7 +11,10 @@ WITH_HELP = [
     (),
     *((command,) for command in COMMANDS),
     *(("topics", verb) for verb in ("list", "describe", "create", "delete", "alter")),
-    *(("groups", verb) for verb in ("list", "describe", "seek", "delete", "delete-offsets")),
+    *(
+        ("groups", verb)
+        for verb in ("list", "describe", "reset-offsets", "delete", "delete-offsets")
+    ),
     *(("cluster", verb) for verb in ("describe", "configs", "alter", "move", "release", "drain")),
     *(("cluster", verb) for verb in ("import", "export", "reopen")),
     ("records", "delete"),
@@ -41,7 +44,22 @@ def test_help_fits_a_screen(arguments, tmp_path):
     ("arguments", "expected"),
     [
         ((), "the following arguments are required: COMMAND (see barnabas --help)"),
-        (("nonsense",), "invalid choice: 'nonsense'"),
+        (("nonsense",), "unknown command nonsense: serve, init, ready, config, cluster, topics,"),
+        (("topic", "list"), "unknown command topic, did you mean topics? (see barnabas --help)"),
+        (("Groups", "list"), "unknown command Groups, did you mean groups?"),
+        (("topics", "lst"), "unknown verb lst, did you mean list? (see barnabas topics --help)"),
+        (("acls", "create"), "unknown verb create, did you mean add?"),
+        (("quotas", "delete"), "unknown verb delete, did you mean remove?"),
+        (("groups", "nonsense"), "verb nonsense: list, describe, reset-offsets, delete, delete-of"),
+        (
+            ("-b", "localhost:9092", "topics", "list", "--format", "json"),
+            "-b must come after the command: barnabas topics list --format json -b localhost:9092",
+        ),
+        (
+            ("topics", "--bootstrap-server=a:1", "list"),
+            "must come after the verb: barnabas topics list --bootstrap-server=a:1 (see barnabas",
+        ),
+        (("-b", "localhost:9092"), "-b must come after the command, which is missing: serve, "),
         (("serve", "--nonsense"), "unrecognized arguments: --nonsense"),
         (("config", "--format", "xml"), "invalid choice: 'xml'"),
         (("ready", "--timeout", "soon"), "argument --timeout: soon is not a number"),
@@ -59,9 +77,15 @@ def test_help_fits_a_screen(arguments, tmp_path):
         (("consume", "a", "-p", "-1"), "-1 is not between 0 and 2147483647"),
         (("consume", "a", "-f", "%x"), "%x means nothing in a template"),
         (("consume", "a", "-f", "%v", "--format", "json"), "a template goes neither with JSON"),
-        (("groups", "seek", "g"), "one of the arguments --to --by is required"),
-        (("groups", "seek", "g", "--to", "end", "-t", ":1"), ":1 is not TOPIC or TOPIC:N,N"),
-        (("groups", "seek", "g", "--to", "soon"), "soon is not beginning, end, an offset or"),
+        (("groups", "reset-offsets", "g"), "one of the arguments --to --by is required"),
+        (
+            ("groups", "reset-offsets", "g", "--to", "end", "-t", ":1"),
+            ":1 is not TOPIC or TOPIC:N,N",
+        ),
+        (
+            ("groups", "reset-offsets", "g", "--to", "soon"),
+            "soon is not beginning, end, an offset or",
+        ),
         (("dump-log",), "required: FILE"),
         (("check", "-d", "/nowhere"), "/nowhere: not a directory"),
         (("consume", "a", "-K", ":", "--format", "json"), "-K does not go with JSON"),
@@ -69,6 +93,20 @@ def test_help_fits_a_screen(arguments, tmp_path):
 )
 def test_wrong_usage_is_one_line(arguments, expected, tmp_path):
     assert expected in error_of(barnabas(*arguments, cwd=tmp_path), 2)
+
+
+@pytest.mark.parametrize("old", ["seek", "move", "reset"])
+def test_old_verb_works_and_hints_at_the_new_one(old, tmp_path):
+    result = barnabas("groups", old, "g", "--to", "end", "-b", "127.0.0.1:1", cwd=tmp_path)
+    hint = f"hint: the verb is reset-offsets: barnabas groups reset-offsets (in place of {old})\n"
+    assert result.returncode == 1
+    assert result.stderr == f"{hint}barnabas: 127.0.0.1:1: Connection refused\n"
+
+
+def test_no_help_shows_an_old_verb(tmp_path):
+    shown = barnabas("groups", "--help", cwd=tmp_path).stdout
+    assert "reset-offsets" in shown
+    assert "seek" not in shown + barnabas("groups", "seek", "--help", cwd=tmp_path).stdout
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):

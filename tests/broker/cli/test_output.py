@@ -1,4 +1,5 @@
 import io
+import re
 import sys
 
 import pytest
@@ -122,3 +123,40 @@ def test_counts():
         "2,000 rows",
     ]
     assert count_text(2, "batch", "batches") == "2 batches"
+
+
+LONG_NAME = "prod." + "a" * 207 + ".last"
+NAMED_ROWS = [(LONG_NAME, 3, "1"), ("orders", 12, "1")]
+
+
+def printed(monkeypatch, stream, columns="80"):
+    """What a table of topics prints to a stream."""
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(sys, "stdout", stream)
+    print_table(("TOPIC", "PARTITIONS", "REPLICAS"), NAMED_ROWS)
+    return stream.getvalue().splitlines()
+
+
+def test_long_names_are_cut_in_the_middle_on_a_terminal(monkeypatch):
+    heading, long, short = printed(monkeypatch, Screen())
+    assert {len(heading), len(long.ljust(80))} == {80}
+    assert re.fullmatch(r"prod\.a+\.\.\.a+\.last +3  1", long)
+    assert re.fullmatch("orders +12  1", short)
+
+
+def test_names_are_whole_where_they_fit_or_where_a_program_reads(monkeypatch):
+    assert printed(monkeypatch, Screen(), "300")[1].startswith(f"{LONG_NAME}  ")
+    assert printed(monkeypatch, io.StringIO())[1].startswith(f"{LONG_NAME}  ")
+
+
+def test_no_terminal_is_so_narrow_that_names_are_gone(monkeypatch):
+    long = printed(monkeypatch, Screen(), "5")[1]
+    assert re.fullmatch(r"prod\.a{6}\.\.\.a{5}\.last +3  1", long)
+
+
+def test_values_are_whole_on_a_terminal(monkeypatch):
+    screen = Screen()
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "stdout", screen)
+    print_table(("CONFIGURATION", "VALUE"), [("sasl.jaas.config", "x" * 200)])
+    assert "x" * 200 in screen.getvalue()

@@ -331,7 +331,7 @@ def test_a_group_goes_on_from_another_place_and_goes(broker):
     consumer.commit(offsets=[TopicPartition(topic, 0, 4)], asynchronous=False)
     consumer.close()
 
-    where = path("groups", group, "seek")
+    where = path("groups", group, "reset-offsets")
     for body, expected in (
         ({"to": "beginning"}, 0),
         ({"to": "end"}, 10),
@@ -388,7 +388,7 @@ def test_a_group_with_members_is_left_alone(broker):
     with contextlib.closing(consumer):
         wait_until(lambda: consumer.poll(0.1) is None and consumer.assignment())
         for method, where, body in (
-            ("POST", path("groups", "busy", "seek"), {"to": "end", "topic": "busy"}),
+            ("POST", path("groups", "busy", "reset-offsets"), {"to": "end", "topic": "busy"}),
             ("DELETE", path("groups", "busy"), {}),
         ):
             status, answer = send(broker, method, where, body)

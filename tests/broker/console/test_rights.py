@@ -261,8 +261,8 @@ def test_a_dry_run_names_no_topic_that_may_not_be_seen(broker):
         for method, where, body in (
             ("DELETE", f"groups/{group}", {}),
             ("DELETE", f"groups/{group}/offsets", {"topic": NAMES["topic"]}),
-            ("POST", f"groups/{group}/seek", {"to": "end"}),
-            ("POST", f"groups/{group}/seek", {"to": "end", "topic": NAMES["topic"]}),
+            ("POST", f"groups/{group}/reset-offsets", {"to": "end"}),
+            ("POST", f"groups/{group}/reset-offsets", {"to": "end", "topic": NAMES["topic"]}),
             ("POST", f"transactions/{key}/abort", {}),
             ("POST", f"topics/{NAMES['topic']}/abort", {"partition": 0, "start_offset": 0}),
         ):

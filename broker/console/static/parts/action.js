@@ -108,7 +108,10 @@ function Dialog({ row, on, values, commands, onDone, close }) {
   const [isAsking, setAsking] = useState(false);
   const [typed, setTyped] = useState("");
   const [result, setResult] = useState(/** @type {any} */ (null));
+  const confirmation = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => {
+    // The first that can have the focus gets it. Without a field that is the title: it would be "Copy as", and the
+    // confirmation comes only with the effect.
     dialog.current?.showModal();
     // What needs no answer shows what it would do at once.
     if (!row.fields.length) send(true);
@@ -134,10 +137,14 @@ function Dialog({ row, on, values, commands, onDone, close }) {
       setAsking(false);
     }
   }
+  // What comes next is to type the name: of the dialog, and of its button, there is nothing else left to do.
+  useEffect(() => {
+    if (effect !== null && result === null) confirmation.current?.focus();
+  }, [effect]);
   const named = nameOf(row, on);
   const mayGo = effect !== null && (!row.destructive || typed === named);
   return html`<dialog ref=${dialog} class="action" aria-labelledby="action-title" onClose=${close}>
-    <h2 id="action-title">${row.title}${named ? html`: <bdi>${named}</bdi>` : null}</h2>
+    <h2 id="action-title" tabindex=${row.fields.length ? undefined : "-1"}>${row.title}${named ? html`: <bdi>${named}</bdi>` : null}</h2>
     ${error && html`<${Problem} error=${error} />`}
     ${result
       ? html`<${Effect} effect=${result} />`
@@ -147,8 +154,9 @@ function Dialog({ row, on, values, commands, onDone, close }) {
         </form>
         ${effect && html`<${Effect} effect=${effect} />`}
         ${effect && row.destructive
-          ? html`<label>Type <bdi><strong>${named}</strong></bdi> to do it
-              <input value=${typed} autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} /></label>`
+          ? html`<form onSubmit=${(/** @type {any} */ event) => { event.preventDefault(); if (mayGo && !isAsking) send(false); }}>
+              <label>Type <bdi><strong>${named}</strong></bdi> to do it
+                <input ref=${confirmation} value=${typed} autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} /></label></form>`
           : null}`}
     ${commands.length ? html`<${CopyAs} commands=${commands} isDialog />` : null}
     <p class="actions">

@@ -5,7 +5,7 @@ import { duration, exactTime, time } from "../shell/format.js";
 import { isUtc } from "../shell/preferences.js";
 import { path } from "../shell/location.js";
 import { Table } from "./list.js";
-import { short, TransactionLink } from "./links.js";
+import { cut, short, TransactionLink } from "./links.js";
 
 const WIDTH = 1000;
 const NAMES = 240;
@@ -26,25 +26,27 @@ const INSIDE = 80;
 const SHAPES = { open: "●", late: "▲", committed: "✓", aborted: "○", timeout: "▼", fenced: "✗", operator: "◆" };
 
 /**
- * @param {{ title: string, bars: Bar[], now: number, empty: any }} given
+ * @param {{ title: string, bars: Bar[], now: number, empty: any, opens?: boolean }} given  `opens`: whether the keys
+ *   for rows go through its bars.
  */
-export function Gantt({ title, bars, now, empty }) {
+export function Gantt({ title, bars, now, empty, opens }) {
   const [isTable, setTable] = useState(false);
   const columns = [
-    { title: "Transactional id", cell: (/** @type {Bar} */ bar) => html`<${TransactionLink} name=${bar.id} opens />` },
+    { title: "Transactional id", cell: (/** @type {Bar} */ bar) => html`<${TransactionLink} name=${bar.id} opens=${opens} />` },
     { title: "State", cell: (/** @type {Bar} */ bar) => bar.words },
     { title: "Begun", cell: (/** @type {Bar} */ bar) => exactTime(bar.begin, isUtc.value) },
     { title: "Took", isNumber: true, cell: (/** @type {Bar} */ bar) => took(bar, now) },
   ];
   return html`<figure class="gantt">
-    <figcaption><span class="title">${title}</span> <span class="words">${sentence(bars, now)}</span>
+    <figcaption><span class="title">${title}</span>
       ${bars.length ? html`<button type="button" class="small" aria-pressed=${isTable} onClick=${() => setTable(!isTable)}>Table</button>` : null}
+      <span class="words">${sentence(bars, now)}</span>
     </figcaption>
     ${!bars.length && html`<div>${empty}</div>`}
     ${bars.length && isTable
       ? html`<${Table} label=${title} columns=${columns} rows=${bars} rowKey=${(/** @type {Bar} */ bar) => `${bar.id} ${bar.begin}`} />`
       : null}
-    ${bars.length && !isTable ? html`<${Bars} bars=${bars} now=${now} />` : null}
+    ${bars.length && !isTable ? html`<${Bars} bars=${bars} now=${now} opens=${opens} />` : null}
   </figure>`;
 }
 
@@ -72,8 +74,8 @@ function sentence(bars, now) {
   return [...counts].map(([words, count]) => `${count} ${words}`).join(", ");
 }
 
-/** @param {{ bars: Bar[], now: number }} given */
-function Bars({ bars, now }) {
+/** @param {{ bars: Bar[], now: number, opens?: boolean }} given */
+function Bars({ bars, now, opens }) {
   const from = Math.min(...bars.map((bar) => bar.begin));
   const until = Math.max(...bars.map((bar) => bar.end ?? now), from + 1000);
   // What is dashed shows the time that is left, without making all the rest small.
@@ -86,19 +88,19 @@ function Bars({ bars, now }) {
       <line class="grid" x1=${x(at)} x2=${x(at)} y1=${AXIS - 6} y2=${height} />
       <text class="tick" x=${x(at)} y="12" text-anchor=${index === TICKS - 1 ? "end" : "middle"}>${time(at, isUtc.value)}</text>
     </g>`)}
-    ${bars.map((bar, at) => html`<${Row} key=${`${bar.id} ${bar.begin}`} bar=${bar} y=${AXIS + at * ROW} x=${x} now=${now} />`)}
+    ${bars.map((bar, at) => html`<${Row} key=${`${bar.id} ${bar.begin}`} bar=${bar} y=${AXIS + at * ROW} x=${x} now=${now} opens=${opens} />`)}
     <line class="now" x1=${x(now)} x2=${x(now)} y1=${AXIS - 6} y2=${height} aria-hidden="true" />
   </svg>`;
 }
 
-/** @param {{ bar: Bar, y: number, x: (at: number) => number, now: number }} given */
-function Row({ bar, y, x, now }) {
+/** @param {{ bar: Bar, y: number, x: (at: number) => number, now: number, opens?: boolean }} given */
+function Row({ bar, y, x, now, opens }) {
   const begin = x(bar.begin);
   const end = x(bar.end ?? now);
   const isDashed = bar.end === null && bar.deadline !== null && x(bar.deadline) > end;
   const isRight = end + 6 <= WIDTH - INSIDE; // Else there is no room for the words behind the bar.
-  const shown = bar.id.length > 30 ? `${bar.id.slice(0, 29)}…` : bar.id;
-  return html`<a href=${path(["transactions", bar.id])} aria-label=${`${bar.id}: ${bar.words}, ${took(bar, now)}`}>
+  const shown = cut(bar.id, 30);
+  return html`<a href=${path(["transactions", bar.id])} data-row=${opens} data-open=${opens} aria-label=${`${bar.id}: ${bar.words}, ${took(bar, now)}`}>
     <rect class="target" x="0" y=${y} width=${WIDTH} height=${ROW} />
     <text class="name" x=${NAMES - 8} y=${y + 17} text-anchor="end">${SHAPES[bar.kind]} ${shown}</text>
     <rect class=${`bar ${bar.kind}`} x=${begin} y=${y + 5} width=${Math.max(end - begin, 3)} height=${ROW - 10} rx="2" />

@@ -1,7 +1,7 @@
 // How long something took over time, as a heat map: a column for ten seconds, a row for each bucket.
 
 import { html, useEffect, useRef, useState } from "../shell/html.js";
-import { count, exactTime, microseconds, time } from "../shell/format.js";
+import { clock, count, exactTime, microseconds } from "../shell/format.js";
 import { isUtc, theme } from "../shell/preferences.js";
 import { Table } from "./list.js";
 
@@ -27,8 +27,8 @@ export function Heat({ title, bounds, times, counts }) {
   const newest = times.map((_, at) => at).slice(-TABLE_ROWS).reverse();
   return html`<figure class="heat">
     <figcaption><span class="title">${title}</span>
-      <span class="words">${used.length ? `from ${microseconds(first ? bounds[first - 1] : 0)} to ${microseconds(bounds[last])}; most often below ${microseconds(bounds[mostOften(used, counts)])}` : "nothing yet"}</span>
       <button type="button" class="small" aria-pressed=${isTable} onClick=${() => setTable(!isTable)}>Table</button>
+      <span class="words">${used.length ? `from ${microseconds(first ? bounds[first - 1] : 0)} to ${microseconds(bounds[last])}; most often below ${microseconds(bounds[mostOften(used, counts)])}` : "nothing yet"}</span>
     </figcaption>
     ${used.length && isTable ? html`<${Table} label=${title} columns=${columns} rows=${newest} rowKey=${(/** @type {number} */ at) => String(times[at])} />` : null}
     ${used.length && !isTable ? html`<${Canvas} bounds=${bounds} times=${times} counts=${counts} first=${first} last=${last} />` : null}
@@ -73,9 +73,9 @@ function Canvas({ bounds, times, counts, first, last }) {
     }
     const left = width - counts.length * wide;
     context.fillStyle = style.getPropertyValue("--faint").trim();
-    if (width - left > 2 * TIME_WIDTH) context.fillText(time(times[0], isUtc.value), left, HEIGHT - 3);
+    if (width - left > 2 * TIME_WIDTH) context.fillText(clock(times[0], isUtc.value), left, HEIGHT - 3);
     context.textAlign = "right";
-    context.fillText(time(times.at(-1), isUtc.value), width, HEIGHT - 3);
+    context.fillText(clock(times.at(-1), isUtc.value), width, HEIGHT - 3);
   }, [counts, theme.value, isUtc.value, first, last]);
   return html`<canvas ref=${place} aria-hidden="true"></canvas>`;
 }

@@ -3,7 +3,8 @@
 import { apiPath } from "../shell/api.js";
 import { count } from "../shell/format.js";
 import { useFetched } from "../shell/fetched.js";
-import { html, useEffect, useId, useState } from "../shell/html.js";
+import { html, useEffect, useId, useRef, useState } from "../shell/html.js";
+import { focusRow } from "../shell/keyboard.js";
 import { query, setQuery } from "../shell/location.js";
 import { Problem } from "./states.js";
 import { Time } from "./times.js";
@@ -37,12 +38,14 @@ export function List(given) {
   const state = { ...asked, sort, ...(hasFilter ? { filter } : {}) };
   const target = apiPath(parts, { ...state, limit: Math.min(rows, LARGEST_PAGE) });
   const { seen, refresh } = useFetched(target, { keep: parts.join("/"), everyMs: given.everyMs });
-  const { data, error, isSlow, failedSince } = seen.value;
+  const { data, of, error, isSlow, failedSince } = seen.value;
+  const section = useRef(/** @type {HTMLElement | null} */ (null));
+  const leave = useLeaving(section, of === target);
   const items = data?.items ?? [];
   const columns = typeof given.columns === "function" ? given.columns(refresh) : given.columns;
-  return html`<section class="list ${isSlow ? "slow" : ""}" aria-label=${label}>
+  return html`<section ref=${section} class="list ${isSlow ? "slow" : ""}" aria-label=${label}>
     <div class="tools">
-      ${hasFilter && html`<${Filter} name=${`${prefix}filter`} value=${filter} words=${given.filterWords ?? `Filter ${label.toLowerCase()}`} />`}
+      ${hasFilter && html`<${Filter} name=${`${prefix}filter`} value=${filter} words=${given.filterWords ?? `Filter ${label.toLowerCase()}`} leave=${leave} />`}
       ${typeof options === "function" ? options(data) : options}
       <span class="faint" role="status">
         ${data && html`${count(items.length)} shown${data.next ? ", more there" : ""}, by the figures of <${Time} at=${data.as_of} />`}
@@ -61,8 +64,24 @@ export function List(given) {
   </section>`;
 }
 
-/** @param {{ name: string, value: string, words: string }} given */
-function Filter({ name, value, words }) {
+/**
+ * What has the focus go from the filter to the first row, once that is one of what the filter finds.
+ * @param {{ current: HTMLElement | null }} section
+ * @param {boolean} isAnswered
+ */
+function useLeaving(section, isAnswered) {
+  const [isLeaving, setLeaving] = useState(false);
+  useEffect(() => {
+    if (!isLeaving || !isAnswered) return;
+    setLeaving(false);
+    // Somebody may have gone elsewhere meanwhile.
+    if (section.current?.contains(document.activeElement)) focusRow(section.current);
+  }, [isLeaving, isAnswered]);
+  return () => setLeaving(true);
+}
+
+/** @param {{ name: string, value: string, words: string, leave: () => void }} given */
+function Filter({ name, value, words, leave }) {
   const [typed, setTyped] = useState(value);
   const id = useId();
   useEffect(() => setTyped(value), [value]);
@@ -71,8 +90,15 @@ function Filter({ name, value, words }) {
     const timer = setTimeout(() => setQuery({ [name]: typed || null }), TYPED_MS);
     return () => clearTimeout(timer);
   }, [typed]);
+  /** @param {KeyboardEvent} event */
+  const left = (event) => {
+    if (event.key !== "Enter" && event.key !== "ArrowDown" && (event.key !== "Escape" || typed)) return;
+    event.preventDefault();
+    if (typed !== value) setQuery({ [name]: typed || null });
+    leave();
+  };
   return html`<label class="filter" for=${id}>${words}
-    <input id=${id} type="search" data-filter autocomplete="off" spellcheck=${false} value=${typed}
+    <input id=${id} type="search" data-filter autocomplete="off" spellcheck=${false} value=${typed} onKeyDown=${left}
       onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} />
   </label>`;
 }

@@ -1,7 +1,7 @@
 // Lines over time: a figure with a sentence that says them, and a button to its table.
 
 import { html, useEffect, useRef, useState } from "../shell/html.js";
-import { exactTime, time } from "../shell/format.js";
+import { clock, count, exactTime } from "../shell/format.js";
 import { isUtc, theme } from "../shell/preferences.js";
 import uPlot from "../vendor/uplot.js";
 import { Table } from "./list.js";
@@ -10,6 +10,14 @@ const HEIGHT = 120;
 const TIMES_HEIGHT = 26;
 const TABLE_ROWS = 60;
 const LEAST_SECONDS = 60;
+/** Pixels between two times of the axis: more than a time is wide. */
+const TIME_SPACE = 72;
+/** Steps of the axis of times, in seconds; uPlot's own go from one minute to five. */
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
+/** Steps of the axis of what is counted: half of one would be shown as another whole one. */
+const WHOLE_STEPS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((each) => each * 10 ** power)).flat();
+/** Of the first line, the second and so on: lines are told apart without their colours. */
+const DASHES = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
 
 /**
  * @typedef {{ label: string, values: (number | null)[], colour?: 1 | 2 | 3 | 4 }} Line
@@ -32,8 +40,8 @@ export function Plot({ title, times, lines, format, span = "", marks = [] }) {
   return html`<figure class="plot">
     <figcaption>
       <span class="title">${title}</span>
-      <span class="words">${words(lines, format, span)}</span>
       <button type="button" class="small" aria-pressed=${isTable} onClick=${() => setTable(!isTable)}>Table</button>
+      <span class="words"><${Words} lines=${lines} format=${format} span=${span} /></span>
     </figcaption>
     ${isTable
       ? html`<${Table} label=${title} columns=${columns} rows=${newest} rowKey=${(/** @type {number} */ at) => String(times[at])} />`
@@ -42,19 +50,34 @@ export function Plot({ title, times, lines, format, span = "", marks = [] }) {
 }
 
 /**
- * @param {Line[]} lines
- * @param {(value: number | null) => string} format
- * @param {string} span
+ * What the lines say; where there are several, each with its look: the legend.
+ * @param {{ lines: Line[], format: (value: number | null) => string, span: string }} given
  */
-function words(lines, format, span) {
-  const said = lines
-    .map(({ label, values }) => {
-      const known = /** @type {number[]} */ (values.filter((value) => value !== null && value !== undefined));
-      const name = lines.length > 1 ? `${label} ` : "";
-      return known.length ? `${name}${format(values.at(-1) ?? null)}, at most ${format(Math.max(...known))}` : "";
-    })
-    .filter(Boolean);
-  return said.length ? `${said.join("; ")}${span ? `, in ${span}` : ""}` : "nothing yet";
+function Words({ lines, format, span }) {
+  const whole = (/** @type {number | null} */ value) => format(value).replaceAll(" ", "\u00a0"); // With its unit.
+  const known = lines.map((line, at) => ({ ...line, at, known: knownOf(line) })).filter((line) => line.known.length);
+  if (!known.length) return html`${lines.length > 1 ? lines.map((line, at) => html`<${Sample} key=${at} line=${line} at=${at} />${line.label} `) : null}nothing yet`;
+  return html`${known.map((line, index) => html`${lines.length > 1 ? html`<${Sample} line=${line} at=${line.at} />${line.label} ` : null}${
+    whole(line.values.at(-1) ?? null)}, at most ${whole(Math.max(...line.known))}${index < known.length - 1 ? "; " : ""}`)}${span ? `, in ${span}` : ""}`;
+}
+
+/**
+ * @param {Line} line
+ * @returns {number[]}
+ */
+function knownOf({ values }) {
+  return /** @type {number[]} */ (values.filter((value) => value !== null && value !== undefined));
+}
+
+/** A piece of a line, as it is drawn. @param {{ line: Line, at: number }} given */
+function Sample({ line, at }) {
+  return html`<svg class=${`sample series-${line.colour ?? at + 1}`} width="24" height="8" aria-hidden="true"><line x1="0" x2="24" y1="4" y2="4"
+    stroke-dasharray=${dashOf(at).join(" ") || undefined} /></svg>`;
+}
+
+/** @param {number} at */
+function dashOf(at) {
+  return DASHES[at % DASHES.length];
 }
 
 /** @param {{ times: number[], lines: Line[], format: (value: number | null) => string, marks: number[] }} given */
@@ -106,14 +129,17 @@ function options(element, lines, format, marks) {
     legend: { show: false },
     cursor: { show: false },
     scales: { x: { range: wideEnough }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, most > 0 ? most * 1.05 : 1] } },
-    axes: [{ ...axis, size: TIMES_HEIGHT, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((each) => time(each * 1000, isUtc.peek())) }, { ...axis, size: 64, values: (/** @type {any} */ _, /** @type {number[]} */ values) => values.map(format) }],
+    axes: [
+      { ...axis, size: TIMES_HEIGHT, space: TIME_SPACE, incrs: TIME_STEPS, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((each) => clock(each * 1000, isUtc.peek())) },
+      { ...axis, size: 64, ...(format === count ? { incrs: WHOLE_STEPS } : {}), values: (/** @type {any} */ _, /** @type {number[]} */ values) => values.map(format) },
+    ],
     series: [
       {},
       ...lines.map((line, at) => ({
         label: line.label,
         stroke: colour(`--series-${line.colour ?? at + 1}`),
         width: 1.5,
-        dash: at ? [6, 3] : undefined,
+        dash: dashOf(at),
         points: { show: false },
         spanGaps: false,
       })),

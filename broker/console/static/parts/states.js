@@ -1,6 +1,7 @@
 // What stands where there is nothing to show: empty, loading, refused, away.
 
 import { html } from "../shell/html.js";
+import { awaySince } from "../shell/api.js";
 import { exactTime } from "../shell/format.js";
 import { isUtc } from "../shell/preferences.js";
 
@@ -40,10 +41,11 @@ export function Shown({ seen, children }) {
 }
 
 /**
- * A word with a shape before it: never colour alone.
+ * A word with a shape before it: never colour alone. While the broker is away nothing is known to be well.
  * @param {{ kind: "good" | "bad" | "warn" | "plain", children?: any }} given
  */
 export function Mark({ kind, children }) {
-  const shape = { good: "✓", bad: "✗", warn: "▲", plain: "●" }[kind];
-  return html`<span class="mark ${kind}"><span aria-hidden="true">${shape}</span> ${children}</span>`;
+  const shown = kind === "good" && awaySince.value !== null ? "plain" : kind;
+  const shape = { good: "✓", bad: "✗", warn: "▲", plain: "●" }[shown];
+  return html`<span class="mark ${shown}"><span aria-hidden="true">${shape}</span> ${children}</span>`;
 }

@@ -1,6 +1,6 @@
 // Events: what changed, who did it?
 
-import { short } from "../parts/links.js";
+import { beginning, short } from "../parts/links.js";
 import { List } from "../parts/list.js";
 import { Screen } from "../parts/screen.js";
 import { Empty } from "../parts/states.js";
@@ -16,7 +16,7 @@ const COLUMNS = [
   { title: "What", cell: (row) => row.kind.replaceAll("_", " ") },
   { title: "Of", cell: (row) => short(row.resource || "–") },
   { title: "By", cell: (row) => (row.user ? html`${short(row.user)}${row.host ? ` at ${row.host}` : ""}` : html`<span class="faint">the broker</span>`) },
-  { title: "More", cell: (row) => short(row.words || "") },
+  { title: "More", cell: (row) => beginning(row.words || "") },
 ];
 
 /**

@@ -15,14 +15,14 @@ import { History } from "./group-history.js";
 /** @type {import("../parts/list.js").Column[]} */
 const PARTITIONS = [
   { title: "Partition", cell: (row) => html`<${PartitionLink} topic=${row.topic} partition=${row.partition} offset=${row.committed_offset} opens />` },
-  { title: "Committed", isNumber: true, cell: (row) => count(row.committed_offset) },
-  { title: "Last commit", isNumber: true, cell: (row) => html`<${Age} since=${row.commit_ms} />` },
-  { title: "Last stable", isNumber: true, cell: (row) => count(row.stable_offset), help: "Where readers of committed records stop" },
-  { title: "End", isNumber: true, cell: (row) => count(row.end_offset) },
   { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag_readable) },
   { title: "Held back", isNumber: true, cell: (row) => count(row.lag_held_back) },
   { title: "By", cell: (row) => html`<${Holder} holder=${row.holder} />` },
   { title: "Open for", isNumber: true, cell: (row) => html`<${Age} since=${row.holder?.transaction?.start_time_ms ?? null} />` },
+  { title: "Committed", isNumber: true, cell: (row) => count(row.committed_offset) },
+  { title: "Last commit", isNumber: true, cell: (row) => html`<${Age} since=${row.commit_ms} />` },
+  { title: "Last stable", isNumber: true, cell: (row) => count(row.stable_offset), help: "Where readers of committed records stop" },
+  { title: "End", isNumber: true, cell: (row) => count(row.end_offset) },
   { title: "Member", cell: (row) => (row.member === null ? "nobody" : short(row.member)) },
 ];
 
@@ -51,7 +51,7 @@ export function Group({ parts }) {
     kafka("kafka-consumer-groups", "--describe", "--group", name),
   ];
   const actions = html`
-    <${Action} name="group.seek" on=${{ group: name }} commands=${[barnabas("groups", "seek", name, "--to", "end", "--dry-run")]} />
+    <${Action} name="group.reset_offsets" on=${{ group: name }} commands=${[barnabas("groups", "reset-offsets", name, "--to", "end", "--dry-run")]} />
     <${Action} name="group.delete_offsets" on=${{ group: name }} />
     <${Action} name="group.delete" on=${{ group: name }} commands=${[barnabas("groups", "delete", name)]} />`;
   return html`<${Screen} title=${name} question="Why is this group behind?" above=${{ href: "/groups", words: "Groups" }} actions=${actions} commands=${commands}>

@@ -16,14 +16,14 @@ const STATES = ["Stable", "Empty", "PreparingRebalance", "CompletingRebalance", 
 /** @type {import("../parts/list.js").Column[]} */
 const COLUMNS = [
   { title: "Group", sort: "group", cell: (row) => html`<${GroupLink} name=${row.group} opens />` },
-  { title: "State", cell: (row) => row.state },
-  { title: "Kind", cell: (row) => row.type },
-  { title: "Members", sort: "members", isNumber: true, cell: (row) => count(row.members) },
-  { title: "Partitions", isNumber: true, cell: (row) => count(row.partitions) },
   { title: "Lag", sort: "lag", isNumber: true, cell: (row) => count(row.lag) },
   { title: "Can be read now", sort: "lag_readable", isNumber: true, cell: (row) => count(row.lag_readable), help: "What is left to read and committed" },
   { title: "Held back", sort: "lag_held_back", isNumber: true, cell: (row) => heldBack(row), help: "What waits for open transactions" },
   { title: "Trend", cell: (row) => html`<${Trend} trend=${row.trend} />`, help: "Of the lag over five minutes, of the first 48 groups of the list" },
+  { title: "State", cell: (row) => row.state },
+  { title: "Kind", cell: (row) => row.type },
+  { title: "Members", sort: "members", isNumber: true, cell: (row) => count(row.members) },
+  { title: "Partitions", isNumber: true, cell: (row) => count(row.partitions) },
   { title: "Last commit", sort: "last_commit_ms", isNumber: true, cell: (row) => html`<${Age} since=${row.last_commit_ms} />` },
 ];
 

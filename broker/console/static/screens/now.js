@@ -8,8 +8,9 @@ import { Plot } from "../parts/plot.js";
 import { Facts, Screen } from "../parts/screen.js";
 import { Empty, Mark, Problem } from "../parts/states.js";
 import { Age } from "../parts/times.js";
+import { troublesOf } from "../parts/trouble.js";
 import { announce } from "../shell/announce.js";
-import { apiPath } from "../shell/api.js";
+import { apiPath, awaySince } from "../shell/api.js";
 import { barnabas, curl } from "../shell/commands.js";
 import { bytes, bytesRate, count, counted, decimal, milliseconds, percent, rate } from "../shell/format.js";
 import { html, useEffect, useState } from "../shell/html.js";
@@ -52,8 +53,8 @@ export function Now() {
   return html`<${Screen} title="Now" question="What is the broker doing, and is anything wrong?" commands=${[curl(apiPath(["overview"])), barnabas("transactions", "list")]}>
     ${live.error && html`<${Problem} error=${live.error} />`}
     ${state === null ? html`<p class="faint">Loading</p>` : html`<${Health} state=${state} />`}
+    ${state && html`<div class="pair"><${Waiting} worst=${state.worst} /><${Behind} worst=${state.worst} /></div>`}
     ${state && !isRecorded(state) ? html`<${NoHistory} />` : html`<${Plots} span=${span} past=${past} />`}
-    ${state && html`<${Waiting} worst=${state.worst} /><${Behind} worst=${state.worst} />`}
   <//>`;
 }
 
@@ -85,21 +86,30 @@ function isRecorded(state) {
 /** @param {Overview} state */
 function summary(state) {
   const moving = isRecorded(state) ? `${rate(state.rates.records_in ?? null)} records in, ` : "";
-  return `${moving}${counted(state.transactions_open, "open transaction")}`;
+  const wrong = troublesOf(state.worst).map(({ words }) => `${words}, `);
+  return `${wrong.join("")}${moving}${counted(state.transactions_open, "open transaction")}`;
+}
+
+/** @param {{ state: Overview }} given */
+function Status({ state }) {
+  // What was well is not known any more: the shell says since when.
+  if (awaySince.value !== null) return null;
+  const wrong = Object.entries(state.checks).filter(([, found]) => found !== "ok");
+  const warnings = Object.entries(state.warnings);
+  const troubles = troublesOf(state.worst);
+  if (!wrong.length && !warnings.length && !troubles.length) return html`<p><${Mark} kind="good">Clients are served.<//></p>`;
+  return html`<ul class="checks" aria-label="Problems">
+    ${wrong.map(([name, found]) => html`<li key=${name}><${Mark} kind="bad">${name}: ${found}<//></li>`)}
+    ${warnings.map(([name, found]) => html`<li key=${`${name}!`}><${Mark} kind="warn">${name}: ${found}<//></li>`)}
+    ${troubles.map(({ kind, words, href }) => html`<li key=${href}><${Mark} kind=${kind}><a href=${href}>${words}</a><//></li>`)}
+  </ul>`;
 }
 
 /** @param {{ state: Overview }} given */
 function Health({ state }) {
   const untilFull = timeUntilFull(state.full_in_ms);
-  const wrong = Object.entries(state.checks).filter(([, found]) => found !== "ok");
-  const warnings = Object.entries(state.warnings);
   return html`
-    ${wrong.length + warnings.length
-      ? html`<ul class="checks">
-          ${wrong.map(([name, found]) => html`<li key=${name}><${Mark} kind="bad">${name}: ${found}<//></li>`)}
-          ${warnings.map(([name, found]) => html`<li key=${`${name}!`}><${Mark} kind="warn">${name}: ${found}<//></li>`)}
-        </ul>`
-      : html`<p><${Mark} kind="good">Clients are served.<//></p>`}
+    <${Status} state=${state} />
     <${Facts} figures=${[
       ["Topics", html`<a href="/topics">${count(state.topics)}</a>`],
       ["Partitions", count(state.partitions)],
@@ -137,9 +147,9 @@ function Waiting({ worst }) {
 function Behind({ worst }) {
   const columns = [
     { title: "Group", cell: (/** @type {any} */ row) => html`<${GroupLink} name=${row.group} opens />` },
-    { title: "State", cell: (/** @type {any} */ row) => row.state },
     { title: "Can be read now", isNumber: true, cell: (/** @type {any} */ row) => count(row.lag_readable) },
     { title: "Held back", isNumber: true, cell: (/** @type {any} */ row) => count(row.lag_held_back) },
+    { title: "State", cell: (/** @type {any} */ row) => row.state },
   ];
   return html`<section><h2>Groups that are behind</h2>
     ${worst === null && html`<p class="faint">Looking</p>`}

@@ -14,7 +14,7 @@ import { path, query, setQuery } from "../shell/location.js";
 
 /** @param {string} topic @returns {Column[]} */
 const partitionsOf = (topic) => [
-  { title: "Partition", sort: "partition", cell: (row) => html`<${PartitionLink} topic=${topic} partition=${row.partition} opens />` },
+  { title: "Partition", sort: "partition", cell: (row) => html`<${PartitionLink} isOfScreen topic=${topic} partition=${row.partition} opens />` },
   { title: "Start", isNumber: true, cell: (row) => count(row.start_offset) },
   { title: "Last stable", isNumber: true, cell: (row) => count(row.stable_offset), help: "Where readers of committed records stop" },
   { title: "End", sort: "end_offset", isNumber: true, cell: (row) => count(row.end_offset), help: "Where all readers stop: the high watermark" },
@@ -34,7 +34,7 @@ export function Partitions({ topic }) {
 const producersOf = (topic) => [
   { title: "Producer", cell: (row) => (row.transactional_id === null ? html`${row.producer_id}` : html`<${TransactionLink} name=${row.transactional_id} opens />`) },
   { title: "Id, epoch", isNumber: true, cell: (row) => `${row.producer_id}, ${row.producer_epoch}` },
-  { title: "Partition", sort: "partition", isNumber: true, cell: (row) => html`<${PartitionLink} topic=${topic} partition=${row.partition} />` },
+  { title: "Partition", sort: "partition", isNumber: true, cell: (row) => html`<${PartitionLink} isOfScreen topic=${topic} partition=${row.partition} />` },
   { title: "Last record", sort: "last_write_ms", cell: (row) => html`<${Time} at=${row.last_write_ms} />` },
   { title: "At offset", isNumber: true, cell: (row) => lastOf(topic, row) },
   { title: "Sequence", isNumber: true, cell: (row) => count(row.last_sequence) },
@@ -84,11 +84,11 @@ export function Producers({ topic }) {
 /** @type {Column[]} */
 const GROUPS = [
   { title: "Group", sort: "group", cell: (row) => html`<${GroupLink} name=${row.group} opens />` },
+  { title: "Can be read now", sort: "lag_readable", isNumber: true, cell: (row) => count(row.lag_readable) },
+  { title: "Held back", sort: "lag_held_back", isNumber: true, cell: (row) => count(row.lag_held_back) },
   { title: "State", cell: (row) => row.state },
   { title: "Members", isNumber: true, cell: (row) => count(row.members) },
   { title: "Partitions", isNumber: true, cell: (row) => count(row.partitions), help: "Of this topic, with committed offsets" },
-  { title: "Can be read now", sort: "lag_readable", isNumber: true, cell: (row) => count(row.lag_readable) },
-  { title: "Held back", sort: "lag_held_back", isNumber: true, cell: (row) => count(row.lag_held_back) },
 ];
 
 /** @param {{ topic: string }} given */
@@ -119,7 +119,7 @@ export function Readers({ topic }) {
 
 /** @param {string} topic @returns {Column[]} */
 const heldOf = (topic) => [
-  { title: "Partition", cell: (row) => html`<${PartitionLink} topic=${topic} partition=${row.partition} offset=${row.stable_offset} opens />` },
+  { title: "Partition", cell: (row) => html`<${PartitionLink} isOfScreen topic=${topic} partition=${row.partition} offset=${row.stable_offset} opens />` },
   { title: "Held back", isNumber: true, cell: (row) => count(row.held_back) },
   { title: "Readers wait for", cell: (row) => html`<${Holder} holder=${row.transactions[0] ?? null} />` },
   { title: "Client", cell: (row) => row.transactions[0]?.transaction?.client ?? "–" },

@@ -65,7 +65,7 @@ export function Transactions() {
   return html`<${Screen} title="Transactions" question="What is open, and who holds readers back?"
     commands=${[barnabas("transactions", "list"), kafka("kafka-transactions", "list")]}>
     ${error && html`<${Problem} error=${error} />`}
-    <${Gantt} title="Open now" now=${now.value} empty=${state === null ? "Loading" : html`<${Empty}>No transaction is open.<//>`}
+    <${Gantt} title="Open now" opens now=${now.value} empty=${state === null ? "Loading" : html`<${Empty}>No transaction is open.<//>`}
       bars=${(state?.items ?? []).slice(0, BARS_SHOWN).map((/** @type {any} */ row) => openBar(row, now.value))} />
     <${Legend} kinds=${OPEN_KINDS} />
     <${Gantt} title="Ended last" now=${now.value} empty=${html`<${Empty}>None has ended since the broker started.<//>`}

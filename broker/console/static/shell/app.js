@@ -39,6 +39,7 @@ export function App() {
     <${Header} />
     <p class="quiet" role="status" aria-live="polite">${announced.value}</p>
     <main id="content" tabindex="-1" class=${isAway ? "old" : ""}>
+      ${isAway && html`<p class="away"><span class="mark bad">✗ No response from the broker.</span> What is shown is from before ${time(awaySince.value, isUtc.value)}.</p>`}
       ${needsLogin.value ? html`<${Login} />` : html`<${Found} key=${key} parts=${place.value.parts} />`}
     </main>
     <${Help} />

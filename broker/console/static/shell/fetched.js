@@ -8,8 +8,8 @@ export const REFRESH_MS = 5000;
 const SLOW_MS = 300;
 
 /**
- * @typedef {{ data: any, error: Error | null, isSlow: boolean, failedSince: number | null }} Fetched
- *   `data` stays while the next answer is awaited, and when it fails.
+ * @typedef {{ data: any, of: string | null, error: Error | null, isSlow: boolean, failedSince: number | null }} Fetched
+ *   `data` stays while the next answer is awaited, and when it fails; `of`: the path whose answer came last.
  */
 
 /**
@@ -21,7 +21,7 @@ const SLOW_MS = 300;
  */
 export function useFetched(target, { everyMs = REFRESH_MS, keep = target ?? "", asking = ask } = {}) {
   const seen = useMemo(
-    () => signal(/** @type {Fetched} */ ({ data: null, error: null, isSlow: false, failedSince: null })),
+    () => signal(/** @type {Fetched} */ ({ data: null, of: null, error: null, isSlow: false, failedSince: null })),
     [keep],
   );
   const again = useMemo(() => ({ now: () => {} }), [keep]);
@@ -36,12 +36,12 @@ export function useFetched(target, { everyMs = REFRESH_MS, keep = target ?? "", 
       }, SLOW_MS);
       try {
         const data = await asking(/** @type {string} */ (target), { signal: given.signal });
-        if (!given.signal.aborted) seen.value = { data, error: null, isSlow: false, failedSince: null };
+        if (!given.signal.aborted) seen.value = { data, of: target, error: null, isSlow: false, failedSince: null };
       } catch (error) {
         if (given.signal.aborted) return;
         const before = seen.peek();
         const failedSince = before.failedSince ?? Date.now();
-        seen.value = { ...before, error: /** @type {Error} */ (error), isSlow: false, failedSince };
+        seen.value = { ...before, of: target, error: /** @type {Error} */ (error), isSlow: false, failedSince };
       } finally {
         clearTimeout(slow);
       }

@@ -79,8 +79,17 @@ export function time(value, isUtc) {
   const zone = isUtc ? { timeZone: "UTC" } : {};
   const day = when.toLocaleDateString("sv-SE", zone);
   const today = new Date().toLocaleDateString("sv-SE", zone);
-  const clock = when.toLocaleTimeString("sv-SE", zone);
-  return day === today ? clock : `${day} ${clock}`;
+  return day === today ? clock(value, isUtc) : `${day} ${clock(value, isUtc)}`;
+}
+
+/**
+ * A time of day alone, for an axis of hours, where a date has no room.
+ * @param {Figure} value  Milliseconds since 1970.
+ * @param {boolean} isUtc
+ */
+export function clock(value, isUtc) {
+  if (value === null || value === undefined) return NOTHING;
+  return new Date(Number(value)).toLocaleTimeString("sv-SE", isUtc ? { timeZone: "UTC" } : {});
 }
 
 /**
