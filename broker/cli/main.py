@@ -17,6 +17,7 @@ from types import ModuleType
 
 from barnabas.broker.cli.arguments import Parser, choose_server, hint_of
 from barnabas.broker.cli.errors import FAILED, INTERRUPTED, OK, USAGE, CommandError, report
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.client.errors import Unreachable, WrongSetting
 from barnabas.broker.version import __version__
 from barnabas.protocol.errors import KafkaError
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _obey_signals()
     hint = hint_of(parsed)
     if hint is not None:
-        print(hint, file=sys.stderr)
+        print_text(hint, file=sys.stderr)
     try:
         choose_server(parsed)
         result: int = _module(parsed.command).run(parsed)

@@ -76,7 +76,7 @@ FORMS = (
     "DELETE /api/v1/jobs/{transactional_id}",
     "DELETE /api/v1/topics/{topic}/records",
     "DELETE /api/v1/topics/{topic}",
-    "POST /api/v1/groups/{group}/seek",
+    "POST /api/v1/groups/{group}/reset-offsets",
     "DELETE /api/v1/groups/{group}/offsets",
     "DELETE /api/v1/groups/{group}",
     "POST /api/v1/transactions/{transactional_id}/abort",
