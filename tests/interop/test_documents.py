@@ -238,9 +238,12 @@ def some_topics(shell: Shell) -> None:
 
 @pytest.mark.timeout(1200)
 def test_backups(shell):
-    assert run_page(shell, "docs/backup.md", some_topics) == 1
-    # The last line has started a broker from what was restored.
-    assert len(lines_of(shell, "consume", "orders", "--offset", "beginning", "--exit")) == 100
+    assert run_page(shell, "docs/backup.md", some_topics) == 2
+    # The last line has started a broker in the directory that was "put back", ./data.
+    consume = ("consume", "orders", "--offset", "beginning", "--exit")
+    assert len(lines_of(shell, *consume)) == 100
+    shell.sh("barnabas serve -X log.dirs=new")
+    assert len(lines_of(shell, *consume)) == 100
 
 
 @pytest.mark.timeout(1200)

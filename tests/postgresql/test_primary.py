@@ -251,7 +251,7 @@ def test_attempts_that_were_left_do_not_pile_up(pair, writer):
         # The first, which waits for the standby, those of the last seconds, and the newest.
         pair.primary.wait_for(f"SELECT count(*) <= 8 {OURS}")
         # That of the newest attempt, which may have had another one: it did not come that far.
-        wait_until(lambda: "no answer" in writer.index.trouble)
+        wait_until(lambda: "commits wait for a synchronous standby" in writer.index.trouble)
         pair.follow()
         assert answer.result() is Outcome.COMMITTED
     assert writer.index.trouble == ""
