@@ -156,7 +156,14 @@ def restored(tmp_path_factory):
         )
         broker.create_topic("prices", 1)
         topics = {"subscribed_topic_names": ["orders", "prices"]}
-        later.first_epoch, later.epoch = epoch, heartbeat(client, "m", epoch, **topics).member_epoch
+        later.first_epoch, later.epoch = epoch, epoch
+
+        def has_grown():
+            # Assignments of a group follow each other after an interval only.
+            later.epoch = heartbeat(client, "m", later.epoch, **topics).member_epoch
+            return later.epoch > epoch
+
+        wait_until(has_grown, "a later epoch")
         client.close()
     assert later.transactional == (transactional[0], transactional[1] + 1)
     assert later.generation > generation
