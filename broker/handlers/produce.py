@@ -153,7 +153,7 @@ class ProduceHandler:
         if not -1 <= acks <= 1:
             return refuse_produce(request, ErrorCode.INVALID_REQUIRED_ACKS, None)
         if has_many(request):
-            return SlicedProduce(self, context, request)
+            return SlicedProduce(self, self.host.loop, context, request)
         contents, aside = self._look_into(context, request)
         if aside:
             if not self.inspector.has_room(_size(request)):

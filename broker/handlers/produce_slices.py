@@ -1,10 +1,11 @@
-"""A Produce of very many batches, taken in parts: the loop is let go of between them."""
+"""A Produce request of very many batches, handled in parts with turns of the loop between them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeAlias
 
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext
 from barnabas.protocol.messages.produce import (
@@ -16,29 +17,46 @@ from barnabas.protocol.messages.produce import (
     TopicProduceResponse,
 )
 
-if TYPE_CHECKING:
-    from barnabas.broker.handlers.produce import ProduceHandler
+HandleProduce: TypeAlias = Callable[
+    [RequestContext, ProduceRequest], ProduceResponse | Deferred[ProduceResponse] | None
+]
 
 MANY_BATCHES: Final = 200
-"""A request with more is taken in parts of so many, which take a few milliseconds each."""
+"""Batches of one part, which takes a few milliseconds; a request with more is divided."""
 SLICE_SECONDS: Final = 0.005
-"""How long parts are taken before the loop is let go."""
+"""Time for parts before the loop handles other requests."""
 
 
 class SlicedProduce(Parked[ProduceResponse]):
-    """A Produce of very many batches, taken a few at a time with the loop let go in between.
+    """A Produce request of very many batches, handled in parts.
 
-    Each part is a Produce of its own, with this in the place of its connection: nothing of the next
-    one is begun before the one before has got its places. It is not completed early (S12).
+    Each part is a request of its own, with this object in the place of its connection. The next one
+    is handled after the batches of the one before have their places. It is not completed early
+    (S12).
     """
 
-    __slots__ = ("_answers", "_context", "_gone", "_handler", "_owed", "_parts", "_unanswered")
+    __slots__ = (
+        "_answers",
+        "_context",
+        "_gone",
+        "_handle",
+        "_loop",
+        "_owed",
+        "_parts",
+        "_unanswered",
+    )
 
     def __init__(
-        self, handler: ProduceHandler, context: RequestContext, request: ProduceRequest
+        self,
+        handle: HandleProduce,
+        loop: AbstractEventLoop,
+        context: RequestContext,
+        request: ProduceRequest,
     ) -> None:
+        """``handle`` takes each part."""
         super().__init__()
-        self._handler = handler
+        self._handle = handle
+        self._loop = loop
         self._context = context
         self._gone = False
         self._unanswered = request.acks == 0
@@ -47,14 +65,14 @@ class SlicedProduce(Parked[ProduceResponse]):
         if not context.records_stay:
             own_records(request)
         self._parts: Iterator[ProduceRequest] | None = _parts(request)
-        handler.host.loop.call_soon(self._go_on)
+        loop.call_soon(self._go_on)
 
     def _go_on(self) -> None:
-        """Take as many parts as a slice has time for."""
+        """Handle parts for a slice of time."""
         ends = perf_counter() + SLICE_SECONDS
         while not self._gone and self._parts is not None:
             if perf_counter() >= ends:
-                self._handler.host.loop.call_soon(self._go_on)
+                self._loop.call_soon(self._go_on)
                 return
             part = next(self._parts, None)
             if part is None:
@@ -64,9 +82,9 @@ class SlicedProduce(Parked[ProduceResponse]):
         self._end()
 
     def _take(self, part: ProduceRequest) -> bool:
-        """Take one part; True if the others have to wait for it."""
+        """Handle one part; return whether the others wait for it."""
         try:
-            outcome = self._handler(self._context, part)
+            outcome = self._handle(self._context, part)
         except CloseConnection as closing:
             self.close(f"api={PRODUCE.name} reason={closing}")
             return True
@@ -86,27 +104,27 @@ class SlicedProduce(Parked[ProduceResponse]):
         return outcome.parked
 
     def answered(self, deferred: Deferred[ProduceResponse]) -> None:
-        """Take note that a part is durable, or that it needs no answer."""
+        """Count a part that is durable, or that needs no answer, as handled."""
         self._owed -= 1
         if deferred.parked:
-            self._handler.host.loop.call_soon(self._go_on)
+            self._loop.call_soon(self._go_on)
         else:
             self._end()
 
     def bug(self, name: str, error: BaseException) -> None:
-        """Pass on that a part failed because of an error of ours."""
+        """Report the internal error that a part failed by."""
         self._gone = True
         if self.connection is not None:
             self.connection.bug(name, error)
 
     def close(self, reason: str) -> None:
-        """Pass on that the client is to be hung up on."""
+        """Close the client's connection."""
         self._gone = True
         if self.connection is not None:
             self.connection.close(reason)
 
     def _end(self) -> None:
-        """Answer, if everything has been."""
+        """Complete the response once all parts are handled."""
         if self._gone or self._owed or self._parts is not None or self.chunks is not None:
             return
         if self._unanswered:
@@ -128,7 +146,7 @@ class SlicedProduce(Parked[ProduceResponse]):
         self.complete(ProduceResponse(topics, node_endpoints=list(endpoints.values())))
 
     def abandoned(self) -> None:
-        """Append nothing more: the client has gone."""
+        """Stop: the client has gone."""
         self._gone = True
         answers, self._answers = self._answers, []
         for answer in answers:
@@ -138,7 +156,7 @@ class SlicedProduce(Parked[ProduceResponse]):
 
 
 def has_many(request: ProduceRequest) -> bool:
-    """Whether taking all batches of a request in one go might hold the loop."""
+    """Return whether all batches of a request at once might hold the loop."""
     topics = request.topic_data
     if len(topics) > MANY_BATCHES:
         return True
@@ -149,7 +167,7 @@ def has_many(request: ProduceRequest) -> bool:
 
 
 def _parts(request: ProduceRequest) -> Iterator[ProduceRequest]:
-    """The same in requests that have few batches each."""
+    """Yield the same batches in requests of ``MANY_BATCHES`` at most."""
     found: list[TopicProduceData] = []
     room = MANY_BATCHES
     for topic in request.topic_data:
@@ -173,7 +191,7 @@ def _part(request: ProduceRequest, topics: list[TopicProduceData]) -> ProduceReq
 
 
 def own_records(request: ProduceRequest) -> None:
-    """Copy all batches: what they point to is used again."""
+    """Copy all batches, since the connection uses their memory again."""
     for topic in request.topic_data:
         for data in topic.partition_data:
             if data.records is not None:
