@@ -1,8 +1,7 @@
-"""What requests show of the client behind a connection, remembered for who looks at clients.
+"""What the broker remembers of a connection's client, for the views of clients.
 
-Only one thing is decided by it: whether the records of large batches are compared with their
-headers. Of fetches the last one is kept: how it reads, and what; that is a store
-or two for each, and nothing is made for it.
+Decisions use its software alone (``client_software.py``). Of fetches the last one is kept: how it
+reads, and what; that is a store or two for each, and nothing is made for it.
 """
 
 from __future__ import annotations

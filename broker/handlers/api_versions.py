@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 
 from barnabas.broker.api.checks import CLUSTER, CLUSTER_ACTION, CLUSTER_DENIED
+from barnabas.broker.api.client_software import KNOWN_WRITERS
 from barnabas.broker.api.dispatch import (
     PRODUCE_KEY,
     CloseConnection,
@@ -25,7 +26,6 @@ from barnabas.broker.api.dispatch import (
     Routes,
     serves,
 )
-from barnabas.broker.api.known_writers import KNOWN_WRITERS
 from barnabas.broker.config.features import FEATURES
 from barnabas.broker.peers.sessions import Hello, HelloRefused, PeerSessions
 from barnabas.broker.security.operations import CLUSTER_NAME
