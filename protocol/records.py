@@ -320,9 +320,7 @@ def corrected(header: BatchHeader, newest_ms: int) -> BatchHeader:
 def with_corrected_header(batch: Buffer, header: BatchHeader) -> bytearray:
     """Return a copy of a client's batch that has the fields of ``corrected``, and its checksum."""
     copy = bytearray(batch)
-    _ATTRIBUTES.pack_into(copy, CRC_START, header.attributes)
-    _MAX_TIMESTAMP.pack_into(copy, _MAX_TIMESTAMP_AT, header.max_timestamp)
-    _CRC.pack_into(copy, _CRC_AT, crc32c(memoryview(copy)[CRC_START:]))
+    seal_in_place(copy, header)
     return copy
 
 
