@@ -42,6 +42,13 @@ def network_of(text: str) -> Network | None:
     return found
 
 
+def client_network(host: str) -> str:
+    """Return the network that counts as one client: the address, or 64 bits of an IPv6 address."""
+    if ":" not in host:
+        return host
+    return str(ip_network(f"{without_zone(host)}/64", strict=False))
+
+
 def plain_host(host: str) -> str:
     """Return a peer's address, as IPv4 if it came through an IPv6 socket as a mapped address."""
     found = address_of(host) if ":" in host else None

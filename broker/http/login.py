@@ -16,12 +16,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Protocol
 
+from barnabas.broker.config.addresses import client_network
 from barnabas.broker.http.answer import JSON, Answer, json_answer, text
 from barnabas.broker.http.guard import PROBES
 from barnabas.broker.http.json_body import read_json
 from barnabas.broker.http.request import BadRequest
 from barnabas.broker.http.sessions import HttpSessions, is_encrypted
-from barnabas.broker.network.addresses import network_of
 from barnabas.broker.security.access import OPEN, Access, always, open_from
 from barnabas.broker.security.principals import Principal, user
 
@@ -86,7 +86,7 @@ class HttpLogin:
         if is_bearer and self._is_token(credentials.encode("latin-1")):
             self._note(OPEN.principal, peer_host, "token")
             return open_from(peer_host)
-        if scheme and not self._failed_logins.may_try(network_of(peer_host)):
+        if scheme and not self._failed_logins.may_try(client_network(peer_host)):
             return text(429, "too many failed logins from this address")
         if is_bearer:
             return self._held_back(request, "", "token", "not the token", peer_host)
@@ -115,7 +115,7 @@ class HttpLogin:
         if is_token and self._is_token(password.encode()):
             self._note(OPEN.principal, peer_host, "token")
             return self._session_begins(request, None, always, OPEN.principal)
-        if not self._failed_logins.may_try(network_of(peer_host)):
+        if not self._failed_logins.may_try(client_network(peer_host)):
             return refused(429, "too many failed logins from this address")
         if problem is not None:
             return self._refused_body(problem, peer_host)
@@ -209,7 +209,7 @@ class HttpLogin:
 
     async def _hold_back(self, name: str, mechanism: str, reason: str, peer_host: str) -> None:
         self._audit.login_failed(name, peer_host, "http", mechanism, reason)
-        self._failed_logins.failed(network_of(peer_host))
+        self._failed_logins.failed(client_network(peer_host))
         await asyncio.sleep(self._failed_logins.hold_back() / 1000)
 
     def _challenge(self, request: Request) -> Answer:

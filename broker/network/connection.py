@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final, cast
 from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.client_software import is_librdkafka
 from barnabas.broker.api.dispatch import CloseConnection
-from barnabas.broker.config.addresses import address_text, plain_host
-from barnabas.broker.network.addresses import network_of
+from barnabas.broker.config.addresses import address_text, client_network, plain_host
 from barnabas.broker.network.intake import Intake
 from barnabas.broker.network.login_gate import LoginGate
 from barnabas.broker.network.pipeline import CLOSED, DRAINING, TURN_REQUESTS, WRITING, Pipeline
@@ -338,7 +337,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def network(self) -> str:
         """Return what shares one client's part of memory: its address, or its IPv6 network."""
-        return network_of(self.peer_host)
+        return client_network(self.peer_host)
 
     @property
     def requests(self) -> int:
