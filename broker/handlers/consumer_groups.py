@@ -20,13 +20,13 @@ from barnabas.broker.api.checks import (
 )
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.handlers.described_groups import describe_while_room, refuse_too_many_groups
 from barnabas.broker.handlers.groups import caller_of, group_refusal
-from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.access import Access
 from barnabas.broker.topics.catalogue import new_topic_id
 from barnabas.coordinator.groups.commands import ConsumerGroupHeartbeat
 from barnabas.coordinator.groups.consumer import ConsumerGroup, describe
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupDescribeRequest,
@@ -39,11 +39,8 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 
-GROUPS_PER_REQUEST_MAX: Final = 10_000
-"""Groups that one request may name."""
 ELEMENTS_PER_RESPONSE_MAX: Final = 100_000
-"""Members, topic names and partitions after which a response describes no further group: a short
-request can name a large group very often."""
+"""Members, topic names and partitions after which a response describes no further group."""
 NO_ROOM: Final = (
     f"The response has no room for another group after {ELEMENTS_PER_RESPONSE_MAX} partitions; "
     "describe fewer groups in one request."
@@ -116,26 +113,24 @@ async def consumer_group_describe(
     groups: Groups, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     """Describe consumer groups with their members, their assignments and what they move to."""
-    if len(request.group_ids) > GROUPS_PER_REQUEST_MAX:
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"at most {GROUPS_PER_REQUEST_MAX} groups per request"
-        )
+    refuse_too_many_groups(len(request.group_ids))
     access = context.access
-    response = ConsumerGroupDescribeResponse()
-    listed = 0
-    for number, group_id in enumerate(request.group_ids):
-        if number:
-            await next_turn()
-        if listed < ELEMENTS_PER_RESPONSE_MAX:
-            group = _described(groups, access, group_id)
-        else:
-            code = ErrorCode.INVALID_REQUEST
-            group = DescribedGroup(group_id=group_id, error_code=code, error_message=NO_ROOM)
+
+    def described(group_id: str) -> DescribedGroup:
+        group = _described(groups, access, group_id)
         if request.include_authorized_operations and not group.error_code:
             group.authorized_operations = access.operations_on(GROUP, group_id)
-        listed += _element_count(group)
-        response.groups.append(group)
-    return response
+        return group
+
+    found = await describe_while_room(
+        request.group_ids, described, _without_room, _element_count, ELEMENTS_PER_RESPONSE_MAX
+    )
+    return ConsumerGroupDescribeResponse(groups=found)
+
+
+def _without_room(group_id: str) -> DescribedGroup:
+    code = ErrorCode.INVALID_REQUEST
+    return DescribedGroup(group_id=group_id, error_code=code, error_message=NO_ROOM)
 
 
 def _element_count(group: DescribedGroup) -> int:

@@ -15,13 +15,18 @@ from barnabas.broker.api.checks import CLUSTER, DELETE, DESCRIBE, GROUP, GROUP_D
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.handlers.described_groups import (
+    GROUPS_PER_REQUEST_MAX,
+    describe_while_room,
+    refuse_too_many_groups,
+)
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.coordinator.groups.classic import ClassicGroup, describe
 from barnabas.coordinator.groups.commands import DeleteGroup
 from barnabas.coordinator.groups.group import CLASSIC
 from barnabas.coordinator.groups.shard import GroupShard
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import (
     DELETE_GROUPS,
     DeletableGroupResult,
@@ -47,13 +52,10 @@ NOT_FOUND_SINCE: Final = 6
 """Version of DescribeGroups."""
 GROUPS_PER_TURN: Final = 250
 """Groups of which it is asked who may describe them, before the loop gets a turn."""
-GROUPS_PER_REQUEST_MAX: Final = 10_000
-"""Groups that one request may name."""
 BYTES_PER_RESPONSE_MAX: Final = 16 * 1024 * 1024
-"""Bytes of members after which a response describes no further group: a short request can name a
-large group very often."""
+"""Bytes of members after which a response describes no further group."""
 MEMBER_BYTES: Final = 200
-"""What a member costs beside its metadata and its assignment, about."""
+"""About the size of a member without its metadata and its assignment."""
 NO_ROOM: Final = (
     f"The response has no room for another group after {BYTES_PER_RESPONSE_MAX} bytes; "
     "describe fewer groups in one request."
@@ -106,25 +108,30 @@ async def describe_groups(
     groups: Groups, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
     """Describe classic groups with their members."""
-    _refuse_too_many(len(request.groups))
-    response = DescribeGroupsResponse()
-    described_bytes = 0
-    for number, group_id in enumerate(request.groups):
-        if number:
-            await next_turn()
-        if described_bytes < BYTES_PER_RESPONSE_MAX:
-            group = _described(groups, context, group_id)
-        else:
-            code = ErrorCode.INVALID_REQUEST
-            group = DescribedGroup(error_code=code, error_message=NO_ROOM, group_id=group_id)
+    refuse_too_many_groups(len(request.groups))
+
+    def described(group_id: str) -> DescribedGroup:
+        group = _described(groups, context, group_id)
         if request.include_authorized_operations and not group.error_code:
             group.authorized_operations = context.access.operations_on(GROUP, group_id)
-        described_bytes += sum(
-            MEMBER_BYTES + len(each.member_metadata) + len(each.member_assignment)
-            for each in group.members
-        )
-        response.groups.append(group)
-    return response
+        return group
+
+    found = await describe_while_room(
+        request.groups, described, _without_room, _size_bytes, BYTES_PER_RESPONSE_MAX
+    )
+    return DescribeGroupsResponse(groups=found)
+
+
+def _without_room(group_id: str) -> DescribedGroup:
+    code = ErrorCode.INVALID_REQUEST
+    return DescribedGroup(group_id=group_id, error_code=code, error_message=NO_ROOM)
+
+
+def _size_bytes(group: DescribedGroup) -> int:
+    return sum(
+        MEMBER_BYTES + len(each.member_metadata) + len(each.member_assignment)
+        for each in group.members
+    )
 
 
 def _described(groups: Groups, context: RequestContext, group_id: str) -> DescribedGroup:
@@ -153,7 +160,7 @@ def delete_groups(
     groups: Groups, context: RequestContext, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse]:
     """Remove empty groups with their offsets; each has an answer of its own."""
-    _refuse_too_many(len(request.groups_names))
+    refuse_too_many_groups(len(request.groups_names))
     pending: Deferred[DeleteGroupsResponse] = Deferred()
     results = {group_id: DeletableGroupResult(group_id) for group_id in request.groups_names}
     missing = set(results)
@@ -175,10 +182,3 @@ def delete_groups(
             command = DeleteGroup(group_id, is_one_of_many)
             groups.submit(group_id, command, respond, lambda code: code)
     return pending if results else DeleteGroupsResponse()
-
-
-def _refuse_too_many(count: int) -> None:
-    if count > GROUPS_PER_REQUEST_MAX:
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"at most {GROUPS_PER_REQUEST_MAX} groups per request"
-        )

@@ -11,7 +11,7 @@ import socket
 import pytest
 
 from barnabas.broker.handlers import consumer_groups
-from barnabas.broker.handlers.consumer_groups import GROUPS_PER_REQUEST_MAX
+from barnabas.broker.handlers.described_groups import GROUPS_PER_REQUEST_MAX
 from barnabas.coordinator.groups.consumer import patterns
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.errors import ErrorCode

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from barnabas.broker.handlers import group_administration, groups
+from barnabas.broker.handlers import described_groups, group_administration, groups
 from barnabas.broker.handlers.group_administration import (
     delete_groups,
     describe_groups,
@@ -337,7 +337,7 @@ def test_names_that_no_record_can_hold_are_refused(long):
 
 
 def test_a_request_names_no_more_groups_than_the_limit(monkeypatch):
-    monkeypatch.setattr(group_administration, "GROUPS_PER_REQUEST_MAX", 1)
+    monkeypatch.setattr(described_groups, "GROUPS_PER_REQUEST_MAX", 1)
     at = coordinator(ErrorCode.NONE)
     with pytest.raises(KafkaError, match="at most 1 groups per request"):
         asyncio.run(describe_groups(at, CONTEXT, DescribeGroupsRequest(["g", "h"])))
