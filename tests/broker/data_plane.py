@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
 from barnabas.protocol.client import NEED_DATA, ClientConnection
@@ -31,6 +31,7 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.protocol.records import Record, encode_batch, iterate_batches, iterate_records
 from barnabas.protocol.wire import ZERO_UUID
+from barnabas.testing import Broker
 
 NOW_MS = 1_700_000_000_000
 PRODUCE_VERSIONS = range(3, 14)
@@ -46,6 +47,17 @@ class Named(NamedTuple):
 
     name: str
     id: bytes = ZERO_UUID
+
+
+def topic_name(text: str) -> str:
+    """A legal name of a topic for a test."""
+    return "".join(each if each.isalnum() else "-" for each in text)
+
+
+def created(broker: Broker, name: str, partitions: int, configs: Mapping[str, str]) -> Named:
+    """A new topic."""
+    broker.create_topic(name, partitions, configs)
+    return Named(name, broker.call(lambda: broker.server.catalogue.topics[name].topic_id))
 
 
 def complaints(caplog: Any) -> list[str]:

@@ -19,7 +19,7 @@ from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import iterate_batches
 from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
-from tests.broker.data_plane import Named, Wire, batch, produce_request, values
+from tests.broker.data_plane import Named, Wire, batch, created, produce_request, topic_name, values
 from tests.broker.raw_producer import RawProducer
 from tests.waiting import wait_until
 
@@ -32,23 +32,10 @@ TOPIC = 2
 SET = 0
 
 
-@pytest.fixture(scope="module")
-def broker():
-    with Broker() as running:
-        yield running
-
-
-@pytest.fixture
-def wire(broker):
-    with Wire(broker.address) as wire:
-        yield wire
-
-
 def create(broker, request, compression_type, suffix="", **configs):
-    name = "".join(c if c.isalnum() else "-" for c in request.node.name) + suffix
+    name = topic_name(request.node.name) + suffix
     settings = {key.replace("_", "."): value for key, value in configs.items()}
-    broker.create_topic(name, 3, {"compression.type": compression_type, **settings})
-    return Named(name, broker.call(lambda: broker.server.catalogue.topics[name].topic_id))
+    return created(broker, name, 3, {"compression.type": compression_type, **settings})
 
 
 def alter(wire, topic, name, value):

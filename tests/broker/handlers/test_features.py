@@ -43,12 +43,6 @@ def broker():
         yield found
 
 
-@pytest.fixture
-def wire(broker):
-    with Wire(broker.address) as connected:
-        yield connected
-
-
 def update(wire, *updates, version=2, validate_only=False):
     """Ask for (feature, level, kind); return the error, its message, and single results."""
     asked = [FeatureUpdateKey(name, level, upgrade_type=kind) for name, level, kind in updates]

@@ -25,7 +25,9 @@ from tests.broker.data_plane import (
     Wire,
     batch,
     complaints,
+    created,
     fetch_request,
+    topic_name,
     values,
 )
 from tests.seeds import SEED
@@ -36,27 +38,14 @@ HOUR_MS = 3_600_000
 COMMITTED = 1
 
 
-@pytest.fixture(scope="module")
-def broker():
-    with Broker() as running:
-        yield running
-
-
-@pytest.fixture
-def wire(broker):
-    with Wire(broker.address) as wire:
-        yield wire
-
-
 @pytest.fixture
 def topic(broker, request):
-    return create(broker, "".join(c if c.isalnum() else "-" for c in request.node.name), 3)
+    return create(broker, topic_name(request.node.name), 3)
 
 
 def create(broker, name, partitions=1):
     # The records are years old, and some tests let hours go by.
-    broker.create_topic(name, partitions, {"retention.ms": "-1"})
-    return Named(name, broker.call(lambda: broker.server.catalogue.topics[name].topic_id))
+    return created(broker, name, partitions, {"retention.ms": "-1"})
 
 
 def log_of(broker, topic, partition=0):

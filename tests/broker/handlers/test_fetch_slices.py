@@ -37,12 +37,6 @@ def page_cache(monkeypatch):
     all_is_cached_where_nobody_knows(monkeypatch)
 
 
-@pytest.fixture
-def wire(broker):
-    with Wire(broker.address) as wire:
-        yield wire
-
-
 @pytest.fixture(scope="module")
 def topic(broker):
     return fill(broker, "large")

@@ -71,12 +71,6 @@ def scripted(broker):
     broker.call(lambda: broker.view.in_service(*nodes))
 
 
-@pytest.fixture
-def wire(broker):
-    with Wire(broker.address) as connected:
-        yield connected
-
-
 def leaders(response):
     (topic,) = response.topics
     return [

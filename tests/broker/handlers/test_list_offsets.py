@@ -17,11 +17,12 @@ from barnabas.testing import Broker
 from tests.broker.data_plane import (
     LIST_OFFSETS_VERSIONS,
     NOW_MS,
-    Named,
     Wire,
     batch,
     complaints,
+    created,
     list_offsets_request,
+    topic_name,
 )
 from tests.seeds import SEED
 from tests.waiting import wait_until
@@ -31,27 +32,14 @@ NOT_FOUND = (0, -1, -1, -1)
 COMMITTED = 1
 
 
-@pytest.fixture(scope="module")
-def broker():
-    with Broker() as running:
-        yield running
-
-
-@pytest.fixture
-def wire(broker):
-    with Wire(broker.address) as wire:
-        yield wire
-
-
 @pytest.fixture
 def topic(broker, request):
-    return create(broker, "".join(c if c.isalnum() else "-" for c in request.node.name), 2)
+    return create(broker, topic_name(request.node.name), 2)
 
 
 def create(broker, name, partitions=1, **configs):
     settings = {key.replace("_", "."): value for key, value in configs.items()}
-    broker.create_topic(name, partitions, {"retention.ms": "-1"} | settings)
-    return Named(name, broker.call(lambda: broker.server.catalogue.topics[name].topic_id))
+    return created(broker, name, partitions, {"retention.ms": "-1"} | settings)
 
 
 def log_of(broker, topic, partition=0):

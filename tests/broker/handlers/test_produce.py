@@ -28,8 +28,10 @@ from tests.broker.data_plane import (
     Wire,
     batch,
     complaints,
+    created,
     produce_request,
     topic_data,
+    topic_name,
     values,
 )
 from tests.waiting import wait_until
@@ -38,28 +40,15 @@ GZIP, ZSTD = 1, 4
 UNKNOWN = Named("nope", bytes([9] * 16))
 
 
-@pytest.fixture(scope="module")
-def broker():
-    with Broker() as running:
-        yield running
-
-
-@pytest.fixture
-def wire(broker):
-    with Wire(broker.address) as wire:
-        yield wire
-
-
 @pytest.fixture
 def topic(broker, request):
     return create(broker, request, partitions=3)
 
 
 def create(broker, request, suffix="", partitions=1, **configs):
-    name = "".join(c if c.isalnum() else "-" for c in request.node.name) + suffix
+    name = topic_name(request.node.name) + suffix
     settings = {key.replace("_", "."): value for key, value in configs.items()}
-    broker.create_topic(name, partitions, settings)
-    return Named(name, broker.call(lambda: broker.server.catalogue.topics[name].topic_id))
+    return created(broker, name, partitions, settings)
 
 
 def errors(response):

@@ -17,7 +17,7 @@ from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal, varint
 from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
-from tests.broker.data_plane import Named, Wire, batch, produce_request
+from tests.broker.data_plane import Wire, batch, created, produce_request, topic_name
 from tests.waiting import wait_until
 
 HELD_MS_MAX = 250
@@ -32,17 +32,10 @@ def broker():
         yield running
 
 
-@pytest.fixture
-def wire(broker):
-    with Wire(broker.address) as wire:
-        yield wire
-
-
 def create(broker, request, partitions=1, suffix="", **configs):
-    name = "".join(c if c.isalnum() else "-" for c in request.node.name) + suffix
+    name = topic_name(request.node.name) + suffix
     settings = {key.replace("_", "."): value for key, value in configs.items()}
-    broker.create_topic(name, partitions, settings)
-    return Named(name, broker.call(lambda: broker.server.catalogue.topics[name].topic_id))
+    return created(broker, name, partitions, settings)
 
 
 @pytest.fixture(scope="module")

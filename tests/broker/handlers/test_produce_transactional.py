@@ -14,7 +14,15 @@ from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.journal import CommitGroup
 from barnabas.testing import Broker
-from tests.broker.data_plane import PRODUCE_VERSIONS, Named, Wire, batch, values
+from tests.broker.data_plane import (
+    PRODUCE_VERSIONS,
+    Named,
+    Wire,
+    batch,
+    created,
+    topic_name,
+    values,
+)
 from tests.broker.held_markers import Markers
 from tests.broker.raw_producer import RawProducer
 from tests.waiting import wait_until
@@ -26,12 +34,6 @@ IMPLICIT = [12, 13]
 SOME = [3, 8, 11, 12, 13]
 NONE = ErrorCode.NONE
 ALWAYS_MS = 600_000
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with Broker() as running:
-        yield running
 
 
 @pytest.fixture
@@ -46,9 +48,7 @@ def topic(broker, request):
 
 
 def create(broker, name, partitions=3, **configs):
-    name = "".join(c if c.isalnum() else "-" for c in name)
-    broker.create_topic(name, partitions, configs)
-    return Named(name, broker.call(lambda: broker.server.catalogue.topics[name].topic_id))
+    return created(broker, topic_name(name), partitions, configs)
 
 
 @pytest.fixture

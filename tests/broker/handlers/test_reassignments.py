@@ -45,7 +45,6 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsTopics,
 )
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from tests.broker.data_plane import Wire
 from tests.broker.scripted_moves import OneOfThree
 from tests.broker.several import LISTENER, ScriptedView, node
 from tests.seeds import SEED
@@ -70,12 +69,6 @@ def broker(shared_broker):
     yield shared_broker
     shared_broker.view.leaders = leaders
     shared_broker.moves.__init__(shared_broker.view)
-
-
-@pytest.fixture
-def wire(broker):
-    with Wire(broker.address) as connected:
-        yield connected
 
 
 def alter(wire, *partitions, topic="t", version=1, factor=True, timeout_ms=60_000):

@@ -10,8 +10,15 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.bad_records import LISTED_RECORDS_MAX
-from barnabas.testing import Broker
-from tests.broker.data_plane import NOW_MS, PRODUCE_VERSIONS, Named, Wire, batch, produce_request
+from tests.broker.data_plane import (
+    NOW_MS,
+    PRODUCE_VERSIONS,
+    Wire,
+    batch,
+    created,
+    produce_request,
+    topic_name,
+)
 from tests.waiting import wait_until
 
 NAMED_SINCE = 8
@@ -19,23 +26,10 @@ REASON = "Compacted topic cannot accept message without key in topic partition {
 KEYED = batch(b"v")
 
 
-@pytest.fixture(scope="module")
-def broker():
-    with Broker() as running:
-        yield running
-
-
-@pytest.fixture
-def wire(broker):
-    with Wire(broker.address) as wire:
-        yield wire
-
-
 @pytest.fixture
 def topic(broker, request):
-    name = "".join(c if c.isalnum() else "-" for c in request.node.name)
-    broker.create_topic(name, 300, {"cleanup.policy": "compact"})
-    return Named(name, broker.call(lambda: broker.server.catalogue.topics[name].topic_id))
+    name = topic_name(request.node.name)
+    return created(broker, name, 300, {"cleanup.policy": "compact"})
 
 
 def with_keys(*keys, codec=NONE, value=b"v"):
