@@ -191,7 +191,7 @@ def read_producer(buffer: Buffer) -> tuple[int, int]:
 
 
 def read_record_count(buffer: Buffer, position: int = 0) -> int:
-    """Only the number of records that the batch at ``position`` claims."""
+    """Return the number of records that the batch at ``position`` claims."""
     count: int = _RECORD_COUNT.unpack_from(buffer, position + RECORD_COUNT_POSITION)[0]
     return count
 

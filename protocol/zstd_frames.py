@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _FRAME_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE_MAGIC: Final = b"\x2a\x4d\x18"
-"""It follows a byte of 0x50 to 0x5f."""
+"""Bytes 2 to 4 of the magic number; byte 1 is 0x50 to 0x5f."""
 _CHECKSUM_BYTES: Final = 4
 _RLE_BLOCK: Final = 1
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _END: Final = -1
 """In place of a topic's partition: a task's last message, with the count of the messages before."""
 _MESSAGE = StructType().add("message", BinaryType())
-"""What tasks return. As types, since the JVM would parse a text of them in every batch."""
+"""Rows that tasks return. As types, since the JVM would parse a text of them in every batch."""
 
 BatchFunction = Callable[["DataFrame", int], None]
 Sink = TypeVar("Sink", bound=Closing)

@@ -53,8 +53,8 @@ class Contents(NamedTuple):
     """What the records of a batch are like.
 
     ``fault`` says why they do not add up, "" where they do. ``keyless`` counts those without a key,
-    ``oldest_ms`` is their smallest timestamp but -1 (2^63-1: there is no other),
-    ``newest_ms`` the largest (-1: there is none).
+    ``oldest_ms`` is their smallest timestamp except -1 (2^63-1 without any), ``newest_ms`` the
+    largest (-1 without any).
     """
 
     fault: str

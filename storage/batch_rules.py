@@ -122,8 +122,7 @@ class BatchRules:
     def look_into(self, batch: Buffer, *, always: bool = False) -> Contents | None:
         """What ``check`` will ask about a batch; None if that costs nothing, or it is refused.
 
-        ``always``: the client's software is not known to write what it says. Raises
-        TooMuchToLookHere.
+        ``always``: the client's software is no known writer. Raises TooMuchToLookHere.
         """
         header = self._plausible_header(batch)
         if header is not None and (always or self._must_look(header)):

@@ -7,7 +7,7 @@ Rules of this file:
    that succeeds proves nothing (invariant D9).
 2. A file may be used by several threads at once (the segment thread writes while the loop reads):
    all access is positional, there is no shared file offset.
-3. Files and directories are made for their owner only, whatever the umask: by ``private_opener``,
+3. Files and directories are made for their owner only, under any umask: by ``private_opener``,
    ``make_private`` and ``make_private_directory`` here, for the commands as well
    (``tests/tidy/test_private_files.py``). What exists keeps its mode, which its owner chose.
 """

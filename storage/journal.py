@@ -232,7 +232,7 @@ class CommitGroup:
     def add_body(self, batch: memoryview, *, stable: bool) -> tuple[bytearray | memoryview, int]:
         """Take over a batch's bytes; returns the chunk that holds them and where they start.
 
-        ``stable``: this memory is not reused, so a large batch need not be copied, unless it is
+        ``stable``: this memory is not reused, so a large batch is not copied, unless it is
         read-only: the caller writes offsets into the chunk.
         """
         size = len(batch)

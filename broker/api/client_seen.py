@@ -1,4 +1,4 @@
-"""What the broker remembers of a connection's client, for the views of clients.
+"""Facts about a connection's client, kept for the views of clients.
 
 Decisions use its software alone (``client_software.py``). Of fetches the last one is kept: how it
 reads, and what; that is a store or two for each, and nothing is made for it.

@@ -1,4 +1,4 @@
-"""What the broker decides by the name of a client's software.
+"""Decisions that depend on the name of a client's software.
 
 The name and the version come from ApiVersions (KIP-511), and a client can change or omit both. By
 them the broker chooses the form of an error, so that a wrong name costs that client alone, and

@@ -159,8 +159,8 @@ class Parked(Deferred[Response]):
     is_last: ClassVar[bool] = False
     """Whether the connection closes behind this answer."""
     is_work: ClassVar[bool] = False
-    """Whether the broker works on the answer until it is there, instead of waiting for records: of
-    large requests few are worked on at a time."""
+    """Whether the broker computes the answer, instead of waiting for records. Few large requests
+    are computed at a time."""
 
     def complete_early(self) -> None:
         """Answer at once with what there is; override it.

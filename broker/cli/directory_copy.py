@@ -13,7 +13,7 @@ Rules of this file:
    groups only together with all groups before them.
 5. Only segments below the checkpoint's are linked: nothing ever writes to those again. Everything
    else is cloned where the file system can do that (FICLONE), or copied.
-6. What is made is its owner's only. A linked segment has the mode that it has in the source.
+6. Only the owner may read the files of a copy, except linked segments, which keep their modes.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from barnabas.storage.log_store import LOCK_NAME
 
 @contextmanager
 def locked(directory: str) -> Iterator[None]:
-    """Keep brokers away; raises CommandError when one is there already.
+    """Keep brokers away; raises CommandError if one uses the directory.
 
-    A lock file that is not there is not held, and on this medium perhaps cannot be made.
+    Without a lock file no broker uses it; a read-only medium may have none.
     """
     path = os.path.join(directory, LOCK_NAME)
     try:

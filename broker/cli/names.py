@@ -1,4 +1,4 @@
-"""Names of commands and verbs: what is said of a word that is none of them."""
+"""Messages about words that are no commands or verbs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SYNONYMS: Final = (
 def name_problem(kind: str, names: Collection[str], words: Sequence[str], prog: str) -> str | None:
     """Return why ``words`` do not begin with one of ``names``, or ``None`` if nothing is wrong.
 
-    ``kind`` is what the names are: "command" or "verb". ``prog`` stands before the words.
+    ``kind`` is what the names are: "command" or "verb". ``prog`` precedes the words.
     """
     if not words or words[0] in names:
         return None

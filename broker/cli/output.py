@@ -31,7 +31,7 @@ Cell = str | int | None
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """Return a JSON document in which all characters are printable, but for its line ends."""
+    """Return a JSON document in which all characters except line ends are printable."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return "\n".join(
         line if line.isprintable() else "".join(map(_json_escaped, line))

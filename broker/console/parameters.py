@@ -29,7 +29,7 @@ class Parameter:
     most: int = 2**63 - 1
     """Bounds of numbers."""
     limit: str = ""
-    """The row of lengths.py that holds for its text; empty: that of its name."""
+    """Its row in lengths.py, or "" for the row of its name."""
     length_most: int = field(init=False)
     """Characters of the text that stands for the value."""
 

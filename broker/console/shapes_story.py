@@ -169,9 +169,9 @@ class ReaderRow:
     partition: int
     connection: Wide
     client: str | None
-    """None for a caller without DESCRIBE on the cluster, and on a group of this client."""
+    """Shown with DESCRIBE on the cluster or on a group of this client, else None."""
     address: str | None
-    """None for a caller without DESCRIBE on the cluster; so is the user."""
+    """Shown with DESCRIBE on the cluster, else None; likewise the user."""
     user: str | None
     isolation_seen: str
     in_group: bool

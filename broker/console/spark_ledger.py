@@ -38,9 +38,9 @@ READ_MOST_BYTES: Final = 16 * 1024 * 1024
 EXPANDED_MOST_BYTES: Final = 16 * 1024 * 1024
 VALUE_MOST_BYTES: Final = 256 * 1024
 HEADERS_MOST: Final = 100_000
-"""Of one record; the sinks write none."""
+"""Length of one record; the sinks write none that is longer."""
 QUERIES_MOST: Final = 1000
-"""Those that have decided last are kept."""
+"""Queries that are kept: those with the latest decisions."""
 UNDECIDED_MOST: Final = 2 * QUERIES_MOST
 """Entries of open transactions, of all producers together; the oldest producer's go first."""
 NAME_MOST: Final = 256

@@ -436,7 +436,7 @@ class ProduceShortcut:
         return pending
 
     def _is_admitted(self, log: PartitionLog, records: memoryview) -> bool:
-        """Whether nothing has to be looked up about a batch: its transaction, or its records."""
+        """Whether a batch needs no look at its transaction or its records."""
         if len(records) < HEADER_BYTES:
             return False
         if not self._client.is_known_writer and read_record_count(records) > FEW_RECORDS:

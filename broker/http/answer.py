@@ -78,7 +78,7 @@ class Answer:
     body: tuple[Piece, ...] | Iterable[Piece] | Stream
     headers: Mapping[str, str] = field(default_factory=dict)
     holding: Holding | None = None
-    """What is released once the answer is written, or its connection has ended."""
+    """Released once the answer is written, or its connection has ended."""
 
 
 def text(status: int, words: str, headers: Mapping[str, str] | None = None) -> Answer:

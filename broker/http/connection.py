@@ -23,7 +23,7 @@ ANSWER_SECONDS: Final = 30.0
 """How long a client may take to read the answer; of one that does not end, how long it may read
 nothing."""
 PIECE_BYTES: Final = 64 * 1024
-"""How much of a whole body is given to the transport at a time."""
+"""Bytes of a whole body that the transport gets at a time."""
 
 
 class Port(Protocol):
@@ -65,9 +65,9 @@ class HttpConnection(asyncio.Protocol):
         self._body: Iterator[Piece] | None = None
         self._stream: Stream | None = None
         self._holding: Holding | None = None
-        """Of the answer that is being written."""
+        """Memory of the answer that is being written."""
         self._is_finishing = False
-        """Whether all of an answer has been made, and waits to be read."""
+        """Whether an answer is complete and waits for its client."""
         self._framing: Framing | None = None
         """Of the answer that is being made; None between requests."""
         self._is_told_to_continue = False
@@ -80,7 +80,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a slot, the oldest one's if need be."""
         self._transport = cast("asyncio.Transport", transport)
-        # The next piece is made once the kernel has taken the one before.
+        # The kernel takes a piece before the next one is produced.
         self._transport.set_write_buffer_limits(high=0)
         self.host = plain_host(str((transport.get_extra_info("peername") or "?")[0]))
         self._port.opened(self)

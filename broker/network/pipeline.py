@@ -530,7 +530,7 @@ class Pipeline:
         correlation_id: int,
         begun_ns: int,
     ) -> None:
-        """Have a long response encoded on a thread; nothing else is handled meanwhile.
+        """Encode a long response on a thread; nothing else is handled meanwhile.
 
         Otherwise small requests of one client could have a thousand encoded that it never reads,
         and other clients would wait for the thread.

@@ -72,7 +72,7 @@ class Kafka:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have pytest compile the broker as it is.
+    """Keep pytest from rewriting the asserts of the broker.
 
     pytest rewrites the asserts of all modules of a distribution that has a plugin: five hundred
     here, five seconds of each fresh environment. It has no public way to leave any out.

@@ -31,8 +31,8 @@ SCRAM_MECHANISMS: Final[Mapping[int, str]] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-
 """By Kafka's numbers."""
 
 PRODUCER_ID_MARGIN: Final = 100_000
-"""How far above every producer id found in adopted logs ours begin: Kafka takes them a thousand at
-once, not every one is written with, and it knows none that Barnabas has given out there before."""
+"""Distance of new producer ids from the highest id in adopted logs. Kafka reserves a thousand at
+once, does not write with each, and knows none that Barnabas has given out there before."""
 
 
 def adopt_if_foreign(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from barnabas.storage.metastore.interface import MetaStore
 
 RESTORED_MARK: Final = "barnabas-restored"
-"""A file, perhaps an empty one, which says that a directory was put back and not started since."""
+"""Name of the file that marks a directory as put back and not started since; it may be empty."""
 
 _TEXT: Final = b"Restored: the next start begins new producer ids and leader epochs.\n"
 _YEAR_2026_S: Final = 1_767_225_600

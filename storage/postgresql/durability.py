@@ -20,7 +20,7 @@ CONFIRM_IN_TURN: Final = b"SELECT pg_advisory_xact_lock(33611471017833331), " + 
 """The same, one caller of all after the other. The lock is "witness"."""
 
 OLDEST_VERSION: Final = 15
-"""Of PostgreSQL: what the tests run, and docs/cluster.md names."""
+"""Oldest version of PostgreSQL that the tests run and docs/cluster.md names."""
 _STRONG: Final = ("on", "remote_apply")
 
 # Without the privilege to see more, a standby's row has nothing but its process.
@@ -53,7 +53,7 @@ class Durability(NamedTuple):
     """Those that follow it now; not copies being made, nor subscribers."""
     version: int
     confirming_standbys: int
-    """Those whose confirmation a commit waits for, as far as this role may see that."""
+    """Standbys whose confirmation a commit waits for, as far as this role may see that."""
 
 
 def read_durability(connection: psycopg.Connection[Any]) -> Durability:
@@ -64,7 +64,7 @@ def read_durability(connection: psycopg.Connection[Any]) -> Durability:
 
 
 def missing_standby(found: Durability) -> str:
-    """Return why no commit ends at present; empty if a synchronous standby is connected."""
+    """Return the reason that no commit ends now, or "" if a synchronous standby is connected."""
     names = found.synchronous_standby_names.strip()
     if not names or found.confirming_standbys:
         return ""

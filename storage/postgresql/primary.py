@@ -238,7 +238,7 @@ class Primary:
         self._goes_on_s = 0.0
         """So much longer it may take whenever something has come or gone."""
         self._silence = NO_ANSWER
-        """Why the connection is silent, if it is."""
+        """The reason for a silent connection."""
         self._silences = 0
         """Attempts of this call that were left since no answer came."""
         self._warnings: list[str] = []

@@ -204,7 +204,7 @@ def test_transactional_producer_of_the_original_is_fenced(restored):
 
 
 def test_generation_of_the_original_is_not_taken_for_one_of_the_restored_group(restored):
-    """A generation counts with the members that joined it here, whatever its number."""
+    """A generation counts with the members that joined it here, of any number."""
     client, member, generation = restored.client, restored.member, restored.generation
     beat = HeartbeatRequest(CLASSIC, generation, member, None)
     assert client.ask(HEARTBEAT, beat, 4).error_code == ErrorCode.ILLEGAL_GENERATION

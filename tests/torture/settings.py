@@ -19,7 +19,7 @@ LIBRDKAFKA: dict[str, str | int | float | bool | None] = {
     "reconnect.backoff.max.ms": 200,
     "retry.backoff.ms": 20,
     # When its only broker is gone it would forget the broker and look for it anew; a transaction
-    # that is asking for something then waits for ever (2.16.0, a main thread that never returns).
+    # that is asking for something then waits without end (2.16.0, whose main thread is stuck).
     "metadata.recovery.strategy": "none",
 }
 FENCED_PAUSE_S = 0.5

@@ -16,9 +16,9 @@ class JobRow:
     state: str
     """running, committed, cancelled or failed; of the last two nothing is ever seen."""
     user: str | None
-    """None for other users without DESCRIBE on the cluster."""
+    """Shown to its user and with DESCRIBE on the cluster, else None."""
     topic: str | None
-    """None without DESCRIBE on the topic; so is the target."""
+    """Shown with DESCRIBE on the topic, else None; likewise the target."""
     target: str | None
     started_ms: Wide
     ended_ms: Wide | None

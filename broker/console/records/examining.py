@@ -34,7 +34,7 @@ HEADERS_MOST: Final = 100_000
 HEADERS_KEPT: Final = 16
 HEADER_BYTES_KEPT: Final = 512
 OBJECT_BYTES: Final = 200
-"""What a header takes besides its name and value, about."""
+"""About the size of a header without its name and value."""
 NO_TIME: Final = -1
 
 

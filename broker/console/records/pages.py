@@ -131,7 +131,7 @@ async def describe_one(question: Question) -> Answer:
 
 
 def _head_of_one(question: Question, partition: Partition, offset: int) -> str:
-    """Return what stands before the record in an answer of one."""
+    """Return the fields that precede the record in an answer of one."""
     log = partition.log_here()
     previous = offset - 1 if offset > log.log_start_offset else None
     following = offset + 1 if offset + 1 < log.high_watermark else None

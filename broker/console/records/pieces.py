@@ -151,7 +151,7 @@ class RecordReaders:
             raise
 
         def ended(_: Future[Result]) -> None:
-            with contextlib.suppress(RuntimeError):  # The loop is closed: nobody counts any more.
+            with contextlib.suppress(RuntimeError):  # The loop is closed, and the count with it.
                 loop.call_soon_threadsafe(end)
 
         running.add_done_callback(ended)

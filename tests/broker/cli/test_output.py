@@ -130,7 +130,7 @@ NAMED_ROWS = [(LONG_NAME, 3, "1"), ("orders", 12, "1")]
 
 
 def printed(monkeypatch, stream, columns="80"):
-    """What a table of topics prints to a stream."""
+    """Return the lines of a table of topics on a stream."""
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr(sys, "stdout", stream)
     print_table(("TOPIC", "PARTITIONS", "REPLICAS"), NAMED_ROWS)

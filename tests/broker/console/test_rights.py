@@ -419,7 +419,7 @@ def member(broker):
         "group.id": "reading-group",
         "client.id": READER,
         "auto.offset.reset": "earliest",
-        # Each member begins with the first record, whatever the one before has read.
+        # Each member begins with the first record, not behind the records of the one before.
         "enable.auto.commit": False,
     }
     consumer = Consumer(config)
