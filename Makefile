@@ -196,14 +196,15 @@ unit-and-property: $(VENV)/.dev ## Both at once: the tests are collected only on
 
 # In a new checkout pytest rewrites the asserts of every file that it imports and keeps the result,
 # ours of src/ included, which have a plugin: two thirds of what collecting costs. Four workers that
-# begin together would each do it. Files that import Spark are left to those that have it.
+# begin together would each do it. This runs while Spark is being installed: files that import Spark are
+# left out, and tests.without_spark refuses to import Spark on every machine.
 COLLECTED := $(UNIT) $(addprefix tests/,crash attack postgresql soak torture) \
 	$(filter-out tests/interop/test_spark.py,$(wildcard tests/interop/test_*.py))
 
 .PHONY: collected
 collected: $(VENV)/.dev ## Have the asserts of the tests rewritten and kept, before many workers need them
 	@mkdir -p build
-	@$(PYTEST) --quiet --quiet --collect-only $(COLLECTED) >build/collected.log \
+	@$(PYTEST) -p tests.without_spark --quiet --quiet --collect-only $(COLLECTED) >build/collected.log \
 		|| { cat build/collected.log; exit 1; }
 
 .PHONY: property
