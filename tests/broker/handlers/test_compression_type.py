@@ -131,9 +131,11 @@ def test_transactions_are_compressed_like_the_rest(broker, wire, request, versio
         producer.end(commit=committed)
     ends = 2 * (len(LINES) * 3 + 1)
     wait_until(lambda: wire.fetch_one(topic, 0).last_stable_offset == ends)
-    found = wire.fetch_one(topic, 0, isolation=1)
+    aborted_from = len(LINES) * 3 + 1
+    # A response may end where the segment file ends for now: it names what its own records need.
+    found = wire.fetch_one(topic, aborted_from, isolation=1)
     aborted = [(each.producer_id, each.first_offset) for each in found.aborted_transactions]
-    assert aborted == [(producer.producer_id, len(LINES) * 3 + 1)]
+    assert aborted == [(producer.producer_id, aborted_from)]
     data = [SNAPPY] * 3
     assert stored(wire, topic) == [*data, NONE, *data, NONE]  # The markers stay as they are.
 
