@@ -336,22 +336,21 @@ bench: $(VENV)/.counterparts $(BENCH)/.installed ## Side by side with Apache Kaf
 bench-cluster: $(VENV)/.counterparts ## Three brokers beside three of Apache Kafka; writes docs/benchmarks-cluster.md
 	@$(BIN)/python -m tests.bench.cluster $(ARGS)
 
-# What `make bench-pairs` compares with: a revision, compiled for the checkout's Python.
-EARLIER = build/before-$(BEFORE)
+# What `make bench-pairs` compares with: the baseline and BEFORE, compiled for the checkout's Python.
+EARLIER = $(shell cat tests/bench/BASELINE) $(BEFORE)
 
-$(EARLIER)/.built: | $(VENV)/.compiler
-	@echo "Compiling Barnabas of $(BEFORE) into $(EARLIER): a minute or two"
-	@rm -rf $(EARLIER) && mkdir -p $(EARLIER)/source
-	@git archive $(BEFORE) | tar --extract --directory $(EARLIER)/source
-	@$(BIN)/python -m build --sdist --no-isolation --outdir $(EARLIER)/sdist $(EARLIER)/source >/dev/null
-	@$(COMPILE) $(PIP) --no-deps --no-build-isolation --target $(EARLIER)/packages $(EARLIER)/sdist/*.tar.gz
+build/before-%/.built: | $(VENV)/.compiler
+	@echo "Compiling Barnabas of $* into $(@D): a minute or two"
+	@rm -rf $(@D) && mkdir -p $(@D)/source
+	@git archive $* | tar --extract --directory $(@D)/source
+	@$(BIN)/python -m build --sdist --no-isolation --outdir $(@D)/sdist $(@D)/source >/dev/null
+	@$(COMPILE) $(PIP) --no-deps --no-build-isolation --target $(@D)/packages $(@D)/sdist/*.tar.gz
 	@touch $@
 
 .PHONY: bench-pairs
-bench-pairs: $(if $(BEFORE),$(VENV)/.dev $(EARLIER)/.built $(COMPILED)/.built) ## This checkout beside BEFORE=<revision>; writes docs/benchmarks-before-after.md
-	@$(if $(BEFORE),,echo "make: say with which revision: make bench-pairs BEFORE=<revision>" >&2; exit 2)
-	@$(BIN)/python -m tests.bench.pairs $(EARLIER)/packages $(COMPILED) \
-		--names $(BEFORE) $$(git describe --always --dirty) $(ARGS)
+bench-pairs: $(VENV)/.dev $(COMPILED)/.built $(EARLIER:%=build/before-%/.built) ## This checkout beside the baseline and BEFORE=<revision>; writes docs/benchmarks-before-after.md
+	@$(BIN)/python -m tests.bench.pairs $(foreach each,$(EARLIER),$(each)=build/before-$(each)/packages) \
+		$$(git describe --always --dirty)=$(COMPILED) $(ARGS)
 
 DURATION ?= 3600
 

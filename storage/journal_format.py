@@ -46,6 +46,7 @@ KIND_LOG_START: Final = 2
 GROUP_HEADER: Final = struct.Struct("<8sHHIQQII")
 GROUP_HEADER_BYTES: Final = GROUP_HEADER.size
 _CRC_POSITION: Final = GROUP_HEADER_BYTES - 4
+_CRC: Final = struct.Struct("<I")
 _NO_CRC: Final = b"\0\0\0\0"
 
 ENTRY: Final = struct.Struct("<BxxxiqqqII")
@@ -104,9 +105,11 @@ def encode_header(
 ) -> tuple[bytes, int]:
     """Encode a group's header; returns its bytes and its CRC (the next group names it)."""
     group_bytes = GROUP_HEADER_BYTES + len(table) + body_bytes
-    fields = (MAGIC, FORMAT_VERSION, 0, entry_count, sequence, group_bytes, previous_crc)
-    crc = crc32c(table, crc32c(GROUP_HEADER.pack(*fields, 0)))
-    return GROUP_HEADER.pack(*fields, crc), crc
+    header = GROUP_HEADER.pack(
+        MAGIC, FORMAT_VERSION, 0, entry_count, sequence, group_bytes, previous_crc, 0
+    )
+    crc = crc32c(table, crc32c(header))
+    return header[:_CRC_POSITION] + _CRC.pack(crc), crc
 
 
 def decode_header(view: memoryview) -> GroupHeader | None:

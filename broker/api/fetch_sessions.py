@@ -41,17 +41,29 @@ Key = tuple[str, bytes, int]
 """Topic name (empty when the client names ids), topic id (zero otherwise), partition."""
 
 
-@dataclass(slots=True)
 class Asked:
-    """One partition of a fetch, and what its reader was last told of it."""
+    """One partition of a fetch, and what was last sent to its reader.
 
-    topic: str
-    topic_id: bytes
-    request: FetchPartition
-    sent_high_watermark: int = -1
-    sent_log_start: int = -1
-    allowed_mark: int = OPEN_MARK
-    """Who was allowed to read this when it was last asked (``security/access.py``)."""
+    Each request makes some, so this is no dataclass: mypyc makes those slowly.
+    """
+
+    __slots__ = (
+        "allowed_mark",
+        "request",
+        "sent_high_watermark",
+        "sent_log_start",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(self, topic: str, topic_id: bytes, request: FetchPartition) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.request = request
+        self.sent_high_watermark = -1
+        self.sent_log_start = -1
+        self.allowed_mark = OPEN_MARK
+        """The rights by which this was last allowed to be read (``security/access.py``)."""
 
     @property
     def key(self) -> Key:
@@ -72,13 +84,17 @@ class FetchSession:
     partitions: OrderedDict[Key, Asked] = field(default_factory=OrderedDict)
 
 
-@dataclass(slots=True)
 class FetchPlan:
     """What one request asks for; ``session`` is None for a fetch outside any session."""
 
-    asked: list[Asked]
-    session: FetchSession | None
-    incremental: bool
+    __slots__ = ("asked", "incremental", "session")
+
+    def __init__(
+        self, asked: list[Asked], session: FetchSession | None, *, incremental: bool
+    ) -> None:
+        self.asked = asked
+        self.session = session
+        self.incremental = incremental
 
     @property
     def session_id(self) -> int:

@@ -172,14 +172,15 @@ class MarkerPhase:
 
     def _write_one(self, partition: TopicPartition, marker: TransactionMarker) -> ErrorCode:
         """Write one marker; NONE also where the partition needs none."""
-        error = self._markers.write_if_needed(*partition, marker)
+        error = self._markers.write_if_needed(partition.topic, partition.partition, marker)
         if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and self._remote_markers is None:
             return ErrorCode.NONE  # It was deleted (M5).
         return error
 
     def _complete(self, shard: Shard[TransactionShard], key: str, transaction: Transaction) -> None:
         try:
-            self._runner.run(key, MarkersWritten(key, *transaction.producer))
+            producer_id, epoch = transaction.producer
+            self._runner.run(key, MarkersWritten(key, producer_id, epoch))
         except KafkaError as error:
             self._try_again(shard, key, f"completion: {error.code.name}")
         else:

@@ -34,10 +34,13 @@ class TransactionClients:
         self._clients[transactional_id] = self.client_of(transactional_id, context)
 
     def client_of(self, transactional_id: str, context: RequestContext) -> Client:
-        """Return who asks for something of an id; the same object for as long as it is the same."""
-        client = Client(context.client_id or "", f"/{context.connection.peer_host}")
+        """Return the client of a request; the known object where the id's client is unchanged."""
+        client_id = context.client_id or ""
+        host = "/" + context.connection.peer_host
         known = self._clients.get(transactional_id)
-        return known if known is not None and known == client else client
+        if known is not None and known.client_id == client_id and known.host == host:
+            return known
+        return Client(client_id, host)
 
     def forget(self, transactional_id: str) -> None:
         """Drop an id that exists no more."""

@@ -2,9 +2,11 @@
 
 Rules of this file:
 
-* **Fixed memory.** There are two rings of packed rows: what happens to every transaction is
-  forgotten before what is worth a question, so that a busy producer does not wash away how another
-  one was fenced. Characters of names are counted, too: where names are long there are fewer events.
+* **Fixed memory.** There are two rings: what happens to every transaction is forgotten before what
+  is worth a question, so that a busy producer does not wash away how another one was fenced.
+  Characters of names are counted, too: where names are long there are fewer events.
+* **Cheap to note**, since each transition does so whether or not somebody reads the story: an event
+  is one object of a compiled class, and whatever can be derived from it is derived by its reader.
 * An event is noted when it is appended. Who shows it waits until that is durable (C14).
 * In memory only: after a start the story begins anew, and says so.
 """
@@ -16,8 +18,7 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum
 from heapq import merge
 from itertools import islice
-from struct import Struct
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, final
 
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.transactions.commands import (
@@ -46,10 +47,6 @@ OPERATORS: Final = frozenset(("barnabas", "barnabas-console"))
 """Client ids of this project's own tools, which abort for a person."""
 NO_TIME: Final = -1
 SEPARATOR: Final = "\n"
-
-# Number, time, kind, reason, producer id and epoch, start, partitions.
-_numbers: Final = Struct("<qqbbqiqi")
-_Row: TypeAlias = "tuple[bytes, str, Client | None, Client | None, str]"
 
 
 class Kind(IntEnum):
@@ -80,88 +77,95 @@ NOTABLE_REASONS: Final = (Reason.TIMEOUT, Reason.FENCED, Reason.OPERATOR)
 ENDS: Final = (Kind.COMMITTED, Kind.ABORTED)
 
 
-class TransactionEvent(NamedTuple):
-    """Something that has happened to a transactional id."""
+@final
+class TransactionEvent:
+    """Something that has happened to a transactional id; never changed."""
 
-    number: int
-    """Counts all events since the start."""
-    time_ms: int
-    kind: Kind
-    reason: Reason
-    transactional_id: str
-    producer_id: int
-    producer_epoch: int
-    client: Client | None
-    """Who did it."""
-    former: Client | None
-    """Whom it took the transactional id from, where that was another client."""
-    start_ms: int
-    """When the transaction began that it is about; -1: none is open."""
-    partition_count: int
-    """Of what was added; of an end, of the whole transaction."""
-    names: str
-    """The first of the partitions that were added, as topic-partition, with line feeds between."""
+    __slots__ = (
+        "client",
+        "former",
+        "kind",
+        "names",
+        "number",
+        "partition_count",
+        "producer_epoch",
+        "producer_id",
+        "reason",
+        "start_ms",
+        "time_ms",
+        "transactional_id",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        time_ms: int,
+        kind: Kind,
+        reason: Reason,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        client: Client | None,
+        former: Client | None,
+        start_ms: int,
+        partition_count: int,
+        names: str,
+    ) -> None:
+        self.number = number
+        """Counts all events since the start."""
+        self.time_ms = time_ms
+        self.kind = kind
+        self.reason = reason
+        self.transactional_id = transactional_id
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.client = client
+        """The client that caused it."""
+        self.former = former
+        """The client that it took the transactional id from, where that was another one."""
+        self.start_ms = start_ms
+        """When the transaction began that it is about; -1: none is open."""
+        self.partition_count = partition_count
+        """Of what was added; of an end, of the whole transaction."""
+        self.names = names
+        """The first of the partitions that were added, as topic-partition, one to a line."""
 
 
 class _Ring:
-    """The last events of one kind; numbers are packed, for there are many of them."""
+    """The last events of one kind."""
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
         self._characters = 0
-        self._rows: deque[_Row] = deque()
+        self._events: deque[TransactionEvent] = deque()
         self.complete_since_ms = NO_TIME
         """When the newest event happened that has had to give way."""
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._events)
 
     def add(self, event: TransactionEvent) -> None:
         """Take in an event, in place of the oldest ones where there is no more room."""
-        numbers = _numbers.pack(
-            event.number,
-            event.time_ms,
-            event.kind,
-            event.reason,
-            event.producer_id,
-            event.producer_epoch,
-            event.start_ms,
-            event.partition_count,
-        )
-        row = (numbers, event.transactional_id, event.client, event.former, event.names)
-        rows = self._rows
-        rows.append(row)
-        self._characters += len(event.transactional_id) + len(event.names)
-        while len(rows) > self._slots or (self._characters > CHARACTERS_MOST and len(rows) > 1):
-            gone = rows.popleft()
-            self._characters -= len(gone[1]) + len(gone[4])
-            self.complete_since_ms = _numbers.unpack(gone[0])[1]
+        events = self._events
+        events.append(event)
+        self._characters += _characters(event)
+        while len(events) > self._slots or (self._characters > CHARACTERS_MOST and len(events) > 1):
+            gone = events.popleft()
+            self._characters -= _characters(gone)
+            self.complete_since_ms = gone.time_ms
 
     def forget(self, is_lost: Callable[[str], bool]) -> None:
         """Drop the events of some transactional ids."""
-        self._rows = deque(row for row in self._rows if not is_lost(row[1]))
-        self._characters = sum(len(row[1]) + len(row[4]) for row in self._rows)
+        self._events = deque(each for each in self._events if not is_lost(each.transactional_id))
+        self._characters = sum(_characters(each) for each in self._events)
 
     def newest_first(self) -> Iterator[TransactionEvent]:
-        """Yield what there was when the first one was asked for."""
-        for numbers, transactional_id, client, former, names in reversed(list(self._rows)):
-            number, time_ms, kind, reason, producer_id, epoch, start_ms, count = _numbers.unpack(
-                numbers
-            )
-            yield TransactionEvent(
-                number,
-                time_ms,
-                Kind(kind),
-                Reason(reason),
-                transactional_id,
-                producer_id,
-                epoch,
-                client,
-                former,
-                start_ms,
-                count,
-                names,
-            )
+        """Return the events of this moment, a newer one before an older."""
+        return reversed(list(self._events))
+
+
+def _characters(event: TransactionEvent) -> int:
+    return len(event.transactional_id) + len(event.names)
 
 
 class TransactionEvents:

@@ -214,10 +214,11 @@ def _errors_of(
     key = writer.transactional_id
     if not key:
         return dict.fromkeys(unverified, ErrorCode.INVALID_REQUEST)
+    producer_id, epoch = producer
     if writer.api_version < ADDS_SINCE:
-        verdicts = transactions.verify(VerifyPartitions(key, *producer, unverified))
+        verdicts = transactions.verify(VerifyPartitions(key, producer_id, epoch, unverified))
         return {topic_partition: code for topic_partition, code in verdicts.items() if code}
-    code = transactions.add(AddPartitions(key, *producer, unverified, TRANSACTIONS_V2))
+    code = transactions.add(AddPartitions(key, producer_id, epoch, unverified, TRANSACTIONS_V2))
     return dict.fromkeys(unverified, code) if code else {}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final, cast
 
 from barnabas.broker.api.brokers import Brokers
@@ -77,19 +76,21 @@ class Readable:
         return True
 
 
-@dataclass(slots=True)
 class Result:
-    """What one pass over the partitions found."""
+    """What one pass over the partitions found; no dataclass: mypyc makes those slowly."""
 
-    data: list[tuple[Asked, PartitionData]] = field(default_factory=list)
-    logs: list[PartitionLog] = field(default_factory=list)
-    sent: list[tuple[PartitionLog, int]] = field(default_factory=list)
-    """The logs with data to answer, and how much of it; counted once it is answered."""
-    size_bytes: int = 0
-    copied_bytes: int = 0
-    """How much of it is in memory of its own, or will be once the disk has been waited for."""
-    urgent: bool = False
-    """There is something to tell at once, however little: an error, or that more can be had."""
+    __slots__ = ("copied_bytes", "data", "logs", "sent", "size_bytes", "urgent")
+
+    def __init__(self) -> None:
+        self.data: list[tuple[Asked, PartitionData]] = []
+        self.logs: list[PartitionLog] = []
+        self.sent: list[tuple[PartitionLog, int]] = []
+        """The logs with data to send, and how much of it; counted once it is sent."""
+        self.size_bytes = 0
+        self.copied_bytes = 0
+        """How much of it is in memory of its own, or will be once the disk has been waited for."""
+        self.urgent = False
+        """There is something to say at once, however little: an error, or that there is more."""
 
 
 class Reader:

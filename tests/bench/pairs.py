@@ -1,7 +1,10 @@
-"""`python -m tests.bench.pairs`: an earlier Barnabas and this one, side by side in one run.
+"""`python -m tests.bench.pairs`: earlier builds of Barnabas and this one, side by side in one run.
 
-Both are compiled; in each round each row runs on one and then on the other, in turn, and what is
-compared is round by round. So what changes on the machine meanwhile meets both.
+All are compiled; in each round each row runs on one after the other, and what is compared is round
+by round. So what changes on the machine meanwhile meets all of them.
+
+One of the earlier builds is the baseline, a revision that BASELINE names and that moves only
+forward: of a series of changes each may stay within the tolerance, and all together may not.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +34,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "benchmarks-before-after.md"
 
 Pair = tuple[Measurement, Measurement]
 """One round of one row: before, after."""
+
+
+class Build(NamedTuple):
+    """A compiled Barnabas."""
+
+    revision: str
+    packages: Path
 
 
 class Ratio(NamedTuple):
@@ -71,24 +81,25 @@ def line(row: Row, pairs: Sequence[Pair]) -> tuple[str, ...]:
     return row.title, str(rate), verdict, str(cpu), more_cpu, str(p50)
 
 
-def page(facts: Sequence[tuple[str, str]], lines: Sequence[tuple[str, ...]]) -> str:
-    """Return the whole of docs/benchmarks-before-after.md."""
+def page(facts: Sequence[tuple[str, str]], tables: Mapping[str, Sequence[tuple[str, ...]]]) -> str:
+    """Return the whole of docs/benchmarks-before-after.md; ``tables``: lines, by revision."""
     head = ("row", "rate", "", "broker CPU", "", "p50")
     text = [
         "# Before and after",
         "",
-        "Written by `make bench-pairs BEFORE=<revision>`: that revision and the one after it, both",
-        "compiled, on this machine at the same time, each row in turn on one and on the other.",
-        "Each number is what the later one took for each 1 that the earlier one did: the median of",
+        "Written by `make bench-pairs`: the baseline (`tests/bench/BASELINE`, moved only forward),",
+        "with `BEFORE=<revision>` that revision, too, and the present one, all compiled, on one",
+        "machine at the same time, each row in turn on each of them.",
+        "Each number is what the present one took for each 1 of the earlier one: the median of",
         "the rounds, in brackets their quartiles. A row is the same unless its median is off by",
         f"more than {TOLERANCE:.0%} and its quartiles are on the same side of 1. The rows are",
         "described in docs/benchmarks.md.",
         "",
         *table([("", ""), *facts]),
         "",
-        *table([head, *lines]),
-        "",
     ]
+    for revision, lines in tables.items():
+        text += [f"## Beside {revision}", "", *table([head, *lines]), ""]
     return "\n".join(text)
 
 
@@ -107,7 +118,8 @@ def _broker(packages: Path) -> BarnabasProcess:
 
 def _rounds(
     brokers: Sequence[BarnabasProcess], row: Row, rounds: int, duration_s: float
-) -> list[Pair]:
+) -> list[list[Measurement]]:
+    """Measure a row; of each round one measurement of each broker."""
     topic = f"bench-{row.key}"
     duration_s = min(duration_s, MUCH_WRITTEN_S) if row.writes_much else duration_s
     for broker in brokers:
@@ -115,47 +127,53 @@ def _rounds(
         if row.kind in {"commit", "rebalance"}:
             find_coordinator(broker.port, topic)
         run_row(broker, row, topic, 0.5, FIRST_WARM_UP_S)
-    pairs: list[Pair] = []
+    found: list[list[Measurement]] = []
     for number in range(rounds):
-        # Each goes first as often as the other.
-        order = [0, 1] if number % 2 == 0 else [1, 0]
+        # Each goes first as often as any other.
         measured: dict[int, Measurement] = {}
-        for which in order:
+        for turn in range(len(brokers)):
+            which = (number + turn) % len(brokers)
             os.sync()
             measured[which] = run_row(brokers[which], row, topic, WARM_UP_S, duration_s)
-        pairs.append((measured[0], measured[1]))
+        found.append([measured[which] for which in range(len(brokers))])
     for broker in brokers:
         delete_topic(broker.port, topic)
-    return pairs
+    return found
+
+
+def _build(argument: str) -> Build:
+    revision, _, packages = argument.partition("=")
+    return Build(revision, Path(packages).resolve())
 
 
 def main() -> int:
     """Measure and print; a run of all rows also writes the page."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.pairs", description=__doc__)
-    parser.add_argument("before", type=Path, help="directory of an installed, compiled Barnabas")
-    parser.add_argument("after", type=Path, help="the same of the later one")
-    parser.add_argument("--names", nargs=2, default=("before", "after"), help="their revisions")
+    parser.add_argument(
+        "builds", type=_build, nargs="+", help="revision=directory of each, the present one last"
+    )
     parser.add_argument("--only", choices=[row.key for row in ROWS], help="one row")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=2.0, help="how long each row runs")
     arguments = parser.parse_args()
-    lines: list[tuple[str, ...]] = []
+    *earlier, present = arguments.builds
+    tables: dict[str, list[tuple[str, ...]]] = {build.revision: [] for build in earlier}
     try:
         with ExitStack() as stack:
-            directories = (arguments.before.resolve(), arguments.after.resolve())
-            brokers = [stack.enter_context(_broker(each)) for each in directories]
+            brokers = [stack.enter_context(_broker(each.packages)) for each in arguments.builds]
             for row in ROWS:
                 if arguments.only in (None, row.key):
-                    pairs = _rounds(brokers, row, arguments.rounds, arguments.seconds)
-                    lines.append(line(row, pairs))
-                    print(*lines[-1], sep=" | ", file=sys.stderr, flush=True)
+                    rounds = _rounds(brokers, row, arguments.rounds, arguments.seconds)
+                    for which, (revision, lines) in enumerate(tables.items()):
+                        lines.append(line(row, [(each[which], each[-1]) for each in rounds]))
+                        print(revision, *lines[-1], sep=" | ", file=sys.stderr, flush=True)
     except (BrokerDied, RequestFailed, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
     machine = [fact for fact in describe(Path(tempfile.gettempdir())) if fact[0] in _FACTS]
-    facts = [*machine, ("before", arguments.names[0]), ("after", arguments.names[1])]
+    facts = [*machine, ("present", present.revision)]
     facts.append(("rounds", f"{arguments.rounds} of {arguments.seconds:g} s"))
-    text = page(facts, lines)
+    text = page(facts, tables)
     print(text)
     if arguments.only is None:
         PAGE.write_text(text)

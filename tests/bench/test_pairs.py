@@ -40,8 +40,10 @@ def test_rounds_are_compared_with_each_other():
 
 
 def test_the_page_says_what_was_compared():
-    text = page([("before", "1234567")], [line(ROWS[0], pairs(900.0, 900.0, cpu=0.00012))])
-    assert "| before | 1234567 |" in text
+    slower = line(ROWS[0], pairs(900.0, 900.0, cpu=0.00012))
+    text = page([("present", "89abcde")], {"1234567": [slower], "7654321": []})
+    assert "| present | 89abcde |" in text
+    assert text.index("## Beside 1234567") < text.index("slower") < text.index("## Beside 7654321")
     assert (
         f"| {ROWS[0].title} | 0.90 (0.90 to 0.90) | slower | 1.20 (1.20 to 1.20) | more |" in text
     )
