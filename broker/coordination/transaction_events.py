@@ -1,4 +1,4 @@
-"""What has happened to transactions, one by one: the story of each transactional id.
+"""Events of transactions: the story of each transactional id.
 
 Rules of this file:
 
@@ -8,7 +8,7 @@ Rules of this file:
 * **Cheap to note**, since each transition does so whether or not somebody reads the story: an event
   is one object of a compiled class, and whatever can be derived from it is derived by its reader.
 * An event is noted when it is appended. Who shows it waits until that is durable (C14).
-* In memory only: after a start the story begins anew, and says so.
+* In memory only: the story begins at the start of the broker, and says so.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 ROUTINE_SLOTS: Final = 1500
 NOTABLE_SLOTS: Final = 500
 CHARACTERS_MOST: Final = 64 * 1024
-"""Of the names in one ring."""
+"""The most characters that the names in one ring have."""
 NAMES_SHOWN: Final = 4
 """Partitions that are named of those that were added at once."""
 OPERATORS: Final = frozenset(("barnabas", "barnabas-console"))
@@ -50,7 +50,7 @@ SEPARATOR: Final = "\n"
 
 
 class Kind(IntEnum):
-    """What has happened."""
+    """The kinds of events."""
 
     INITIALIZED = 0
     BEGUN = 1
@@ -64,7 +64,7 @@ class Kind(IntEnum):
 
 
 class Reason(IntEnum):
-    """Why."""
+    """The causes of events."""
 
     NONE = 0
     CLIENT = 1
@@ -124,9 +124,9 @@ class TransactionEvent:
         self.former = former
         """The client that it took the transactional id from, where that was another one."""
         self.start_ms = start_ms
-        """When the transaction began that it is about; -1: none is open."""
+        """When the transaction of the event began; -1 if none is open."""
         self.partition_count = partition_count
-        """Of what was added; of an end, of the whole transaction."""
+        """How many partitions were added; at an end, how many the transaction had."""
         self.names = names
         """The first of the partitions that were added, as topic-partition, one to a line."""
 
@@ -177,7 +177,7 @@ class TransactionEvents:
         self._notable = _Ring(NOTABLE_SLOTS)
         self._number = 0
         self._refused: tuple[str, Client | None] | None = None
-        """Whose request was refused last: one that tries again and again is noted once."""
+        """The id and client that were refused last: repeated refusals are noted once."""
         self.begun_ms = now_ms
 
     def __len__(self) -> int:
@@ -185,12 +185,12 @@ class TransactionEvents:
 
     @property
     def complete_since_ms(self) -> int:
-        """From when on nothing is missing."""
+        """The time since when no event is missing."""
         return max(self.begun_ms, self._routine.complete_since_ms, self._notable.complete_since_ms)
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing has been forgotten since the start."""
+        """Whether all events since the start are still here."""
         return self.complete_since_ms == self.begun_ms
 
     def newest_first(self) -> Iterator[TransactionEvent]:
@@ -210,7 +210,7 @@ class TransactionEvents:
         self.begin_anew(now_ms)
 
     def begin_anew(self, now_ms: int) -> None:
-        """Take note that there are ids from now on that were elsewhere before."""
+        """Let the story begin now, since ids have come whose events were noted elsewhere."""
         self.begun_ms = now_ms
 
     # -------------------------------------------------------------------------------- what happens
@@ -257,7 +257,7 @@ class TransactionEvents:
             self._of(after, Kind.ABORTED, reason, client, other, len(after.partitions))
 
     def refused(self, transaction: Transaction, client: Client, now_ms: int) -> None:
-        """Note that a client was told that it is fenced; once, however often it comes."""
+        """Note that a request of a fenced client was refused; once for each client in a row."""
         key = transaction.transactional_id
         if self._refused == (key, client):
             return
