@@ -184,6 +184,10 @@ vendor: $(VENV)/.dev ## Fetch the console's libraries again; ARGS=--accept after
 
 # ------------------------------------------------------------------------------------------------- tests
 
+.PHONY: quick
+quick: $(VENV)/.dev ## Check the changed files, and run the tests of their modules
+	@$(BIN)/python -m tests.quick
+
 .PHONY: unit
 unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest
 	$(call heading,unit tests)
