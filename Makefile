@@ -356,6 +356,11 @@ bench-pairs: $(VENV)/.dev $(COMPILED)/.built $(EARLIER:%=build/before-%/.built) 
 	@$(BIN)/python -m tests.bench.pairs $(foreach each,$(EARLIER),$(each)=build/before-$(each)/packages) \
 		$$(git describe --always --dirty)=$(COMPILED) $(ARGS)
 
+.PHONY: bench-instructions
+bench-instructions: $(VENV)/.dev $(COMPILED)/.built $(EARLIER:%=build/before-%/.built) ## Instructions of a request, beside the baseline's (valgrind; needs no quiet machine)
+	@$(BIN)/python -m tests.bench.instructions $(foreach each,$(EARLIER),$(each)=build/before-$(each)/packages) \
+		$$(git describe --always --dirty)=$(COMPILED) $(ARGS)
+
 DURATION ?= 3600
 
 .PHONY: soak

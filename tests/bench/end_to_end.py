@@ -21,6 +21,8 @@ from tests.counterparts.broker_process import HOST
 from tests.counterparts.usage import CpuTime
 
 FETCH_WAIT_MS = 5_000
+PARK_S = 0.0003
+"""How long a broker takes to park a Fetch."""
 _ERROR: Final = struct.Struct(">h")
 _NEXT_OFFSET: Final = struct.Struct(">q")
 
@@ -102,7 +104,7 @@ class EndToEnd:
             _NEXT_OFFSET.pack_into(self._fetch, self._offset_position, self._offset)
             self._consumer.send(self._fetch)
             # The poll should be parked before the record is sent, as with a waiting consumer.
-            time.sleep(0.0003)
+            time.sleep(PARK_S)
             started = time.perf_counter()
             self._producer.send(self._produce)
             fetched = self._consumer.receive()

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tests.bench.load import Measurement, RequestFailed
 from tests.bench.machine import describe
@@ -32,6 +32,7 @@ TOLERANCE = 0.03
 FIRST_WARM_UP_S, WARM_UP_S, MUCH_WRITTEN_S = 2.0, 0.3, 1.0
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks-before-after.md"
 
+Kind = TypeVar("Kind", bound=BarnabasProcess)
 Pair = tuple[Measurement, Measurement]
 """One round of one row: before, after."""
 
@@ -103,12 +104,12 @@ def page(facts: Sequence[tuple[str, str]], tables: Mapping[str, Sequence[tuple[s
     return "\n".join(text)
 
 
-def _broker(packages: Path) -> BarnabasProcess:
-    """Return a broker that runs what is in a directory."""
+def packaged(kind: type[Kind], packages: Path) -> Kind:
+    """Return a broker that runs the build in a directory."""
     # Before there was one import name the packages lay there by themselves.
     module = "barnabas" if (packages / "barnabas").is_dir() else "broker"
 
-    class Packaged(BarnabasProcess):
+    class Packaged(kind):  # type: ignore[misc, valid-type]
         def command(self) -> list[str]:
             return [module if part == "barnabas" else part for part in super().command()]
 
@@ -141,7 +142,8 @@ def _rounds(
     return found
 
 
-def _build(argument: str) -> Build:
+def build(argument: str) -> Build:
+    """Return the build that a command line names: revision=directory."""
     revision, _, packages = argument.partition("=")
     return Build(revision, Path(packages).resolve())
 
@@ -150,17 +152,20 @@ def main() -> int:
     """Measure and print; a run of all rows also writes the page."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.pairs", description=__doc__)
     parser.add_argument(
-        "builds", type=_build, nargs="+", help="revision=directory of each, the present one last"
+        "builds", type=build, nargs="+", help="revision=directory of each, the present one last"
     )
     parser.add_argument("--only", choices=[row.key for row in ROWS], help="one row")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=2.0, help="how long each row runs")
     arguments = parser.parse_args()
     *earlier, present = arguments.builds
-    tables: dict[str, list[tuple[str, ...]]] = {build.revision: [] for build in earlier}
+    tables: dict[str, list[tuple[str, ...]]] = {each.revision: [] for each in earlier}
     try:
         with ExitStack() as stack:
-            brokers = [stack.enter_context(_broker(each.packages)) for each in arguments.builds]
+            brokers = [
+                stack.enter_context(packaged(BarnabasProcess, each.packages))
+                for each in arguments.builds
+            ]
             for row in ROWS:
                 if arguments.only in (None, row.key):
                     rounds = _rounds(brokers, row, arguments.rounds, arguments.seconds)
