@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Final
 
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.http.server import console_lines
 from barnabas.broker.server import BrokerServer
 
 logger = logging.getLogger("barnabas.broker.server")
@@ -61,7 +60,7 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
     gc.disable()
     if not await _started(server, asked):
         return 0
-    console = console_lines(server.http, server.config.console_access)
+    console = console_lines(server)
     for line in (*server.listening_lines(), *console, server.ready_line):
         on_ready(line)
     collecting = loop.create_task(_collect_once_loaded(server))
@@ -79,6 +78,16 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
         end_process(1)
     failure.cancel()
     return 0
+
+
+def console_lines(server: BrokerServer) -> list[str]:
+    """Return the console's address for a browser: one line, or none if it would let nobody in."""
+    is_closed = server.login_closed_reason is not None
+    if server.http is None or server.config.console_access == "none" or is_closed:
+        return []
+    host, port = server.http.address
+    named = "localhost" if host in {"127.0.0.1", "::1", "0.0.0.0", "::", ""} else host  # noqa: S104
+    return [f"console on http://{f'[{named}]' if ':' in named else named}:{port}/"]
 
 
 async def _collect_once_loaded(server: BrokerServer) -> None:

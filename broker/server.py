@@ -142,6 +142,8 @@ class BrokerServer:
     """Whether the console asks who somebody is."""
     changes_refused: str | None = None
     """Why nothing can be changed over HTTP; None where it can."""
+    login_closed_reason: str | None = None
+    """Why every login at the console fails, or ``None`` if none has to."""
 
     def __init__(
         self,
@@ -455,9 +457,11 @@ class BrokerServer:
             logger.error("no /metrics, /livez and /readyz: %s", error)  # noqa: TRY400  one line
             return
         self.http = http
-        self.changes_refused = entry.why_read_only()
-        if self.config.console_access == "auto" and self.changes_refused is not None:
-            logger.warning("the console is %s (barnabas.console.access)", self.changes_refused)
+        self.changes_refused = entry.read_only_reason()
+        self.login_closed_reason = doors.closed_reason
+        warning = entry.start_warning(doors)
+        if warning is not None:
+            logger.warning("%s", warning)
         self.loop_monitor.start()
 
     async def _open_console(self) -> ConsolePage:

@@ -138,7 +138,7 @@ def _operation(route: Route, used: dict[str, type]) -> dict[str, Any]:
         ],
         "responses": {
             "200": _response("The answer.", route.shape, used),
-            **{code: _response(words, shapes.Error, used) for code, words in ERRORS.items()},
+            **_refusals(ERRORS, used),
         },
     }
 
@@ -163,10 +163,7 @@ def _change(action: Action, used: dict[str, type]) -> dict[str, Any]:
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
         "responses": {
             "200": _response("What it has done, or would do.", Effect, used),
-            **{
-                code: _response(words, shapes.Error, used)
-                for code, words in (ERRORS | _ERRORS_OF_CHANGES).items()
-            },
+            **_refusals(ERRORS | _ERRORS_OF_CHANGES, used),
         },
     }
 
@@ -179,7 +176,6 @@ def _field(field: Field) -> dict[str, Any]:
 
 
 def _stream(used: dict[str, type]) -> dict[str, Any]:
-    refused = {code: _response(words, shapes.Error, used) for code, words in ERRORS.items()}
     return {
         "summary": LIVE.summary,
         "description": "Needs what the things need that are watched. An event `state` has the "
@@ -190,7 +186,7 @@ def _stream(used: dict[str, type]) -> dict[str, Any]:
                 "description": "Events.",
                 "content": {"text/event-stream": {"schema": {"type": "string"}}},
             },
-            **refused,
+            **_refusals(ERRORS, used),
         },
     }
 
@@ -220,6 +216,13 @@ def _query_parameter(parameter: Parameter) -> dict[str, Any]:
         "in": "query",
         "description": parameter.doc,
         "schema": schema,
+    }
+
+
+def _refusals(errors: dict[str, str], used: dict[str, type]) -> dict[str, Any]:
+    return {
+        code: _response(words, shapes.LoginNeeded if code == "401" else shapes.Error, used)
+        for code, words in errors.items()
     }
 
 

@@ -24,6 +24,17 @@ class Error:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class LoginNeeded:
+    """Why a request without valid credentials was refused."""
+
+    error: str
+    """The name of Kafka's error."""
+    message: str
+    logins: list[str]
+    """What can begin a session from here: `token`, `password`; empty where nothing can."""
+
+
 # ----------------------------------------------------------------------------------------- topics
 
 

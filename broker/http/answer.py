@@ -86,9 +86,9 @@ def text(status: int, words: str, headers: Mapping[str, str] | None = None) -> A
     return Answer(status, "text/plain; charset=utf-8", (words + "\n",), headers or {})
 
 
-def json_answer(status: int, content: object) -> Answer:
+def json_answer(status: int, content: object, headers: Mapping[str, str] | None = None) -> Answer:
     """Return an answer in JSON."""
-    return Answer(status, JSON, (json.dumps(content, indent=2) + "\n",))
+    return Answer(status, JSON, (json.dumps(content, indent=2) + "\n",), headers or {})
 
 
 class Framing:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.http.guard import HostCheck
 from barnabas.broker.http.login import HttpLogin, is_loopback
+from barnabas.broker.http.login_ways import NO_WAY_TO_PAGES
 from barnabas.broker.http.site import Doors
 from barnabas.broker.network.socket_server import resolve
 from barnabas.broker.security.access import Access
@@ -33,8 +34,20 @@ class HttpEntry:
         self._authorizer = authorizer
         self._is_loopback = is_loopback(address for _, address in resolve(host))
 
-    def why_read_only(self) -> str | None:
-        """Return why nothing can be changed here; None where it can."""
+    def start_warning(self, doors: Doors) -> str | None:
+        """Return what the log says of the console at a start, or ``None`` if nothing is amiss."""
+        closed_reason = doors.closed_reason
+        if closed_reason is not None and self._config.console_access == "none":
+            return NO_WAY_TO_PAGES if doors.pages is not None else None
+        if closed_reason is not None:
+            return closed_reason
+        reason = self.read_only_reason()
+        if self._config.console_access != "auto" or reason is None:
+            return None
+        return f"the console is {reason} (barnabas.console.access)"
+
+    def read_only_reason(self) -> str | None:
+        """Return why nothing can be changed here, or ``None`` if it can."""
         if self._config.console_access == "read":
             return "read-only: barnabas.console.access is read"
         if self._config.console_access == "write" or self._asks_for_users() or self._is_loopback:

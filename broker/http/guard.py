@@ -79,6 +79,19 @@ def check_origin(request: Request) -> None:
         raise BadRequest(403, "a page of another site may ask nothing of this kind here")
 
 
+def is_local_name(host: str) -> bool:
+    """Whether a Host header names the client's own machine, as browsers resolve it."""
+    name = _name_of(host)
+    if name is None:
+        return False
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
 def _name_of(host: str) -> str | None:
     """Return a host without its port; None if it is no host."""
     found = _HOST.fullmatch(host.strip().lower())

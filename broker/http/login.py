@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from barnabas.broker.config.addresses import client_network
 from barnabas.broker.http.answer import JSON, Answer, json_answer, text
-from barnabas.broker.http.guard import PROBES
+from barnabas.broker.http.guard import PROBES, is_local_name
 from barnabas.broker.http.json_body import read_json
+from barnabas.broker.http.login_ways import LoginWays
 from barnabas.broker.http.request import BadRequest
 from barnabas.broker.http.sessions import HttpSessions, is_encrypted
 from barnabas.broker.security.access import OPEN, Access, always, open_from
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from barnabas.broker.security.failed_logins import FailedLogins
     from barnabas.broker.security.passwords import Passwords, StillHolds
 
-CHALLENGE: Final = 'Basic realm="barnabas", Bearer realm="barnabas"'
+PLAIN_HTTP: Final = (
+    "a password is not sent over plain HTTP: use TLS, or a tunnel to http://localhost"
+)
 ATTEMPTS_MAX: Final = 16
 """Passwords that are looked at at a time: for those of SCRAM it takes a thread."""
 TEXT_BYTES_MAX: Final = 2048
@@ -62,6 +65,8 @@ class HttpLogin:
         self._clock = clock
         self._token = None if token is None else token.encode()
         self._passwords = passwords
+        self.ways = LoginWays(has_token=token is not None, has_passwords=bool(passwords))
+        """Ways in which a login can succeed here."""
         self._failed_logins = failed_logins
         self._new_access = new_access
         self._audit = audit
@@ -91,20 +96,21 @@ class HttpLogin:
         if is_bearer:
             return self._held_back(request, "", "token", "not the token", peer_host)
         pair = _name_and_password(credentials) if scheme.lower() == "basic" else None
-        if pair is not None and self._passwords:
+        if pair is not None and self.ways.has_passwords:
             if not self._is_recovered():
                 return text(503, "users are not known before recovery is over")
             if self._attempts >= ATTEMPTS_MAX:
                 return text(429, "too many log in at this moment")
             return self._log_in(request, *pair, peer_host)
-        return self._challenge(request)
+        return self._challenge(request, peer_host)
 
     def session(self, request: Request, peer_host: str) -> Answer | Awaitable[Answer]:
         """Return the answer to who begins a session, or ends his."""
         if request.method == "DELETE":
             return Answer(204, JSON, (), {"Set-Cookie": self._sessions.end(request)})
-        if not (is_loopback((peer_host,)) or is_encrypted(request)):
-            return refused(403, "a password is not sent over plain HTTP: use TLS, or a tunnel")
+        problem_here = self._session_problem(request, peer_host)
+        if problem_here is not None:
+            return refused(403, problem_here)
         try:
             name, password = _user_and_password(request)
             problem = None
@@ -121,8 +127,8 @@ class HttpLogin:
             return self._refused_body(problem, peer_host)
         if is_token:
             return self._refused_later("", "token", "not the token", peer_host)
-        if not self._passwords:
-            return refused(400, self._words())
+        if not self.ways.has_passwords:
+            return refused(400, f"no listener has passwords: {self.ways.advice}, without a user")
         if not self._is_recovered():
             return refused(503, "users are not known before recovery is over")
         if self._attempts >= ATTEMPTS_MAX:
@@ -205,26 +211,42 @@ class HttpLogin:
         self, request: Request, name: str, mechanism: str, reason: str, peer_host: str
     ) -> Answer:
         await self._hold_back(name, mechanism, reason, peer_host)
-        return self._challenge(request)
+        return self._challenge(request, peer_host)
 
     async def _hold_back(self, name: str, mechanism: str, reason: str, peer_host: str) -> None:
         self._audit.login_failed(name, peer_host, "http", mechanism, reason)
         self._failed_logins.failed(client_network(peer_host))
         await asyncio.sleep(self._failed_logins.hold_back() / 1000)
 
-    def _challenge(self, request: Request) -> Answer:
-        """Ask for a login; a script of the console draws its own form, and gets no challenge."""
-        if "sec-fetch-mode" in request.headers and request.parts[:1] == ("api",):
-            return refused(401, self._words())
-        return text(401, self._words(), {"WWW-Authenticate": CHALLENGE})
+    def _challenge(self, request: Request, peer_host: str) -> Answer:
+        """Return the response to a request without valid credentials.
 
-    def _words(self) -> str:
-        if self._token is None and not self._passwords:
-            return (
-                "nobody can log in: set barnabas.http.bearer.token, or have a SASL listener with "
-                "passwords"
-            )
-        return "log in with a bearer token, or as a user of a SASL listener"
+        A script of the console draws its own form, or says why there is none: it gets no challenge.
+        """
+        is_script = "sec-fetch-mode" in request.headers
+        is_api = request.parts[:1] == ("api",)
+        headers = {} if is_api and is_script else {"WWW-Authenticate": self.ways.challenge}
+        if not is_api:
+            return text(401, self.ways.advice, headers)
+        # A browser sends the header over TLS and to this machine only.
+        problem = None if is_script else self._session_problem(request, peer_host)
+        body = {
+            "error": "SASL_AUTHENTICATION_FAILED",
+            "message": self.ways.advice if problem is None else problem,
+            "logins": self.ways.names if problem is None else [],
+        }
+        return json_answer(401, body, headers)
+
+    def _session_problem(self, request: Request, peer_host: str) -> str | None:
+        """Return why this client can begin no session, or ``None`` if it can.
+
+        A browser that was sent to localhost has reached its own machine: a tunnel or a published
+        port of a container has brought the request here, from an address of its own.
+        """
+        if self.ways.closed_reason is not None:
+            return self.ways.closed_reason
+        is_local = is_loopback((peer_host,)) or is_local_name(request.headers.get("host", ""))
+        return None if is_local or is_encrypted(request) else PLAIN_HTTP
 
 
 class LoginAudit(Protocol):

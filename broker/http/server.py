@@ -155,12 +155,3 @@ class HttpServer:
     def _make_room(displaced: HttpConnection | None) -> None:
         if displaced is not None:
             displaced.abort()
-
-
-def console_lines(http: HttpServer | None, access: str) -> list[str]:
-    """Return where a browser finds the console: a line, or none where there is none."""
-    if http is None or access == "none":
-        return []
-    host, port = http.address
-    named = "localhost" if host in {"127.0.0.1", "::1", "0.0.0.0", "::", ""} else host  # noqa: S104
-    return [f"console on http://{f'[{named}]' if ':' in named else named}:{port}/"]

@@ -53,6 +53,11 @@ class Doors:
     console: HttpLogin | None = None
     """For the console: asked there, too, where clients of the listeners have to log in."""
 
+    @property
+    def closed_reason(self) -> str | None:
+        """Return why every login at the console fails, or ``None`` if none has to."""
+        return None if self.console is None else self.console.ways.closed_reason
+
 
 class Site:
     """The pages of one port."""

@@ -123,3 +123,36 @@ def test_an_operator_sees_all_and_may_do_all(page, secured):
     page.goto(f"{secured.url}/topics/{HIDDEN}")
     expect(page.get_by_role("button", name="Delete the topic…")).to_be_visible()
     expect(page.locator(".refused")).to_have_count(0)
+
+
+@pytest.fixture
+def open_broker(request):
+    """A broker whose HTTP port is not on a loopback address, and its address on this machine."""
+    with Broker(config={"barnabas.http.listener": "0.0.0.0:0", **request.param}) as running:
+        running.url = f"http://localhost:{running.server.http.address[1]}"
+        yield running
+
+
+@pytest.mark.parametrize("open_broker", [{}], indirect=True)
+def test_page_without_any_login_says_what_to_set(page, open_broker):
+    page.goto(f"{open_broker.url}/topics")
+    expect(page.get_by_text("nobody can log in at the console: set barnabas.http")).to_be_visible()
+    expect(page.locator("input[name=password]")).to_have_count(0)
+    expect(page.get_by_role("button", name="Log in")).to_have_count(0)
+    axe_check(page)
+    screenshot(page, "no-login")
+
+
+@pytest.mark.parametrize("open_broker", [{"barnabas.http.bearer.token": "t0ken"}], indirect=True)
+def test_token_alone_opens_the_page(page, open_broker):
+    open_broker.create_topic(SEEN)
+    page.goto(f"{open_broker.url}/topics")
+    expect(page.get_by_label("User", exact=True)).to_have_count(0)
+    page.get_by_label("Token", exact=True).fill("wrong")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.locator(".problem")).to_be_visible()
+    page.get_by_label("Token", exact=True).fill("t0ken")
+    page.get_by_role("button", name="Log in").click()
+    expect(topics(page)).to_contain_text(SEEN)
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_label("Token", exact=True)).to_be_visible()

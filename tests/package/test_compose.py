@@ -20,7 +20,8 @@ from barnabas.broker.peers.settings import listener_of_brokers, security_of_brok
 from tests.broker.cli.command import environment
 from tests.counterparts.npm import compose_schema
 
-DOCKER = Path(__file__).parents[2] / "docker"
+ROOT = Path(__file__).parents[2]
+DOCKER = ROOT / "docker"
 FILES = sorted(DOCKER.glob("compose*.yaml"))
 SERVICE_KEYS = {
     "build", "cap_drop", "command", "depends_on", "entrypoint", "environment", "extends",
@@ -246,10 +247,10 @@ def test_no_secret_is_in_the_file_of_the_cluster():
         assert f'"{name}"' in (DOCKER / "cluster/primary/barnabas.sh").read_text()
 
 
-def test_the_spark_job_finds_its_topics():
-    services = project(DOCKER / "compose.spark.yaml")["services"]
-    broker, job = services["broker"]["environment"], services["job"]["environment"]
-    config = load_config(environment=broker, defaults=DEFAULTS).config
+def test_the_spark_job_finds_its_topics(tmp_path):
+    path = DOCKER / "compose.spark.yaml"
+    job = project(path)["services"]["job"]["environment"]
+    config = loaded(prepared(path, tmp_path)).config
     created = {item.partition(":")[0] for item in config.create_topics}
     assert created == {job["INPUT"], job["OUTPUT"]}
     read = set(re.findall(r'environ\.get\("(\w+)"', (DOCKER / "spark/job.py").read_text()))
@@ -313,7 +314,39 @@ def test_prometheus_scrapes_all_brokers_of_the_cluster():
 
 @by_name
 def test_the_command_at_the_top_is_the_right_one(path):
-    (command,) = re.findall(r"^#   (docker compose .*)$", path.read_text(), re.MULTILINE)
-    words = shlex.split(command)
-    assert words[:3] == ["docker", "compose", "--file"]
-    assert words[3] == f"docker/{path.name}"
+    up, *others = re.findall(r"^#   (docker compose .*)$", path.read_text(), re.MULTILINE)
+    for command in (up, *others):
+        words = shlex.split(command)
+        assert words[:4] == ["docker", "compose", "--file", f"docker/{path.name}"]
+    assert shlex.split(up)[4] == "up"
+
+
+@by_name_alone
+def test_a_user_can_log_in_at_the_console(path, tmp_path):
+    """The port is not on a loopback address, so a token or users of SASL have to exist."""
+    found = loaded(prepared(path, tmp_path)).config
+    assert not found.http_address[0]
+    has_passwords = any(each.has_login for each in found.endpoints)
+    assert has_passwords or found.http_bearer_token
+
+
+@by_name
+def test_the_file_says_how_to_show_what_opens_the_console(path):
+    """The command that the file names prints the file that the broker reads."""
+    text = path.read_text()
+    shown = re.findall(r"exec ([\w-]+) cat (/[\w/.-]+)", text)
+    ((service, file),) = shown
+    settings = project(path)["services"][service]["environment"]
+    token = settings.get("KAFKA_BARNABAS_HTTP_BEARER_TOKEN_FILE")
+    expected = token or settings["BARNABAS_PROPERTIES"].replace("server.", "admin.")
+    assert file == expected
+
+
+def test_ports_of_docker_run_are_those_that_a_page_shows():
+    """A page that names an address on this machine after `docker run` publishes its port."""
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "container.md").read_text(), re.DOTALL)
+    commands = [each for each in blocks if "docker run -p" in each]
+    assert commands
+    for block in commands:
+        published = set(re.findall(r"-p (?:127\.0\.0\.1:)?(\d+):", block))
+        assert set(re.findall(r"localhost:(\d+)", block)) <= published

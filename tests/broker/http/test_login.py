@@ -159,7 +159,7 @@ async def test_what_to_do_is_said_and_failures_are_noted():
     answer = await judged(login(token=None, passwords=NO_PASSWORDS), request())
     assert answer.status == 401
     assert "barnabas.http.bearer.token" in answer.body[0]
-    assert answer.headers["WWW-Authenticate"].startswith("Basic ")
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
     audit = Audit()
     await judged(login(audit=audit), request(authorization=basic("bob:x")))
     await judged(login(audit=audit), request(authorization="Bearer x"))

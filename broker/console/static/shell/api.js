@@ -7,8 +7,8 @@ const ASKED_MS = 15_000;
 
 /** Whether the broker answers: null, or since when it does not. */
 export const awaySince = signal(/** @type {number | null} */ (null));
-/** Whether a login is needed before anything can be seen. */
-export const needsLogin = signal(false);
+/** Why a login is needed before anything can be seen; null where none is. */
+export const needsLogin = signal(/** @type {import("../api.d.ts").LoginNeeded | null} */ (null));
 
 /** A refusal in Kafka's words. */
 export class Refused extends Error {
@@ -81,10 +81,12 @@ export function askTogether(target) {
  * @param {Response} answer
  */
 export async function refusal(answer) {
-  if (answer.status === 401) needsLogin.value = true;
   const text = await answer.text();
   try {
-    const { error, message } = JSON.parse(text);
+    const refused = JSON.parse(text);
+    // A login that failed says nothing of the ways to log in.
+    if (answer.status === 401 && refused.logins) needsLogin.value = refused;
+    const { error, message } = refused;
     return new Refused(answer.status, error, message);
   } catch {
     return new Refused(answer.status, `HTTP ${answer.status}`, text.trim().slice(0, 300));

@@ -40,7 +40,7 @@ export function App() {
     <p class="quiet" role="status" aria-live="polite">${announced.value}</p>
     <main id="content" tabindex="-1" class=${isAway ? "old" : ""}>
       ${isAway && html`<p class="away"><span class="mark bad">✗ No response from the broker.</span> What is shown is from before ${time(awaySince.value, isUtc.value)}.</p>`}
-      ${needsLogin.value ? html`<${Login} />` : html`<${Found} key=${key} parts=${place.value.parts} />`}
+      ${needsLogin.value ? html`<${Login} needed=${needsLogin.value} />` : html`<${Found} key=${key} parts=${place.value.parts} />`}
     </main>
     <${Help} />
     <${OpenAction} />
@@ -93,7 +93,7 @@ function Who() {
   if (who === null) return null;
   const leave = async () => {
     await ask("/api/v1/session", { method: "DELETE" });
-    needsLogin.value = true;
+    await meet();
   };
   return html`${who.mode === "read" && html`<span class="mark warn" title=${who.reason}>▲ Read-only</span>`}
     ${who.is_logged_in && html`<span class="user" title=${who.user}>${who.user}</span><button type="button" onClick=${leave}>Log out</button>`}`;

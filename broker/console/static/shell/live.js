@@ -1,6 +1,6 @@
 // The newest state of some things, for as long as the page is looked at: one stream for all of it.
 
-import { awaySince, needsLogin } from "./api.js";
+import { awaySince, refusal } from "./api.js";
 import { effect, signal, useEffect, useMemo } from "./html.js";
 import { isPaused } from "./preferences.js";
 
@@ -109,7 +109,7 @@ function open(wanted) {
 async function findOut() {
   try {
     const answer = await fetch("/api/v1/session", { signal: AbortSignal.timeout(AGAIN_MS) });
-    if (answer.status === 401) needsLogin.value = true;
+    if (!answer.ok) await refusal(answer);
   } catch {
     // Still away: the next try of the stream says so again.
   }
