@@ -1,4 +1,4 @@
-"""The part of Barnabas that runs inside Spark, reached with ``pip install barnabas[spark]``.
+"""The part of Barnabas that runs inside Spark, installed with its extra ``spark``.
 
 Spark's stock Kafka source and sink work against Barnabas as they are; what they need is in
 ``CONNECTOR_JARS``, and ``python -m barnabas.spark run`` fetches it.

@@ -82,5 +82,6 @@ class BarnabasDataSource(DataSource):
 def _missing_package(error: ImportError) -> str:
     return (
         f"The format barnabas cannot be used: {sys.executable}, the Python of Spark's workers,"
-        f" cannot import {error.name or 'a package'} ({error}); install barnabas[spark] there."
+        f" cannot import {error.name or 'a package'} ({error}); install Barnabas with its"
+        " extra spark there, for example pip install '.[spark]' in a checkout."
     )

@@ -109,8 +109,8 @@ def pyspark_version() -> str:
         return importlib.metadata.version("pyspark")
     except importlib.metadata.PackageNotFoundError:
         raise Refusal(
-            f"PySpark is not installed: `pip install 'barnabas[spark]' "
-            f"pyspark=={TESTED_SPARK_VERSIONS[0]}`"
+            f"PySpark is not installed: `pip install '.[spark]' "
+            f"pyspark=={TESTED_SPARK_VERSIONS[0]}` in a checkout of Barnabas"
         ) from None
 
 

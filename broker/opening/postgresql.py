@@ -49,7 +49,10 @@ def base_of(config: BrokerConfig, patience_s: float | None = None) -> TransferBa
 
         from barnabas.storage.postgresql.base import PostgreSqlBase
     except ImportError as error:
-        reason = f"{METADATA} needs the package psycopg: install barnabas[postgresql] ({error})"
+        reason = (
+            f"{METADATA} needs the package psycopg: run pip install '.[postgresql]' in a checkout "
+            f"of Barnabas ({error})"
+        )
         raise ConflictingValues(METADATA, "", reason) from None
     try:
         given = conninfo_to_dict(address)

@@ -149,7 +149,7 @@ class Logins:
                 key = listener.setting_name("sasl.enabled.mechanisms")
                 reason = (
                     f"{key}: {mechanism} needs {error.name}, which is not installed: "
-                    "pip install 'barnabas[security]'"
+                    "run pip install '.[security]' in a checkout of Barnabas"
                 )
                 raise ConflictingValues(key, mechanism, reason) from None
             self._tokens = TokenLogins(self._clock)

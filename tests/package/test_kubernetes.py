@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import kubernetes_validate
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.scram_credentials import parse_scram_credentials
 from barnabas.broker.peers.settings import listener_of_brokers, security_of_brokers
 from tests.package.test_compose import DEFAULTS
 
@@ -51,12 +53,16 @@ def loaded(broker, tmp_path):
     """What the broker reads of its variables, with a Secret of the test's."""
     for name, value in SECRET.items():
         (tmp_path / name).write_text(value + "\n")
-    variables = {
-        each["name"]: each["value"].replace(SECRETS, str(tmp_path)).replace("$(POD_IP)", POD_IP)
+    return load_config([], variables_of(broker, tmp_path), defaults=DEFAULTS)
+
+
+def variables_of(broker, secrets):
+    """Return the variables of a pod whose Secret is mounted at ``secrets``."""
+    return {
+        each["name"]: each["value"].replace(SECRETS, str(secrets)).replace("$(POD_IP)", POD_IP)
         for each in broker["env"]
         if "value" in each
     }
-    return load_config([], variables, defaults=DEFAULTS)
 
 
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
@@ -137,12 +143,74 @@ def test_a_stop_has_the_time_that_the_broker_takes(pod, loaded):
     assert pod["terminationGracePeriodSeconds"] * 1000 > takes_ms
 
 
-def test_the_page_makes_the_secret_that_is_read(broker):
+def test_the_page_makes_the_secret_that_is_read(broker, tmp_path):
+    """Its lines run in a shell; a broker loads the files that they make."""
     page = (ROOT / "docs" / "cluster.md").read_text()
-    made = set(re.findall(r"--from-file(?:=| )([\w.-]+)=", page))
-    asked = {
+    (lines,) = re.findall(r"^```sh\n(mkdir.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (folder,) = re.findall(r"create secret generic barnabas --from-file=(\S+)$", page, re.MULTILINE)
+    subprocess.run(["sh", "-eu", "-c", lines], cwd=tmp_path, check=True)
+    made = tmp_path / folder
+    assert made.stat().st_mode & 0o777 == 0o700
+    read_here = {
         each["value"].removeprefix(f"{SECRETS}/")
         for each in broker["env"]
         if SECRETS in each.get("value", "")
     }
-    assert made == asked == set(SECRET)
+    assert {each.name for each in made.iterdir()} == read_here == set(SECRET)
+    config = load_config([], variables_of(broker, made), defaults=DEFAULTS).config
+    own = security_of_brokers(config).credential
+    wanted = {
+        each.user: each.password for each in parse_scram_credentials(config.scram_credentials)
+    }
+    assert wanted.keys() == {"admin", "broker"}
+    assert own.password == wanted["broker"] != wanted["admin"]
+    assert len(config.http_bearer_token) == 32
+
+
+# ---------------------------------------------------------------------------------------- small
+
+
+def merged(base, patch):
+    """Merge a patch as Kubernetes does: lists of what has a name by that name."""
+    if isinstance(patch, dict):
+        return base | {key: merged(base.get(key, {}), value) for key, value in patch.items()}
+    if isinstance(patch, list):
+        changes = {each["name"]: each for each in patch}
+        assert changes.keys() <= {each["name"] for each in base}
+        return [merged(each, changes.get(each["name"], {})) for each in base]
+    return patch
+
+
+@pytest.fixture
+def small():
+    """The Deployment as docker/kubernetes/small has it."""
+    overlay = read(f"small/{KUSTOMIZATION}")
+    assert overlay["resources"] == [".."]
+    assert overlay["patches"] == [{"path": "deployment.yaml"}]
+    return merged(read("deployment.yaml"), read("small/deployment.yaml"))
+
+
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+def test_small_deployment_is_what_kubernetes_takes(small, version):
+    kubernetes_validate.validate(small, version, strict=True)
+
+
+def test_small_deployment_differs_in_requests_and_cache_only(small):
+    base = read("deployment.yaml")
+    assert small != base
+    for deployment in (small, base):
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        del container["resources"]
+        for volume in deployment["spec"]["template"]["spec"]["volumes"]:
+            volume.get("emptyDir", {}).pop("sizeLimit", None)
+    assert small == base
+
+
+def test_all_small_pods_fit_on_a_node_with_two_cores(small):
+    (container,) = small["spec"]["template"]["spec"]["containers"]
+    requests = container["resources"]["requests"]
+    pods = small["spec"]["replicas"] + small["spec"]["strategy"]["rollingUpdate"]["maxSurge"]
+    assert pods * int(requests["cpu"].removesuffix("m")) <= 1000
+    assert pods * int(requests["memory"].removesuffix("Mi")) <= 2048
+    (cache,) = [e for e in small["spec"]["template"]["spec"]["volumes"] if e["name"] == "cache"]
+    assert cache["emptyDir"]["sizeLimit"] == requests["ephemeral-storage"]

@@ -105,7 +105,8 @@ def test_spark_finds_the_data_source_where_only_pyspark_and_the_wheel_are(bin_di
     assert imported == "['barnabas', 'pyspark_barnabas']"
     assert refusal == (
         f"WrongOption: The format barnabas cannot be used: {python}, the Python of Spark's workers,"
-        " cannot import numpy (No module named 'numpy'); install barnabas[spark] there."
+        " cannot import numpy (No module named 'numpy'); install Barnabas with its extra spark"
+        " there, for example pip install '.[spark]' in a checkout."
     )
 
 

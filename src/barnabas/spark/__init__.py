@@ -1,4 +1,4 @@
-"""Exactly-once pipelines with Spark: ``pip install barnabas[spark]``; see docs/spark.md."""
+"""Exactly-once pipelines with Spark: the extra ``spark``; see docs/spark.md."""
 
 from barnabas.spark_connector import (
     CONNECTOR_JARS,

@@ -200,5 +200,5 @@ def test_what_is_not_installed_is_named(settings, monkeypatch):
         started(settings)
     assert str(caught.value) == (
         "sasl.enabled.mechanisms: OAUTHBEARER needs jwt, which is not installed: "
-        "pip install 'barnabas[security]'"
+        "run pip install '.[security]' in a checkout of Barnabas"
     )
