@@ -26,6 +26,7 @@ from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.opening.opened_directory import opened, original, scratch_directory
 from barnabas.broker.topics.identity import BACKUP_MANIFEST
+from barnabas.broker.topics.restored import RESTORED_MARK
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.storage.adoption import CLEAN_SHUTDOWN
 from barnabas.storage.check import verify
@@ -215,7 +216,7 @@ def _check(directory: str, scratch: str, config: BrokerConfig, *, lines: bool = 
     """Recover the logs and verify them; raises what a start would."""
     salvage = Salvage()
     with opened(directory, scratch, config, salvage=salvage) as found:
-        stopped = "kafka" if found.is_kafkas else "clean" if found.report.clean else "crash"
+        stopped = "kafka" if found.is_kafkas else _stop_of(directory, found.report)
         accepted = found.metastore.accepted
         cuts: list[Cut] = []
         partitions = list(_verify_all(found.store, salvage, cuts, lines=lines))
@@ -228,6 +229,15 @@ def _check(directory: str, scratch: str, config: BrokerConfig, *, lines: bool = 
             list(consequences(salvage, [*cuts, *lost])),
             is_refused=bool(salvage.refusals or salvage.journal_loss or accepted),
         )
+
+
+def _stop_of(directory: str, report: RecoveryReport) -> str:
+    """Return how the process that wrote the directory ended; a key of ``_STOPPED``."""
+    if report.clean:
+        return "clean"
+    marks = (BACKUP_MANIFEST, RESTORED_MARK)
+    is_copy = any(os.path.exists(os.path.join(directory, each)) for each in marks)
+    return "backup" if is_copy else "crash"
 
 
 def _verify_all(
@@ -270,6 +280,7 @@ def _problems_of(log: PartitionLog) -> list[str]:
 _STOPPED = {
     "kafka": "left by Apache Kafka after a clean stop",
     "clean": "left after a clean stop",
+    "backup": "copied by barnabas backup from a broker that had not stopped",
     "crash": "left by a crash, or by a kill",
 }
 

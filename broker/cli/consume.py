@@ -12,6 +12,7 @@ from barnabas.broker.cli.arguments import (
     add_server,
     partition_numbers,
     positive_number,
+    topic_partitions,
 )
 from barnabas.broker.cli.cluster_view import Cluster, Partition
 from barnabas.broker.cli.consumer import Consumer
@@ -42,12 +43,14 @@ FLUSH_SECONDS = 0.5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what to read, from where to where, and how to print it."""
-    parser.usage = "barnabas consume TOPIC... [options]"
+    parser.usage = "barnabas consume TOPIC[:N,N]... [options]"
     parser.epilog = (
         "A TOPIC may be 'orders-*'. Templates: %t topic, %p partition, %o offset, %k key, "
         "%v value, %h headers, %T ms, %D date, %K, %V lengths (-1: null), \\n, \\t."
     )
-    parser.add_argument("topics", metavar="TOPIC", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "topics", metavar="TOPIC[:N,N]", nargs="+", type=topic_partitions, help=argparse.SUPPRESS
+    )
     parser.add_argument(
         "-o", "--offset", default="end", metavar="WHERE",
         help="beginning, end (default), N, -N, @TIME",
@@ -139,12 +142,14 @@ def _printer(arguments: argparse.Namespace) -> Part:
 def _group_reader(
     cluster: Cluster, arguments: argparse.Namespace, where: Where, interruption: Interruption
 ) -> GroupReader:
-    if arguments.partition:
-        raise CommandError("a group assigns partitions itself: -g does not go with -p", USAGE)
+    if arguments.partition or any(numbers for _, numbers in arguments.topics):
+        raise CommandError(
+            "a group assigns partitions itself: -g goes neither with -p nor with TOPIC:N", USAGE
+        )
     return GroupReader(
         cluster,
         arguments.group,
-        topics_of(cluster, arguments.topics),
+        topics_of(cluster, [topic for topic, _ in arguments.topics]),
         where,
         isolation=arguments.isolation,
         timeout_seconds=arguments.timeout,
@@ -158,11 +163,10 @@ def _consumer(
 ) -> Consumer:
     """Look up partitions and offsets, and be ready to read; raises CommandError."""
     isolation, timeout_seconds = arguments.isolation, arguments.timeout
-    topics = topics_of(cluster, arguments.topics)
-    _partitions(cluster, topics, arguments)  # What is not there is reported at once.
+    _partitions(cluster, arguments)  # What is not there is reported at once.
 
     def look_up() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-        partitions = _partitions(cluster, topics, arguments)
+        partitions = _partitions(cluster, arguments)
         ends = offsets_at(cluster, partitions, LATEST, isolation)
         return where.positions(cluster, partitions, isolation), ends
 
@@ -193,16 +197,28 @@ def topics_of(cluster: Cluster, given: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _partitions(
-    cluster: Cluster, topics: list[str], arguments: argparse.Namespace
-) -> list[Partition]:
-    if not arguments.partition:
-        return [each for topic in topics for each in cluster.partitions(topic)]
-    if len(topics) > 1:
-        raise CommandError("-p goes with one topic", USAGE)
-    found = cluster.partitions(topics[0])
-    wanted = set(arguments.partition)
-    for number in sorted(wanted - {each.number for each in found}):
-        topic_partition = partition_text((topics[0], number))
-        raise CommandError(f"{topic_partition}: the topic has only {len(found)} partitions")
-    return [each for each in found if each.number in wanted]
+def _partitions(cluster: Cluster, arguments: argparse.Namespace) -> list[Partition]:
+    """Return the partitions that are meant; raises CommandError."""
+    given: Sequence[tuple[str, list[int]]] = arguments.topics
+    if arguments.partition:
+        if len(given) > 1 or given[0][1]:
+            raise CommandError("-p goes with one topic, named without partitions", USAGE)
+        given = [(given[0][0], arguments.partition)]
+    chosen: dict[TopicPartition, Partition] = {}
+    for name, numbers in given:
+        topics = topics_of(cluster, [name])
+        if arguments.partition and len(topics) > 1:
+            raise CommandError("-p goes with one topic", USAGE)
+        for topic in topics:
+            chosen |= {(topic, each.number): each for each in _of_topic(cluster, topic, numbers)}
+    return list(chosen.values())
+
+
+def _of_topic(cluster: Cluster, topic: str, numbers: Sequence[int]) -> list[Partition]:
+    """Return these partitions of a topic, or all of them if no number is given."""
+    found = cluster.partitions(topic)
+    for number in sorted(set(numbers) - {each.number for each in found}):
+        raise CommandError(
+            f"{partition_text((topic, number))}: the topic has only {len(found)} partitions"
+        )
+    return [each for each in found if not numbers or each.number in numbers]

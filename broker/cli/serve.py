@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
+import shlex
+from typing import TYPE_CHECKING
 
 from barnabas.broker.cli import configuration
 from barnabas.broker.cli.configuration import load
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.printing import print_text
+from barnabas.broker.config.addresses import address_text
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.cluster import without_password
 from barnabas.broker.config.loader import LoadedConfig
@@ -22,6 +26,10 @@ from barnabas.broker.runtime.build import build_name
 from barnabas.broker.runtime.logs import configure_logging
 from barnabas.broker.runtime.process import tune_process
 from barnabas.broker.version import __version__
+
+if TYPE_CHECKING:
+    from barnabas.broker.network.socket_server import ListenError
+    from barnabas.storage.errors import Corrupt
 
 logger = logging.getLogger("barnabas.broker.cli.serve")
 
@@ -66,7 +74,7 @@ def serve(config: BrokerConfig) -> int:
     from barnabas.broker import daemon
     from barnabas.broker.network.socket_server import ListenError
     from barnabas.protocol.errors import KafkaError
-    from barnabas.storage.errors import StorageError
+    from barnabas.storage.errors import Corrupt, StorageError
     from barnabas.storage.file_system import AlreadyLocked
     from barnabas.storage.metastore.interface import MetaStoreError
 
@@ -76,7 +84,10 @@ def serve(config: BrokerConfig) -> int:
         directory = config.data_directory
         raise CommandError(f"{directory}: another broker is using this data directory") from None
     except ListenError as error:
-        raise CommandError(f"{error} ({_origin(config, error.key)})") from None
+        remedy = _other_port(config, error) if error.is_taken else ""
+        raise CommandError(f"{error} ({_origin(config, error.key)}){remedy}") from None
+    except Corrupt as error:
+        raise CommandError(f"{error}{_repair_hint(config, error)}") from None
     except (ConfigError, StorageError, MetaStoreError) as error:
         raise CommandError(str(error)) from None
     except KafkaError as error:
@@ -84,6 +95,35 @@ def serve(config: BrokerConfig) -> int:
     except OSError as error:
         path, reason = error.filename or config.data_directory, error.strerror or error
         raise CommandError(f"{path}: {reason} ({_origin(config, 'log.dirs', 'log.dir')})") from None
+
+
+def _other_port(config: BrokerConfig, error: ListenError) -> str:
+    """Return the option that takes another port, or nothing if that needs more than one setting."""
+    if error.key == "barnabas.http.listener" and config.http_address is not None:
+        host, port = config.http_address
+        value = address_text(host, _port_beside(port))
+    elif error.key == "listeners" and len(config.endpoints) == 1:
+        (endpoint,) = config.endpoints
+        value = f"{endpoint.name}://{address_text(endpoint.host, _port_beside(endpoint.port))}"
+    else:
+        return ""
+    return f"; for another port, start with -X {error.key}={value}"
+
+
+def _port_beside(port: int) -> int:
+    return port + 10_000 if port + 10_000 < 65_536 else port - 10_000
+
+
+def _repair_hint(config: BrokerConfig, error: Corrupt) -> str:
+    """Return the command that shows a loss, for damage that it can cut out of the directory."""
+    from barnabas.storage.errors import StrayDirectory
+    from barnabas.storage.log_store import CHECKPOINT_NAMES
+
+    is_checkpoint = os.path.basename(error.path) in CHECKPOINT_NAMES
+    if config.is_of_cluster or isinstance(error, StrayDirectory) or is_checkpoint:
+        return ""
+    directory = shlex.quote(config.data_directory)
+    return f"; `barnabas check --repair -d {directory}` shows what a repair would lose"
 
 
 def _origin(config: BrokerConfig, *keys: str) -> str:

@@ -58,7 +58,8 @@ def reason_of(error: Exception, host: str, access: Access, stage: Stage) -> Unre
     if isinstance(error, TokenUnavailable):
         return Unreachable(str(error))
     if isinstance(error, TlsIsSpoken):
-        wanted = "SSL" if access.credential is None else "SASL_SSL"
+        # An alert does not say whether the listener has a login.
+        wanted = "SASL_SSL" if access.credential is not None else "SSL, or SASL_SSL with a login"
         return NotLetIn(f"TLS is spoken here: set security.protocol={wanted}")
     if isinstance(error, KafkaError):
         return NotKafka(str(error))

@@ -261,9 +261,9 @@ class Connection(asyncio.BufferedProtocol):
         failed_logins = self._server.failed_logins
         if failed.code is ErrorCode.SASL_AUTHENTICATION_FAILED:
             failed_logins.failed(self.network)
-        mechanism = self.login.mechanism if self.login is not None else ""
+        mechanism = failed.mechanism or (self.login.mechanism if self.login is not None else "")
         self._server.audit.login_failed(
-            failed.user, self.peer_host, self.listener.name, mechanism, failed.message
+            failed.user, self.peer_host, self.listener.name, mechanism, failed.reason
         )
         self._server.complain(
             f"login failed: peer={self.peer} listener={self.listener.name} "

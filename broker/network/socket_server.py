@@ -60,6 +60,8 @@ class ListenError(Exception):
 
     key = "listeners"
     """Which setting names the address."""
+    is_taken = False
+    """Whether another process listens there."""
 
 
 @dataclass(slots=True)
@@ -518,7 +520,9 @@ def bind(listener: Listener, config: BrokerConfig) -> list[socket.socket]:
 
 def _listen_error(listener: Listener, error: OSError) -> ListenError:
     address = f"{listener.name}://{address_text(listener.host, listener.port)}"
-    return ListenError(f"cannot listen on {address}: {error.strerror or error}")
+    found = ListenError(f"cannot listen on {address}: {error.strerror or error}")
+    found.is_taken = error.errno == errno.EADDRINUSE
+    return found
 
 
 def resolve(host: str) -> list[tuple[socket.AddressFamily, str]]:

@@ -29,6 +29,7 @@ from barnabas.storage.directory_names import KRAFT_DIRECTORY, is_kafkas_own
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore, remove_store
 from barnabas.storage.recovery import (
     RecoveryProgress,
+    RecoveryReport,
     lock_directory,
     open_store,
     refuse_partitions,
@@ -112,6 +113,7 @@ class OwnDirectory:
         self._own: SqliteMetaStore | None = None
         self._progress_logged_s = 0.0
         self._gives_up = False
+        self._is_restored = False
 
     def open_metadata(self, logs: LogStore) -> MetaStore:
         """Lock the directory, and open its MetaStore, or make it of a Kafka's."""
@@ -139,7 +141,8 @@ class OwnDirectory:
                 else config.cluster_id or new_cluster_id(),
             )
         self._metastore = metastore
-        if is_restored(file_system, directory):
+        self._is_restored = is_restored(file_system, directory)
+        if self._is_restored:
             self._begin_restored(metastore)
         settle_identity(file_system, config, self._metastore, properties)
         adopt_if_foreign(file_system, directory, self._metastore, config)
@@ -185,11 +188,24 @@ class OwnDirectory:
         _log_passed_over(report.passed_over)
         return Opened(
             report.clean,
-            f"{report.found}: {report.partitions} partitions,"
+            f"{self._found(report)}: {report.partitions} partitions,"
             f" {report.batches_replayed} batches replayed",
-            f"clean={str(report.clean).lower()} partitions={report.partitions}"
+            f"{self._state(report)} partitions={report.partitions}"
             f" batches_replayed={report.batches_replayed}",
         )
+
+    def _found(self, report: RecoveryReport) -> str:
+        """Describe how the previous process ended, for the console."""
+        is_copy = self._is_restored and not report.clean
+        return "from a backup" if is_copy else report.found
+
+    def _state(self, report: RecoveryReport) -> str:
+        """Return the same as a field of the log line; a crash alone is ``clean=false``."""
+        if report.is_first:
+            return "empty=true"
+        if self._is_restored and not report.clean:
+            return "restored=true"
+        return f"clean={str(report.clean).lower()}"
 
     def give_up(self) -> None:
         """Have recovery end at its next step; see ``Home``."""

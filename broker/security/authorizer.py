@@ -108,7 +108,8 @@ class Authorizer:
         client = Client(principal, address_of(host))
         verdict, acl = self.acls.decide(client, operation, resource_type, name)
         if verdict is Verdict.NO_ACLS:
-            return self._allows_without_acls, NO_ACLS
+            allowed = self._allows_without_acls
+            return allowed, NO_ACLS if allowed else DEFAULT
         return verdict is Verdict.ALLOWED, DEFAULT if acl is None else described(acl)
 
     # -------------------------------------------------------------------------------------- changes

@@ -85,6 +85,13 @@ class LoginFailed(NamedTuple):
     """Who was to log in, as far as that is known."""
     detail: str = ""
     """What is wrong in more words than the client hears."""
+    mechanism: str = ""
+    """Mechanism that the client named, where none was begun."""
+
+    @property
+    def reason(self) -> str:
+        """What the client hears, or what is wrong where it hears a code only."""
+        return self.message or self.detail or self.code.name
 
     @property
     def described(self) -> str:
@@ -161,7 +168,9 @@ class Login:
         if new is None:
             self.state = State.FAILED
             code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
-            return LoginFailed(code, "", detail=f"mechanism {mechanism[:20]} is not offered")
+            named = _printable(mechanism[:20])
+            detail = f"mechanism {named} is not offered"
+            return LoginFailed(code, "", detail=detail, mechanism=named)
         self.mechanism = mechanism
         self.raw = version == 0
         self.state = State.CHOSEN

@@ -158,7 +158,7 @@ async def test_topics_of_the_configuration_exist_when_the_broker_is_ready(tmp_pa
 
 async def test_an_orderly_stop_leaves_no_journal_to_replay(tmp_path, caplog):
     caplog.set_level(logging.INFO, "barnabas.broker.server")
-    for expected in ("clean=false", "clean=true"):
+    for expected in ("empty=true", "clean=true"):
         caplog.clear()
         async with Started(BrokerServer(config(tmp_path, create_topics=("t:1:1",)))) as server:
             assert expected in caplog.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from pathlib import Path
 
@@ -87,6 +88,22 @@ def test_what_was_there_is_there_again(running, backup, local, tmp_path):
     assert values(running) == before + after
     # And once more: the backup is as it was.
     assert local("check", "-d", tmp_path / "copy").exit_code == 0
+
+
+def test_copy_of_a_running_broker_is_not_called_a_crash(running, backup, local, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "barnabas.broker.server")
+    copied = "copied by barnabas backup from a broker that had not stopped"
+    write(running, "before")
+    backup(tmp_path / "copy")
+    local("restore", tmp_path / "copy", tmp_path / "new")
+    for name in ("copy", "new"):
+        assert local("check", "-d", tmp_path / name).lines[0] == copied
+    with Broker(storage=tmp_path / "new") as again:
+        assert "restored=true partitions=" in caplog.text
+        assert "clean=false" not in caplog.text
+        write(again, "then")
+        again.crash()
+    assert local("check", "-d", tmp_path / "new").lines[0].startswith("left by a crash")
 
 
 def test_sealed_segments_are_links(running, backup, tmp_path):

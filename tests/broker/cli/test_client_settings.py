@@ -256,7 +256,8 @@ def test_one_line_says_why_nobody_gets_in(at, keys, settings_file, tmp_path):
     address = at("SASL_TLS").address
     plain = barnabas("topics", "list", "-b", address, cwd=tmp_path)
     assert error_of(plain, 1) == (
-        f"barnabas: {address}: TLS is spoken here: set security.protocol=SSL"
+        f"barnabas: {address}: TLS is spoken here: "
+        "set security.protocol=SSL, or SASL_SSL with a login"
     )
     wrong = settings_file(
         settings_of(keys, "SASL_TLS") | {"ssl.truststore.location": keys.other_trust}

@@ -84,6 +84,30 @@ def test_several_partitions(shell, ten, chosen):
     assert sorted(lines) == sorted(EVERYTHING)
 
 
+@pytest.mark.parametrize(
+    ("given", "partitions"),
+    [
+        (["{ten}:1"], [1]),
+        (["{ten}:0", "{ten}:1"], [0, 1]),
+        (["{ten}:0,1"], [0, 1]),
+        (["{ten}", "{ten}:1"], [0, 1]),
+        (["{ten}*:1"], [1]),
+    ],
+)
+def test_topic_with_partitions_reads_these(shell, ten, given, partitions):
+    topics = [each.format(ten=ten) for each in given]
+    lines = shell("consume", *topics, "-o", "beginning", "-e").lines
+    assert sorted(lines) == sorted(expected(*((each, range(10)) for each in partitions)))
+
+
+def test_topic_with_partitions_is_refused_with_group_or_option(shell, ten):
+    refused = shell("consume", f"{ten}:1", "-g", "g")
+    assert (refused.exit_code, "nor with TOPIC:N" in refused.stderr) == (2, True)
+    refused = shell("consume", f"{ten}:1", "-p", "1", "-e")
+    assert (refused.exit_code, "-p goes with one topic" in refused.stderr) == (2, True)
+    assert "the topic has only 2" in shell("consume", f"{ten}:2", "-e").error
+
+
 def test_partitions_that_are_not_there(shell, ten):
     assert shell("consume", ten, "-p", "0,2", "-e").error == (
         f"{ten}-2: the topic has only 2 partitions"

@@ -162,7 +162,9 @@ def test_as_a_client(tmp_path, keys):
         assert "is TLS spoken" not in result.stderr
         address = broker.address("TLS")
         line = error_of(barnabas("ready", "-b", address, cwd=tmp_path), 1)
-        assert line.endswith(": TLS is spoken here: set security.protocol=SSL")
+        assert line.endswith(
+            ": TLS is spoken here: set security.protocol=SSL, or SASL_SSL with a login"
+        )
 
 
 def test_as_a_client_with_tokens_of_a_server(tmp_path, keys):

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import signal
 import socket
@@ -7,7 +8,9 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
+from kafka import KafkaProducer
 
+from barnabas.testing import Broker
 from tests.broker.cli.command import READY, Served, barnabas, error_of, free_port
 from tests.counterparts.barnabas_process import COMPILED
 
@@ -97,8 +100,10 @@ def test_the_port_is_in_use(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         line = refused(tmp_path, f"-Xlisteners=PLAINTEXT://127.0.0.1:{port}")
+    beside = port + 10_000 if port + 10_000 < 65_536 else port - 10_000
     assert line.endswith(
-        f"PLAINTEXT://127.0.0.1:{port}: Address already in use (listeners, --override)"
+        f"PLAINTEXT://127.0.0.1:{port}: Address already in use (listeners, --override); "
+        f"for another port, start with -X listeners=PLAINTEXT://127.0.0.1:{beside}"
     )
     assert not (tmp_path / "data").exists()
 
@@ -108,7 +113,10 @@ def test_where_a_listener_comes_from(tmp_path):
         port = other.getsockname()[1]
         (tmp_path / "server.properties").write_text(f"\nlisteners=PLAINTEXT://127.0.0.1:{port}\n")
         ended = barnabas("serve", "server.properties", cwd=tmp_path)
-    assert error_of(ended, 1).endswith("in use (listeners, server.properties line 2)")
+    assert (
+        error_of(ended, 1).count("in use (listeners, server.properties line 2); for another port")
+        == 1
+    )
 
 
 def test_it_says_where_clients_connect(tmp_path):
@@ -208,7 +216,27 @@ def test_a_damaged_checkpoint(tmp_path):
         broker.stop()
     for path in (tmp_path / "data").glob("barnabas-checkpoint-*"):
         path.write_bytes(b"damaged")
-    assert "is corrupt at byte" in refused(tmp_path)
+    line = refused(tmp_path)
+    assert "is corrupt at byte" in line
+    assert "--repair" not in line
+
+
+def test_damaged_log_names_the_command_that_shows_the_loss(tmp_path):
+    with (
+        Broker(storage=tmp_path / "data") as broker,
+        KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer,
+    ):
+        broker.create_topic("orders")
+        producer.send("orders", b"one").get(60)
+    (log,) = (tmp_path / "data").glob("orders-0/*.log")
+    os.truncate(log, log.stat().st_size - 1)
+    line = refused(tmp_path)
+    assert f"{log.name} is corrupt at byte" in line
+    (command,) = re.findall(
+        r"; `barnabas (check --repair -d \S+)` shows what a repair would lose$", line
+    )
+    listed = barnabas(*command.split(), cwd=tmp_path)
+    assert "refused: 1 problem, in 1 of 1 partition: orders-0" in listed.stdout
 
 
 def test_another_clusters_directory(tmp_path):

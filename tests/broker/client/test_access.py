@@ -150,7 +150,7 @@ def test_the_other_protocol(broker, keys):
     plain, tls = {}, trusting(keys, "SSL")
     sasl = {"security.protocol": "SASL_PLAINTEXT"} | login("PLAIN")
     wants = "TLS is spoken here: set security.protocol="
-    assert problem(broker, "TLS", plain) == f"{wants}SSL"
+    assert problem(broker, "TLS", plain) == f"{wants}SSL, or SASL_SSL with a login"
     assert problem(broker, "SASL_TLS", sasl) == f"{wants}SASL_SSL"
     assert problem(broker, "PLAIN", tls, kind=Unreachable) == NO_TLS
     assert problem(broker, "SASL", tls, kind=Unreachable) == NO_TLS

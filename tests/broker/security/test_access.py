@@ -130,6 +130,17 @@ def test_decisions_are_noted_but_for_what_is_only_left_out(authorizer, notes):
     assert notes.decisions[1][3] == "not allowed by any ACL"
 
 
+def test_denial_is_noted_in_the_same_words_without_any_acl(authorizer, notes):
+    assert not session(authorizer).may(WRITE, TOPIC, "orders")
+    assert notes.decisions[0][3] == "not allowed by any ACL"
+
+
+def test_permission_by_a_setting_is_noted_as_such(notes):
+    lenient = Authorizer(Generation(), [], notes, allows_without_acls=True)
+    assert session(lenient).may(WRITE, TOPIC, "t")
+    assert notes.decisions[0][3] == "no ACL applies"
+
+
 def test_operations_are_bits_kip_430(authorizer):
     authorizer.change([allow("t", READ), allow("t", Operation.ALTER_CONFIGS)], [])
     bits = session(authorizer).operations_on(TOPIC, "t")

@@ -107,6 +107,7 @@ def test_a_mechanism_that_is_not_offered():
     failed = login.choose("GSSAPI", 1)
     assert failed[:2] == (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "")
     assert failed.described == "reason=mechanism GSSAPI is not offered"
+    assert (failed.mechanism, failed.reason) == ("GSSAPI", "mechanism GSSAPI is not offered")
     assert login.judge(HANDSHAKE_KEY) is Verdict.CLOSED
     assert login.mechanism_names == ["TWICE", "OTHER"]
 
