@@ -159,16 +159,20 @@ class Shell:
             else:
                 return
 
-    def python(self, text: str) -> None:
-        """Run a program."""
+    def python(self, text: str) -> str:
+        """Run a program and return what it prints."""
         program = text.replace("localhost:9092", self.server)
-        subprocess.run(
+        ended = subprocess.run(
             [sys.executable, "-c", program],
             cwd=self.directory,
             env=self.environment,
             timeout=LINE_S,
             check=True,
+            stdout=subprocess.PIPE,
+            text=True,
         )
+        print(ended.stdout)
+        return ended.stdout
 
 
 @pytest.fixture
@@ -298,7 +302,9 @@ def test_spark(shell):
     # The first two are in examples/, which tests/spark/test_by_name.py runs. tests/spark/
     # test_monitor.py has the monitor, test_secured.py and spark_connector/test_security.py the
     # logins; the leak is PySpark's.
-    pipeline, to_parquet, to_delta, *_others = python[2:]
+    pipeline, to_parquet, to_delta, verify, *_others = python[2:]
+    counted = shell.python(verify).strip()
+    assert f"it prints `{counted}`" in (ROOT / "docs/spark.md").read_text()
     shell.python(f"{MOVEMENTS}{pipeline}")
     shell.sh("barnabas topics create movements-delta")
     (shell.directory / "tables.py").write_text(f"{MOVEMENTS}{to_parquet}{to_delta}{DELTA_PIPELINE}")

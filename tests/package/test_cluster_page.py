@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -28,12 +27,13 @@ def block(beginning):
 
 
 def test_how_three_brokers_are_started():
-    commands = block("pip install").replace("\\\n", "").splitlines()
-    (serve,) = [shlex.split(each) for each in commands if each.startswith("barnabas serve")]
-    assert serve[3::2] == ["-X"] * (len(serve) // 2 - 1)
-    (written,) = re.findall(r"echo '(.*)' > (\S+)\)", "\n".join(commands))
-    assert written[1] == serve[2]
-    found = load_config(parse_properties("\n".join([written[0], *serve[4::2]])))
+    commands = block("pip install")
+    (serve,) = re.findall(r"^barnabas serve (\S+)$", commands, re.MULTILINE)
+    ((file, text),) = re.findall(
+        r"^cat > (\S+) <<'END'\n(.*?)^END$", commands, re.MULTILINE | re.DOTALL
+    )
+    assert file == serve
+    found = load_config(parse_properties(text))
     assert (found.ignored, found.unknown) == ((), ())
     assert found.config.is_of_cluster
     assert listener_of_brokers(found.config).name == "BROKERS"
