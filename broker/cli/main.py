@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from types import ModuleType
 
 from barnabas.broker.cli.arguments import Parser, choose_server, hint_of
@@ -42,6 +42,7 @@ COMMANDS = {
     "check": "look whether a data directory is whole, as a start would",
     "backup": "copy the data directory of a broker, of a running one, too",
     "restore": "make a data directory of a backup",
+    "completion": "print what lets bash or zsh complete these commands",
 }
 """Name and one line of help of each command; ``dump-log`` is the module ``dump_log``."""
 
@@ -51,8 +52,7 @@ VERDICTS = {"check", "ready"}
 _DESCRIPTION = "A durable broker that speaks Kafka's wire protocol."
 _EPILOG = (
     "Without arguments 'barnabas serve' is a working broker on localhost:9092 with its "
-    "data in ./data. 'barnabas COMMAND --help' says more about a command. "
-    "Exit codes: 0 done, 1 failed, 2 not understood."
+    "data in ./data. Exit codes: 0 done, 1 failed, 2 not understood."
 )
 
 
@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
     _open_closed_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parsed = _parser(given).parse_args(given)
+    chosen = next((word for word in given if word in COMMANDS), None)
+    parsed = parser_with(() if chosen is None else (chosen,)).parse_args(given)
     _obey_signals()
     hint = hint_of(parsed)
     if hint is not None:
@@ -126,8 +127,8 @@ def _module(command: str) -> ModuleType:
     return importlib.import_module(f"barnabas.broker.cli.{command.replace('-', '_')}")
 
 
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser; only the command that is asked for has its arguments in it."""
+def parser_with(chosen: Collection[str]) -> argparse.ArgumentParser:
+    """Return the parser; only the chosen commands have their arguments in it."""
     parser = Parser(
         prog="barnabas",
         usage="barnabas COMMAND [options]",
@@ -139,9 +140,8 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         dest="command", metavar="COMMAND", required=True, title="commands", prog="barnabas"
     )
     parser.expect_names("command", COMMANDS)
-    chosen = next((word for word in given if word in COMMANDS), None)
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        if name == chosen:
+        if name in chosen:
             _module(name).add_arguments(command)
     return parser

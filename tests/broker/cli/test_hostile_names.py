@@ -68,6 +68,7 @@ RUNS = {
     "bench": NOTHING,
     "backup": NOTHING,
     "restore": NOTHING,
+    "completion": NOTHING,
     "check": NOTHING,  # Names of topics, which have letters and digits.
     "consume": NOTHING,  # Prints records as they are.
     "cluster": (("describe",), ("configs",)),
