@@ -106,7 +106,7 @@ class Site:
         return self._open_console is not None and request.parts[:1] in CONSOLE
 
     def _is_lost(self, request: Request) -> bool:
-        """Return whether a browser wants a page that does not exist: the console shows its links."""
+        """Return whether a browser wants a page that does not exist: the console shows links."""
         return (
             self._open_console is not None
             and request.method in READING
