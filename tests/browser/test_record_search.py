@@ -233,7 +233,7 @@ def test_a_search_is_replayed(page, broker, written):
     expect(rows(page)).to_have_count(PAGE)
     dialog = looked(page, target)
     facts = dialog.get_by_role("region", name="What it would do")
-    expect(facts).to_contain_text(f"records{HITS}")
+    expect(facts).to_contain_text(f"Records{HITS}")
     axe_check(page)
     screenshot(page, "replay")
     assert read(broker, target) == []
