@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -194,11 +195,7 @@ def _describe(cluster: Cluster, group_id: str) -> dict[str, Any]:
         "coordinator": view.coordinator,
         "assignor": view.assignor or None,
         "epoch": view.epoch,
-        "lag": sum(
-            filter(
-                None, (_lag(view, topic_partition, ends) for topic_partition in topic_partitions)
-            )
-        ),
+        "lag": _sum(_lag(view, topic_partition, ends) for topic_partition in topic_partitions),
         "partitions": [
             {
                 "topic": topic_partition[0],
@@ -235,6 +232,12 @@ def _lag(
     """How much is left to read; None where the group has not begun or the log is gone."""
     committed, end = view.offsets.get(topic_partition), ends.get(topic_partition)
     return None if committed is None or end is None else max(end - committed, 0)
+
+
+def _sum(lags: Iterable[int | None]) -> int | None:
+    """Return the sum of the lags that are known; None if none is, as without a committed offset."""
+    known = [each for each in lags if each is not None]
+    return sum(known) if known else None
 
 
 def _partitions(cluster: Cluster, topic_partitions: list[TopicPartition]) -> list[Partition]:

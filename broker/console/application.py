@@ -16,6 +16,7 @@ from barnabas.broker.console.actions.command import Conflict
 from barnabas.broker.console.actions.fields import Refused, read_body
 from barnabas.broker.console.actions.performing import Asked, Found, find, methods_of, perform
 from barnabas.broker.console.assets import Assets
+from barnabas.broker.console.elsewhere import with_leader
 from barnabas.broker.console.encoding import as_json, body_of, size_of
 from barnabas.broker.console.jobs.registry import Jobs
 from barnabas.broker.console.lag_history import LagHistory
@@ -32,7 +33,7 @@ from barnabas.broker.console.shapes import Error
 from barnabas.broker.console.worst import WorstFinder
 from barnabas.broker.http.answer import JSON, Answer, json_answer
 from barnabas.broker.http.request import Request
-from barnabas.broker.http.site import READING
+from barnabas.broker.http.site import CONSOLE, READING
 from barnabas.broker.security.access import Access
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -67,6 +68,8 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: 503,
     ErrorCode.COORDINATOR_NOT_AVAILABLE: 503,
     ErrorCode.NOT_COORDINATOR: 503,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: 503,
+    ErrorCode.REQUEST_TIMED_OUT: 503,
 }
 """What errors are to HTTP; any other would be a bug."""
 
@@ -144,14 +147,14 @@ class Console:
             raise MethodNotAllowed(["GET"])
         if request.parts[:1] == _ASSETS:
             return self._assets.answer(request)
-        return self._assets.page()
+        return self._assets.page(200 if request.parts[:1] in CONSOLE else 404)
 
 
 async def _answer_later(route: Route, question: Question) -> Answer:
     try:
         found = await route.answering(question)
     except KafkaError as error:
-        return refusal(error)
+        return refusal(with_leader(error, question.broker.view))
     if isinstance(found, Answer):
         return found
     body = body_of(found)
@@ -180,7 +183,7 @@ async def _perform_later(
         words = "it is not as it was when it was looked at: look again"
         return refusal(KafkaError(ErrorCode.INVALID_REQUEST, words), 409)
     except KafkaError as error:
-        return refusal(error, STATUS.get(error.code, 400))
+        return refusal(with_leader(error, broker.view), STATUS.get(error.code, 400))
     return Answer(200, JSON, body_of(effect))
 
 

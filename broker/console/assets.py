@@ -61,13 +61,13 @@ class Assets:
         page = self._files.pop(PAGE).replace(b"{preloads}", self._preloads().encode())
         self._page = page.replace(b"{version}", self.version.encode())
 
-    def page(self) -> Answer:
+    def page(self, status: int) -> Answer:
         """Return the page."""
         headers = {
             "Content-Security-Policy": POLICY,
             "Cross-Origin-Opener-Policy": "same-origin",
         }
-        return Answer(200, HTML, (self._page,), headers)
+        return Answer(status, HTML, (self._page,), headers)
 
     def answer(self, request: Request) -> Answer:
         """Return a file; raises KafkaError where there is none at this address."""

@@ -106,7 +106,7 @@ async def list_clients(question: Question) -> ClientPage:
     for place in page:
         await question.pace.spend(ROW_UNITS)
         rows.append(_row(found[int(place[-1])], members))
-    return ClientPage(question.now_ms, following, tuple(rows))
+    return ClientPage(question.now_ms, following, selection.total, tuple(rows))
 
 
 def _is_wanted(connection: Connection, wanted: str) -> bool:
@@ -256,7 +256,7 @@ async def list_readers(question: Question) -> ReaderPage:
         await question.pace.spend(ROW_UNITS)
         reading = found[str(each[-3]), int(each[-2]), int(each[-1])]
         rows.append(_reader_row(reading, members, names))
-    return ReaderPage(question.now_ms, following, tuple(rows))
+    return ReaderPage(question.now_ms, following, selection.total, tuple(rows))
 
 
 def _partition(question: Question, asked: Asked) -> Partition | None:

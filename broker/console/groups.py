@@ -85,6 +85,13 @@ class Lag(NamedTuple):
         """What is not held back."""
         return self.lag - self.lag_held_back
 
+    @property
+    def shown(self) -> tuple[int | None, int | None, int | None]:
+        """Lag, readable and held back; all None without a committed offset to count from."""
+        if not self.partitions:
+            return None, None, None
+        return self.lag, self.lag_readable, self.lag_held_back
+
     def plus(self, other: Lag) -> Lag:
         """Add two."""
         return Lag(
@@ -133,7 +140,7 @@ async def list_groups(question: Question) -> GroupPage:
         found = machine_that_knows(groups, group_id)
         if found is not None:  # Not deleted meanwhile.
             rows.append(await row_of(question, found, group_id))
-    return GroupPage(question.now_ms, following, tuple(rows))
+    return GroupPage(question.now_ms, following, selection.total, tuple(rows))
 
 
 async def row_of(question: Question, machine: GroupShard, group_id: str) -> GroupRow:
@@ -144,9 +151,7 @@ async def row_of(question: Question, machine: GroupShard, group_id: str) -> Grou
         group_id,
         *summary_of(machine, group_id),
         lag.partitions,
-        lag.lag,
-        lag.lag_readable,
-        lag.lag_held_back,
+        *lag.shown,
         lag.last_commit,
         await question.lags.trend(question, group_id),
     )
@@ -244,9 +249,7 @@ async def describe_one(question: Question) -> GroupDescription:
         question.broker.node_id,
         assignor,
         epoch,
-        total.lag,
-        total.lag_readable,
-        total.lag_held_back,
+        *total.shown,
         total.last_commit,
         partitions,
         member_count,

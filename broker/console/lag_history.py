@@ -162,4 +162,5 @@ class LagHistory:
             await question.pace.spend(1 + len(topics) // PARTITION_UNITS)
             place.topics.update(topics)
             lag = await groups.lag_of(question, machine, group_id)
-            place.ring.add(LagPoint(question.now_ms, lag.lag, lag.lag_held_back))
+            if lag.partitions:  # Without a committed offset there is nothing to count from.
+                place.ring.add(LagPoint(question.now_ms, lag.lag, lag.lag_held_back))

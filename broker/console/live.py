@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+from barnabas.broker.console.elsewhere import with_leader
 from barnabas.broker.console.encoding import text_of
 from barnabas.broker.console.parameters import read_query
 from barnabas.broker.console.questions import (
@@ -177,7 +178,8 @@ class Live:
             async with asyncio.timeout(LOOK_SECONDS):
                 state = text_of(await watched.route.answering(question))
         except (KafkaError, TimeoutError) as problem:
-            error = problem if isinstance(problem, KafkaError) else _TOO_SLOW
+            found = problem if isinstance(problem, KafkaError) else _TOO_SLOW
+            error = with_leader(found, self._broker.view)
             shown = text_of(Error(error.code.name, error.message))
             return self._event("refused", f'{{"watch":{name},"error":{shown}}}', shown)
         # Every shape begins with the time, which always changes.

@@ -147,7 +147,7 @@ async def list_settings(question: Question) -> SettingPage:
     for place in page:
         await question.pace.spend(ROW_UNITS)
         rows.append(_setting(entries[str(place[0])]))
-    return SettingPage(question.now_ms, following, tuple(rows))
+    return SettingPage(question.now_ms, following, selection.total, tuple(rows))
 
 
 def _setting(entry: ConfigEntry) -> Setting:

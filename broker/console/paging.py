@@ -62,11 +62,14 @@ class Selection:
         self._limit = limit
         self._after = None if after is None else order.place(after)
         self._places: list[Place] = []
+        self.total = 0
+        """Rows that were offered, those before the cursor included."""
         self._last: Place | None = None
         """Of those that are kept for sure; what comes later need not be."""
 
     def offer(self, *place: float | str) -> None:
         """Take in the place of a row."""
+        self.total += 1
         if self._after is not None and not self._precedes(self._after, place):
             return
         if self._last is not None and self._precedes(self._last, place):

@@ -47,7 +47,7 @@ async def list_pipelines(question: Question) -> PipelinePage:
     page, following = selection.page()
     rows = [await _row(question, found[str(place[-1])]) for place in page]
     await question.broker.transactions.durable()
-    return PipelinePage(question.now_ms, following, tuple(rows))
+    return PipelinePage(question.now_ms, following, selection.total, tuple(rows))
 
 
 async def _row(question: Question, pipeline: Pipeline) -> PipelineRow:

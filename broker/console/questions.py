@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from barnabas.broker.api.dispatch import Routes
+    from barnabas.broker.cluster.view import ClusterView
     from barnabas.broker.console.lag_points import LagPoint
     from barnabas.broker.console.shapes import Worst
     from barnabas.broker.http.answer_memory import AnswerMemory
@@ -38,6 +39,7 @@ class ObservedBroker(Observed, Protocol):
 
     node_id: int
     cluster_id: str
+    view: ClusterView
     clock: Clock
     loop: asyncio.AbstractEventLoop
     catalogue: Catalogue

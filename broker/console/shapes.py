@@ -45,6 +45,7 @@ class TopicRow:
     topic: str
     topic_id: str
     internal: bool
+    """Whether the broker or the Spark sink keeps its own records in it."""
     partitions: int
     """How many."""
     replicas: int
@@ -52,9 +53,15 @@ class TopicRow:
     records_max: Wide
     """Offsets between the starts and the ends of its partitions: records, and what markers and
     compaction have taken."""
+    written: Wide
+    """Offsets of its partitions since they exist: the difference of two responses is what came in
+    between."""
     size_bytes: Wide
     held_back: Wide
     """Offsets that readers of committed records may not see yet."""
+    groups: int | None
+    """Groups with committed offsets of it, as far as they may be seen; null where the broker has
+    too many groups to count them, or still loads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,8 @@ class TopicPage:
     as_of: Wide
     next: str | None
     """What to give as ``after`` for the next page."""
+    total: int
+    """How many rows there are on all pages."""
     items: tuple[TopicRow, ...]
 
 
@@ -89,6 +98,7 @@ class TopicDescription:
     replicas: int
     cleanup_policy: str
     records_max: Wide
+    written: Wide
     size_bytes: Wide
     held_back: Wide
     configs: tuple[SettingOfTopic, ...] | None
@@ -121,6 +131,8 @@ class PartitionPage:
 
     as_of: Wide
     next: str | None
+    total: int
+    """How many rows there are on all pages."""
     topic: str
     items: tuple[PartitionRow, ...]
 
@@ -155,6 +167,8 @@ class TransactionPage:
 
     as_of: Wide
     next: str | None
+    total: int
+    """How many rows there are on all pages."""
     items: tuple[TransactionRow, ...]
 
 
@@ -223,6 +237,8 @@ class HolderPage:
 
     as_of: Wide
     next: str | None
+    total: int
+    """How many rows there are on all pages."""
     items: tuple[HeldPartition, ...]
 
 
@@ -241,11 +257,12 @@ class GroupRow:
     """How many."""
     partitions: int
     """With committed offsets."""
-    lag: Wide
-    """Offsets between what is committed and the ends."""
-    lag_readable: Wide
+    lag: Wide | None
+    """Offsets between what is committed and the ends; null of a group without committed offsets,
+    as of the next two."""
+    lag_readable: Wide | None
     """Those of them that a reader of committed records can read now."""
-    lag_held_back: Wide
+    lag_held_back: Wide | None
     """Those that wait for open transactions."""
     last_commit_ms: Wide | None
     """Of what is committed now; None of a group that has committed nothing."""
@@ -260,6 +277,8 @@ class GroupPage:
 
     as_of: Wide
     next: str | None
+    total: int
+    """How many rows there are on all pages."""
     items: tuple[GroupRow, ...]
 
 
@@ -320,9 +339,10 @@ class GroupDescription:
     assignor: str | None
     epoch: int | None
     """Of a consumer group (KIP-848)."""
-    lag: Wide
-    lag_readable: Wide
-    lag_held_back: Wide
+    lag: Wide | None
+    """Of all partitions with committed offsets; null without any, as the next two."""
+    lag_readable: Wide | None
+    lag_held_back: Wide | None
     last_commit_ms: Wide | None
     partitions: tuple[GroupPartition, ...]
     member_count: int
@@ -343,6 +363,21 @@ class Worst:
     """Those with the largest lag."""
     held_back: tuple[HeldPartition, ...]
     """The partitions of which most is held back."""
+    waiting: Waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What all transactions hold back that have been open for ten seconds, or hang."""
+
+    transactions: int
+    hanging: int
+    """Those of them that no coordinator ends."""
+    partitions: int
+    records: Wide
+    """Offsets that readers of committed records may not see yet."""
+    groups: int
+    """With a committed offset of such a partition that has something to wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,6 +508,8 @@ class SettingPage:
 
     as_of: Wide
     next: str | None
+    total: int
+    """How many rows there are on all pages."""
     items: tuple[Setting, ...]
 
 

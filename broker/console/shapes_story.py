@@ -158,6 +158,8 @@ class ClientPage:
 
     as_of: Wide
     next: str | None
+    total: int
+    """How many rows there are on all pages."""
     items: tuple[ClientRow, ...]
 
 
@@ -193,6 +195,8 @@ class ReaderPage:
 
     as_of: Wide
     next: str | None
+    total: int
+    """How many rows there are on all pages."""
     items: tuple[ReaderRow, ...]
 
 
@@ -262,6 +266,8 @@ class PipelinePage:
 
     as_of: Wide
     next: str | None
+    total: int
+    """How many rows there are on all pages."""
     items: tuple[PipelineRow, ...]
 
 

@@ -33,6 +33,8 @@ class ProducerPage:
 
     as_of: Wide
     next: str | None
+    total: int
+    """How many rows there are on all pages."""
     topic: str
     items: tuple[ProducerRow, ...]
 
@@ -58,5 +60,7 @@ class GroupOfTopicPage:
 
     as_of: Wide
     next: str | None
+    total: int
+    """How many rows there are on all pages."""
     topic: str
     items: tuple[GroupOfTopicRow, ...]

@@ -74,7 +74,7 @@ async def list_producers(question: Question) -> ProducerPage:
         is_seen = name is not None and question.access.may_see(TRANSACTIONAL_ID, name)
         rows.append(_row(index, entry, name if is_seen else None))
     await question.broker.transactions.durable()  # Whose ids they are (C14).
-    return ProducerPage(question.now_ms, following, topic.name, tuple(rows))
+    return ProducerPage(question.now_ms, following, selection.total, topic.name, tuple(rows))
 
 
 def _row(partition: int, entry: ProducerEntry, transactional_id: str | None) -> ProducerRow:
@@ -131,7 +131,7 @@ async def list_groups(question: Question) -> GroupOfTopicPage:
                 lag.lag_held_back,
             )
         )
-    return GroupOfTopicPage(question.now_ms, following, topic.name, tuple(rows))
+    return GroupOfTopicPage(question.now_ms, following, selection.total, topic.name, tuple(rows))
 
 
 _PRODUCERS: Final = Check(READ, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST)

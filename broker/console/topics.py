@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from barnabas.broker.api.checks import DESCRIBE_CONFIGS, TOPIC
+from barnabas.broker.api.checks import DESCRIBE_CONFIGS, GROUP, TOPIC
 from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.config.types import SOURCE_WORDS
 from barnabas.broker.console.pacing import PARTITION_UNITS, ROW_UNITS
@@ -18,6 +19,7 @@ from barnabas.broker.console.shapes import (
     TopicPage,
     TopicRow,
 )
+from barnabas.broker.console.spark_ledger import LEDGER_TOPIC
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from barnabas.storage.partition_log import PartitionLog
 
 REPLICAS: Final = 1
+GROUPS_COUNTED_MOST: Final = 10_000
+"""Groups of a broker up to which a list of topics counts those of each."""
 TOPIC_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
     "topic": (str,),
     **dict.fromkeys(("partitions", "records_max", "size_bytes", "held_back"), (int, str)),
@@ -41,6 +45,7 @@ class Figures(NamedTuple):
     """What the partitions of a topic add up to."""
 
     records_max: int = 0
+    written: int = 0
     size_bytes: int = 0
     held_back: int = 0
 
@@ -55,7 +60,7 @@ async def list_topics(question: Question) -> TopicPage:
     catalogue = question.broker.catalogue
     for topic in list(catalogue.topics.values()):
         await pace.spend()
-        if topic.is_internal and not internal:
+        if is_internal(topic) and not internal:
             continue
         if wanted not in topic.name.casefold() or not access.may_see(TOPIC, topic.name):
             continue
@@ -68,11 +73,13 @@ async def list_topics(question: Question) -> TopicPage:
             selection.offer(getattr(figures, sort), topic.name)
     page, following = selection.page()
     rows = []
+    readers = await _groups_of(question, {str(place[-1]) for place in page})
     for place in page:
         found = catalogue.topic(str(place[-1]))
         if found is not None:  # Not deleted meanwhile.
-            rows.append(await _row(question, found))
-    return TopicPage(question.now_ms, following, tuple(rows))
+            groups = None if readers is None else readers[found.name]
+            rows.append(await _row(question, found, groups))
+    return TopicPage(question.now_ms, following, selection.total, tuple(rows))
 
 
 async def describe_one(question: Question) -> TopicDescription:
@@ -85,7 +92,7 @@ async def describe_one(question: Question) -> TopicDescription:
             SettingOfTopic(each.name, each.value, SOURCE_WORDS[each.source])
             for each in describe_topic(topic.configs, broker_config)
         )
-    row = await _row(question, topic)
+    row = await _row(question, topic, None)
     return TopicDescription(
         question.now_ms,
         row.topic,
@@ -95,6 +102,7 @@ async def describe_one(question: Question) -> TopicDescription:
         row.replicas,
         row.cleanup_policy,
         row.records_max,
+        row.written,
         row.size_bytes,
         row.held_back,
         configs,
@@ -120,7 +128,7 @@ async def list_partitions(question: Question) -> PartitionPage:
         index = int(place[-1])
         await spend_on(logs[index], pace, ROW_UNITS)
         rows.append(_partition_row(question.broker.node_id, index, logs[index]))
-    return PartitionPage(question.now_ms, following, topic.name, tuple(rows))
+    return PartitionPage(question.now_ms, following, selection.total, topic.name, tuple(rows))
 
 
 def topic_of(request: ConsoleRequest) -> Topic:
@@ -138,13 +146,14 @@ async def spend_on(log: PartitionLog, pace: Pace, more: int = 0) -> None:
 
 async def add_up(topic: Topic, pace: Pace) -> Figures:
     """Return what the partitions of a topic add up to that this broker leads."""
-    records_max = size_bytes = held_back = 0
+    records_max = written = size_bytes = held_back = 0
     for _, log in topic.partitions_here():
         await spend_on(log, pace)
+        written += log.high_watermark
         records_max += log.high_watermark - log.log_start_offset
         size_bytes += log.size_bytes
         held_back += log.high_watermark - log.last_stable_offset
-    return Figures(records_max, size_bytes, held_back)
+    return Figures(records_max, written, size_bytes, held_back)
 
 
 def _figure(log: PartitionLog, name: str) -> int:
@@ -157,19 +166,43 @@ def _figure(log: PartitionLog, name: str) -> int:
             return log.high_watermark - log.last_stable_offset
 
 
-async def _row(question: Question, topic: Topic) -> TopicRow:
+def is_internal(topic: Topic) -> bool:
+    """Return whether a topic holds the records of the broker, or of the Spark sink."""
+    return topic.is_internal or topic.name == LEDGER_TOPIC
+
+
+async def _groups_of(question: Question, names: set[str]) -> Counter[str] | None:
+    """Count the groups with committed offsets of topics; None with too many groups, or loading."""
+    groups = question.broker.groups
+    if groups.is_coordinator() and groups.is_loading:
+        return None
+    if sum(len(machine.keys()) for machine in groups.machines) > GROUPS_COUNTED_MOST:
+        return None
+    found = Counter[str]()
+    for machine in groups.machines:
+        for group_id in machine.keys():  # noqa: SIM118  No mapping: a list of what there is.
+            topics = machine.offsets.of_group(group_id)
+            await question.pace.spend(1 + len(topics) // PARTITION_UNITS)
+            if question.access.may_see(GROUP, group_id):
+                found.update(names.intersection(topics))
+    return found
+
+
+async def _row(question: Question, topic: Topic, groups: int | None) -> TopicRow:
     await question.pace.spend(ROW_UNITS)
     figures = await add_up(topic, question.pace)
     return TopicRow(
         topic.name,
         base64.urlsafe_b64encode(topic.topic_id).rstrip(b"=").decode(),
-        topic.is_internal,
+        is_internal(topic),
         len(topic.partitions),
         REPLICAS,
         ",".join(sorted(topic.log_config.cleanup_policy)),
         figures.records_max,
+        figures.written,
         figures.size_bytes,
         figures.held_back,
+        groups,
     )
 
 

@@ -5,7 +5,7 @@ What is in memory is in the journal, but perhaps not durable: every answer waits
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +24,7 @@ from barnabas.coordinator.transactions.state import NEVER_MS, STORABLE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from barnabas.broker.console.paging import Place
     from barnabas.broker.console.questions import ConsoleRequest, Question
     from barnabas.broker.coordination.transactions import Transactions
     from barnabas.broker.topics.topic import Partition
@@ -78,7 +79,7 @@ async def list_transactions(question: Question) -> TransactionPage:
         if found is not None:
             rows.append(row_of(question, found, now_ms))
     await transactions.durable()
-    return TransactionPage(now_ms, following, tuple(rows))
+    return TransactionPage(now_ms, following, selection.total, tuple(rows))
 
 
 def _of_machine(machine: TransactionTable, *, only_open: bool) -> list[Transaction]:
@@ -177,31 +178,45 @@ def row_of(question: Question, found: Transaction, now_ms: int) -> TransactionRo
 async def list_holders(question: Question) -> HolderPage:
     """List the partitions whose readers wait, with whom they wait for."""
     transactions = loaded(question)
-    pace, access = question.pace, question.access
-    wanted = question.text("filter").casefold()
     selection = question.selection(HOLDER_ORDERS)
     by_held_back = question.text("sort").removeprefix("-") == "held_back"
-    catalogue = question.broker.catalogue
-    for topic in list(catalogue.topics.values()):
+    async for partition, held_back in held_partitions(question):
+        place = partition.topic.name, partition.index
+        if by_held_back:
+            selection.offer(held_back, *place)
+        else:
+            selection.offer(*place)
+    page, following = selection.page()
+    now_ms = question.now_ms
+    rows = await held_rows(question, page, now_ms)
+    await transactions.durable()
+    return HolderPage(now_ms, following, selection.total, tuple(rows))
+
+
+async def held_partitions(question: Question) -> AsyncIterator[tuple[Partition, int]]:
+    """Yield the partitions led here whose readers wait, and how many offsets are held back."""
+    pace, access = question.pace, question.access
+    wanted = question.text("filter").casefold()
+    for topic in list(question.broker.catalogue.topics.values()):
         await pace.spend()
         if wanted not in topic.name.casefold() or not access.may_see(TOPIC, topic.name, READ):
             continue
         for partition, log in topic.partitions_here():
             await pace.spend(PARTITION_UNITS)
             held_back = log.high_watermark - log.last_stable_offset
-            if held_back and by_held_back:
-                selection.offer(held_back, topic.name, partition.index)
-            elif held_back:
-                selection.offer(topic.name, partition.index)
-    page, following = selection.page()
-    rows, now_ms = [], question.now_ms
+            if held_back:
+                yield partition, held_back
+
+
+async def held_rows(question: Question, page: Iterable[Place], now_ms: int) -> list[HeldPartition]:
+    """Return rows of the partitions at places that end with a topic and an index."""
+    rows = []
     for place in page:
-        await pace.spend(ROW_UNITS * HOLDERS_SHOWN)
-        found = catalogue.partition(str(place[-2]), int(place[-1]))
-        if found is not None:
+        await question.pace.spend(ROW_UNITS * HOLDERS_SHOWN)
+        found = question.broker.catalogue.partition(str(place[-2]), int(place[-1]))
+        if found is not None and found.log is not None:
             rows.append(_held(question, found, now_ms))
-    await transactions.durable()
-    return HolderPage(now_ms, following, tuple(rows))
+    return rows
 
 
 def owner_of(

@@ -19,7 +19,13 @@ from barnabas.broker.api.checks import GROUP, READ, TOPIC, TRANSACTIONAL_ID
 from barnabas.broker.console import groups, transactions
 from barnabas.broker.console.pacing import CountingPace, Pace, rest_seconds
 from barnabas.broker.console.questions import Question
-from barnabas.broker.console.shapes import HeldPartition, Worst
+from barnabas.broker.console.shapes import (
+    GroupRow,
+    HeldPartition,
+    OpenTransaction,
+    Waiting,
+    Worst,
+)
 from barnabas.broker.security.access import Access
 from barnabas.protocol.errors import KafkaError
 
@@ -27,6 +33,8 @@ logger = logging.getLogger("barnabas.broker.console")
 
 SHOWN: Final = 5
 REST_SECONDS: Final = 10.0
+LONG_MS: Final = 10_000
+"""Transactions are open all the time: those that are open for longer are worth a sentence."""
 PATIENCE_SECONDS: Final = 0.5
 """How long who asks waits for a walk, before he is shown what was found before."""
 
@@ -91,14 +99,58 @@ async def _walk(question: Question, pace: Pace) -> Worst:
     def asking(sort: str) -> Question:
         return replace(question, names={}, values={"sort": sort, "limit": SHOWN}, pace=pace)
 
-    as_of, count = question.now_ms, 0
-    lagging = await groups.list_groups(asking("-lag"))
-    for machine in question.broker.groups.machines:
+    as_of = question.now_ms
+    count, waiting_groups, lagging = await _lagging(asking("-lag"))
+    held_back, waiting = await _held_back(asking("-held_back"), as_of)
+    await question.broker.transactions.durable()
+    waiting = replace(waiting, groups=waiting_groups)
+    return Worst(as_of, count, lagging, held_back, waiting)
+
+
+async def _lagging(question: Question) -> tuple[int, int, tuple[GroupRow, ...]]:
+    """Return how many groups there are, how many wait, and those with the largest lag."""
+    coordinator = groups.loaded(question)
+    selection, waiting = question.selection(groups.ORDERS), 0
+    for machine in coordinator.machines:
         for group_id in machine.keys():  # noqa: SIM118  No mapping: a list of what there is.
-            await pace.spend()
-            count += question.access.may_see(GROUP, group_id)
-    held_back = await transactions.list_holders(asking("-held_back"))
-    return Worst(as_of, count, tuple(each for each in lagging.items if each.lag), held_back.items)
+            await question.pace.spend()
+            if question.access.may_see(GROUP, group_id):
+                lag = await groups.lag_of(question, machine, group_id)
+                waiting += lag.lag_held_back > 0
+                selection.offer(lag.lag, group_id)
+    page, _ = selection.page()
+    question.lags.look_at_rows(question, (str(place[-1]) for place in page))
+    rows = []
+    for place in page:
+        found = groups.machine_that_knows(coordinator, str(place[-1]))
+        if found is not None:  # Not deleted meanwhile.
+            rows.append(await groups.row_of(question, found, str(place[-1])))
+    return selection.total, waiting, tuple(each for each in rows if each.lag)
+
+
+async def _held_back(question: Question, as_of: int) -> tuple[tuple[HeldPartition, ...], Waiting]:
+    """Return the partitions of which most is held back, and sums of all that wait for long."""
+    selection = question.selection(transactions.HOLDER_ORDERS)
+    producers: dict[str, bool] = {}
+    partitions = records = 0
+    async for partition, held_back in transactions.held_partitions(question):
+        selection.offer(held_back, partition.topic.name, partition.index)
+        first = next(transactions.open_on(question, partition, as_of), None)
+        if first is not None and _is_long(first, as_of):
+            producers[first.producer_id] = first.hanging or producers.get(first.producer_id, False)
+            partitions += 1
+            records += held_back
+    rows = await transactions.held_rows(question, selection.page()[0], as_of)
+    hanging = sum(producers.values())
+    return tuple(rows), Waiting(len(producers), hanging, partitions, records, 0)
+
+
+def _is_long(first: OpenTransaction, now_ms: int) -> bool:
+    """Return whether readers have waited for a transaction for long, or wait for one that hangs."""
+    known = first.transaction
+    since_ms = None if known is None else known.start_time_ms
+    begun_ms = first.last_timestamp_ms if since_ms is None else since_ms
+    return first.hanging or now_ms - begun_ms >= LONG_MS
 
 
 def _still_seen(worst: Worst, access: Access) -> Worst:

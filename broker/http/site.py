@@ -103,13 +103,25 @@ class Site:
         return answer if isinstance(answer, Answer) else await answer
 
     def _is_the_page(self, request: Request) -> bool:
-        return self._is_consoles(request) and request.parts[:1] != ("api",)
+        return self._is_lost(request) or (
+            self._is_consoles(request) and request.parts[:1] != ("api",)
+        )
 
     def _is_consoles(self, request: Request) -> bool:
         return self._open_console is not None and request.parts[:1] in CONSOLE
 
+    def _is_lost(self, request: Request) -> bool:
+        """Return whether a browser wants a page that does not exist: the console shows links."""
+        return (
+            self._open_console is not None
+            and request.method in READING
+            and request.path not in self._pages
+            and request.parts[:1] not in CONSOLE
+            and "text/html" in request.headers.get("accept", "")
+        )
+
     def _page(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
-        if self._is_consoles(request):
+        if self._is_consoles(request) or self._is_lost(request):
             return self._console_page(request, access)
         page = self._pages.get(request.path)
         if page is None:

@@ -19,6 +19,14 @@ NO_EPOCH: Final = -1
 """What a client says that does not know a partition's leader epoch."""
 
 
+class LogNotHere(KafkaError):
+    """A partition whose log this broker has not: another broker leads it, or no broker does."""
+
+    def __init__(self, code: ErrorCode, partition: Partition) -> None:
+        super().__init__(code)
+        self.partition = partition
+
+
 class Partition:
     """One partition of a topic, and its log, if this broker leads it."""
 
@@ -79,9 +87,9 @@ class Partition:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
 
     def log_here(self) -> PartitionLog:
-        """Return the log; raises KafkaError of ``error_without_log`` if this broker has none."""
+        """Return the log; raises LogNotHere of ``error_without_log`` if this broker has none."""
         if self.log is None:
-            raise KafkaError(self.error_without_log)
+            raise LogNotHere(self.error_without_log, self)
         return self.log
 
 

@@ -117,7 +117,10 @@ def test_offsets_are_reset_by_keyboard_and_as_the_command_line_calls_it(page, fu
     dialog = page.get_by_role("dialog", name=re.compile("^Reset offsets: "))
     line = f"barnabas groups reset-offsets {RESET_GROUP} --to end --dry-run"
     expect(dialog.locator("code[data-command=barnabas]")).to_contain_text(line)
-    expect(dialog.get_by_label(re.compile(r"^to\b"))).to_be_focused()
+    expect(dialog.get_by_label(re.compile("^New position"))).to_be_focused()
+    page.keyboard.press("Enter")  # Without either of the two nothing is sent.
+    message = page.evaluate("document.activeElement.validationMessage")
+    assert message == "Fill in one of these: New position, Shift by"
     page.keyboard.type("beginning")
     page.keyboard.press("Enter")
     expect(dialog.get_by_text("reset the committed offsets of")).to_be_visible()

@@ -43,7 +43,7 @@ def write(broker, topic, numbers):
 
 def searched(page, text):
     page.get_by_label("Find").fill(text)
-    page.get_by_role("button", name="Look", exact=True).click()
+    page.get_by_role("button", name="Search", exact=True).click()
 
 
 # ------------------------------------------------------------------------------------------ search
@@ -105,7 +105,7 @@ def test_whom_a_record_waits_for_is_a_link(page, broker, topic):
         assert producer.flush(30) == 0
         page.goto(f"{broker.url}/topics/{topic}/records")
         expect(page.get_by_text("There is nothing here that readers of committed")).to_be_visible()
-        page.get_by_label("Show").select_option("all, with states")
+        page.get_by_label("Show").select_option("All, with states")
         waiting = rows(page).filter(has_text="behind")
         expect(waiting).to_contain_text("committed, not visible yet")
         expect(rows(page).filter(has_text="open")).to_have_count(1)
@@ -158,9 +158,9 @@ def test_a_record_is_produced_and_seen(page, broker, topic):
     page.goto(f"{broker.url}/topics/{topic}/records")
     page.get_by_role("button", name="Produce a record…").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("key (may be empty)", exact=False).first.fill("by-hand")
+    dialog.get_by_label("key (optional)", exact=False).first.fill("by-hand")
     dialog.get_by_label("key format", exact=False).select_option("text")
-    dialog.get_by_label("value (may be empty)", exact=False).first.fill('{"a": 1}')
+    dialog.get_by_label("value (optional)", exact=False).first.fill('{"a": 1}')
     dialog.get_by_label("headers", exact=False).first.fill(HEADERS)
     dialog.get_by_role("button", name="Show what it would do").click()
     expect(dialog.get_by_text("It would:")).to_be_visible()
@@ -185,7 +185,7 @@ def test_a_record_that_is_sent_twice_by_a_form_is_written_once(page, broker, top
     page.goto(f"{broker.url}/topics/{topic}/records")
     page.get_by_role("button", name="Produce a record…").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("value (may be empty)", exact=False).first.fill("once")
+    dialog.get_by_label("value (optional)", exact=False).first.fill("once")
     dialog.get_by_role("button", name="Show what it would do").click()
     button = dialog.get_by_role("button", name="Produce a record", exact=True)
     expect(button).to_be_enabled()
@@ -233,7 +233,7 @@ def test_a_search_is_replayed(page, broker, written):
     expect(rows(page)).to_have_count(PAGE)
     dialog = looked(page, target)
     facts = dialog.get_by_role("region", name="What it would do")
-    expect(facts).to_contain_text(f"records{HITS}")
+    expect(facts).to_contain_text(f"Records{HITS}")
     axe_check(page)
     screenshot(page, "replay")
     assert read(broker, target) == []

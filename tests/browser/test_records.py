@@ -62,7 +62,7 @@ def test_they_are_shown_as_they_are(page, broker, written):
     expect(rows(page).filter(has_text=str(LARGE))).to_have_count(1)
     expect(page.get_by_text("taken back")).to_have_count(0)
     expect(page.locator("main img")).to_have_count(0)
-    page.get_by_label("Show").select_option("all, with states")
+    page.get_by_label("Show").select_option("All, with states")
     expect(rows(page).filter(has_text="taken back")).to_contain_text("aborted")
     expect(rows(page).filter(has_text="marker").last).to_be_visible()
     axe_check(page)
@@ -72,7 +72,7 @@ def test_they_are_shown_as_they_are(page, broker, written):
 def test_one_is_found_by_a_field_of_it_and_read_whole(page, broker, written):
     page.goto(f"{broker.url}/topics/{written}/records")
     page.get_by_label("Find").fill(f"value.order.id = {LARGE}")
-    page.get_by_role("button", name="Look", exact=True).click()
+    page.get_by_role("button", name="Search", exact=True).click()
     expect(rows(page)).to_have_count(1)
     rows(page).get_by_role("button").click()
     record = page.get_by_role("region", name="Record 0:0")

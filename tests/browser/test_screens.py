@@ -15,7 +15,7 @@ from tests.interop.administration import create
 HOSTILE_GROUP = "a/b <img src=x onerror=alert(1)> & \u202egnorw %2F 'q\""
 DOTS = ("..", "~.")
 """A browser takes the first of these out of a path, unless the page writes it otherwise."""
-NOWHERE = "There is no such page"
+NOWHERE = "Page not found"
 NEW_TOPIC = "payments.of-2026_x"
 
 

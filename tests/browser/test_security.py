@@ -57,7 +57,7 @@ def test_a_user_is_made_gets_a_rule_and_a_limit_and_goes(page, context, secured)
     expect(rows(page, "Rules")).to_contain_text("orders. and what begins so")
 
     dialog = opened(page, "Set limits")
-    dialog.get_by_label("user (may be empty)", exact=False).fill("alice")
+    dialog.get_by_label("user (optional)", exact=False).fill("alice")
     dialog.get_by_label("limits", exact=False).fill("producer_byte_rate=1000000")
     done(dialog, "Set limits")
     expect(rows(page, "Limits")).to_contain_text("1,000,000")

@@ -62,8 +62,15 @@ class Field:
     choices: tuple[str, ...] = ()
     default: str | None = None
     """What a form begins with."""
+    label: str = ""
+    """What a form calls it; empty: its name, with a capital."""
     length_most: int = field(init=False)
     """Characters of a text."""
+
+    @property
+    def title(self) -> str:
+        """Return what a form calls it."""
+        return self.label or self.name.replace("_", " ").capitalize()
 
     def __post_init__(self) -> None:
         """Find the limit of its text; raises KeyError where lengths.py has none."""

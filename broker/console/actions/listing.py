@@ -20,6 +20,7 @@ class FieldOfAction:
     """A field of an action's body."""
 
     name: str
+    title: str
     kind: str
     doc: str
     required: bool
@@ -40,6 +41,8 @@ class ActionRow:
     needs: str
     destructive: bool
     fields: tuple[FieldOfAction, ...]
+    one_of: tuple[str, ...]
+    """Fields of which exactly one is to be given; empty: there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +87,10 @@ def _row(action: Action) -> ActionRow:
         f"{shown(check.operation)} on {shown(check.resource_type)}",
         action.is_destructive,
         tuple(
-            FieldOfAction(f.name, f.kind, f.doc, f.required, f.choices, f.default)
+            FieldOfAction(f.name, f.title, f.kind, f.doc, f.required, f.choices, f.default)
             for f in action.fields
         ),
+        action.one_of,
     )
 
 

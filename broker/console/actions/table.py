@@ -77,6 +77,8 @@ class Action:
     """Whether its name has to be typed, and what it is based on sent along."""
     kind: str = ""
     """What it is done to, as ``/api/v1/allowed`` calls it; empty: the broker."""
+    one_of: tuple[str, ...] = ()
+    """Fields of which exactly one is to be given."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -106,7 +108,11 @@ class Action:
 
 _PARTITION: Final = Field("partition", INTEGER, "Only this one; all of them where it is empty.")
 _CONFIGS: Final = Field(
-    "configs", MAP, "A line for each: key=value, or the key alone for its default.", required=True
+    "configs",
+    MAP,
+    "A line for each: key=value, or the key alone for its default.",
+    required=True,
+    label="Configurations",
 )
 _FORMAT: Final = "What the text stands for; null is no text at all."
 
@@ -163,7 +169,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         (
             Field("topic", TEXT, "Letters, digits, dots, dashes, underscores.", required=True),
             Field("partitions", INTEGER, "As num.partitions says where it is empty."),
-            Field("configs", MAP, "A line for each: key=value."),
+            Field("configs", MAP, "A line for each: key=value.", label="Configurations"),
         ),
     ),
     Action(
@@ -232,7 +238,12 @@ ACTIONS: Final[tuple[Action, ...]] = (
                 "beginning, offset:N, time:MILLISECONDS or last:N of each partition; the beginning "
                 "where it is empty.",
             ),
-            Field("until_ms", INTEGER, "Only what is older than this time, in milliseconds."),
+            Field(
+                "until_ms",
+                INTEGER,
+                "Only records that are older: milliseconds since 1970.",
+                label="Written before",
+            ),
             Field(
                 "partitioning",
                 TEXT,
@@ -297,14 +308,23 @@ ACTIONS: Final[tuple[Action, ...]] = (
         Check(READ, GROUP, "group", GROUP_DENIED, Denial.REQUEST),
         (
             Field(
-                "to", TEXT, "beginning, end, an offset, -N for the last N, or @2026-01-31T12:00:00."
+                "to",
+                TEXT,
+                "beginning, end, an offset, -N for the last N, or @2026-01-31T12:00:00.",
+                label="New position",
             ),
-            Field("by", INTEGER, "So many on, or back if it is negative; in place of `to`."),
+            Field(
+                "by",
+                INTEGER,
+                "Offsets to skip; a negative number reads as many again. In place of a position.",
+                label="Shift by",
+            ),
             Field("topic", TEXT, "Only this one; all that it has read where it is empty."),
             _PARTITION,
         ),
         is_destructive=True,
         kind=GROUP_KIND,
+        one_of=("to", "by"),
     ),
     Action(
         "group.delete_offsets",

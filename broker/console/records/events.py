@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.console.elsewhere import with_leader
 from barnabas.broker.console.encoding import text_of
 from barnabas.broker.console.records.pace import Ended, ThreadPace
 from barnabas.broker.console.shapes import Error
 from barnabas.broker.http.answer import Answer, Stream, Viewer
 from barnabas.protocol.errors import KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.console.questions import Question
 
 logger = logging.getLogger("barnabas.broker.console")
 
@@ -30,7 +34,8 @@ def event(kind: str, data: str) -> str:
 class Events(ABC):
     """What is shown to one viewer."""
 
-    def __init__(self) -> None:
+    def __init__(self, question: Question) -> None:
+        self._question = question
         self.pace = ThreadPace()
         self._task: asyncio.Task[None] | None = None
         self._viewer: Viewer
@@ -56,7 +61,8 @@ class Events(ABC):
     async def _go_on(self) -> None:
         try:
             await self.show_all()
-        except KafkaError as error:
+        except KafkaError as problem:
+            error = with_leader(problem, self._question.broker.view)
             shown = text_of(Error(error.code.name, error.message))
             await self.shown(event("refused", shown))
         except Ended:

@@ -41,8 +41,7 @@ class _Search(Events):
     """One search."""
 
     def __init__(self, question: Question) -> None:
-        super().__init__()
-        self._question = question
+        super().__init__(question)
         self._formats: Formats | None = None
         self._found = 0
 

@@ -56,8 +56,7 @@ class _Tail(Events):
     """One live tail."""
 
     def __init__(self, question: Question) -> None:
-        super().__init__()
-        self._question = question
+        super().__init__(question)
         self._topic = topic_of(question)
         self._filter = read_filter(question.text("filter"))
         named = read_partitions(question.text("partition"))

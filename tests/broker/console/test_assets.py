@@ -22,6 +22,9 @@ FILES = sorted(each for each in STATIC.rglob("*") if each.is_file())
 VENDOR = STATIC / "vendor"
 SCRIPTS = [each for each in FILES if each.suffix == ".js" and each.parent != VENDOR]
 OWN = [each for each in FILES if each.parent != VENDOR]
+NOT_FOUND_FOR_PROGRAMS = (
+    "not found; what is here: /livez /readyz /health /healthz /metrics /config\n"
+)
 ASSETS_MOST_BYTES = 150_000
 """Of all of them together, compressed one by one as browsers get them."""
 
@@ -59,7 +62,11 @@ async def test_the_page_is_at_the_address_of_every_screen():
             "/topics/t/records?x=1",
         ):
             assert (await get(address, path))[::2] == (200, page)
-        assert (await get(address, "/nowhere"))[0] == 404
+        assert (await get(address, "/nowhere"))[::2] == (404, NOT_FOUND_FOR_PROGRAMS)
+        browser = b"GET /nowhere HTTP/1.0\r\nAccept: text/html,*/*\r\n\r\n"
+        head, _, body = (await ask(address, browser)).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 404 ")
+        assert body.decode() == page  # Which has the links to all screens.
 
 
 async def test_files_are_compressed_for_who_can_read_that():

@@ -72,6 +72,32 @@ def test_what_the_broker_is_doing(broker):
     assert fetch(broker, "overview")["worst"]["held_back"] == []
 
 
+def test_status_counts_all_that_wait_beyond_the_rows_that_are_shown(broker):
+    count = module.SHOWN + 3
+    broker.create_topic("crowded", partitions=count)
+    with TransactionClient(broker) as client:
+        for partition in range(count):
+            client.begin(f"slow-{partition}", "crowded", partition)
+            group, place = f"reader-{partition}", TopicPartition("crowded", partition, 0)
+            consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
+            consumer.commit(offsets=[place], asynchronous=False)
+            consumer.close()
+        later(broker)
+        worst = fetch(broker, "overview")["worst"]
+        assert len(worst["held_back"]) == module.SHOWN
+        assert worst["waiting"] == {
+            "transactions": count,
+            "hanging": 0,
+            "partitions": count,
+            "records": count,
+            "groups": count,
+        }
+        for number in range(count):
+            client.end(f"slow-{number}")
+    later(broker)
+    assert fetch(broker, "overview")["worst"]["waiting"]["transactions"] == 0
+
+
 def test_a_long_walk_is_followed_by_a_long_rest(broker, monkeypatch):
     later(broker)
     monkeypatch.setattr(

@@ -8,6 +8,7 @@ import threading
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from barnabas.broker.console.spark_ledger import LEDGER_TOPIC
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 from tests.broker.console.asking import HTTP, fetch
@@ -162,7 +163,31 @@ def test_members_and_what_they_read(broker, shell, protocol):
     assert {each["member"] for each in answer["partitions"]} == {member["member"]}
     (described,) = shell("groups", "describe", group, "--format", "json").json
     same(described, answer)
+    # Without a committed offset there is nothing to count from: no lag is known, rather than none.
+    unknown = dict.fromkeys(("lag", "lag_readable", "lag_held_back"))
+    assert {name: answer[name] for name in unknown} == unknown
+    (row,) = fetch(broker, "groups", filter=group)["items"]
+    assert {name: row[name] for name in unknown} == unknown
+    assert fetch(broker, "groups", group, "history")["lag_readable"] == []
+    commit(broker, f"{group}-2", topic, 0)
+    assert fetch(broker, "groups", f"{group}-2")["lag"] == 0
+    (listed,) = fetch(broker, "topics", filter=topic)["items"]
+    assert listed["groups"] == 1
     consumer.close()
+
+
+def test_topics_say_how_many_there_are_and_whose(broker):
+    for name in ("count-a", "count-b", "count-c"):
+        broker.create_topic(name)
+    write(broker, "count-b", 7)
+    broker.create_topic(LEDGER_TOPIC)
+    page = fetch(broker, "topics", filter="count-", limit=2)
+    assert (page["total"], len(page["items"])) == (3, 2)
+    assert [each["written"] for each in page["items"]] == [0, 7]
+    assert fetch(broker, "topics", filter="count-", limit=2, after=page["next"])["total"] == 3
+    assert fetch(broker, "topics", filter=LEDGER_TOPIC)["items"] == []
+    (ledger,) = fetch(broker, "topics", filter=LEDGER_TOPIC, internal="true")["items"]
+    assert ledger["internal"]
 
 
 @pytest.fixture

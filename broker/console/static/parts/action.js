@@ -7,9 +7,10 @@ import { html, signal, useEffect, useRef, useState } from "../shell/html.js";
 import { apiPath, ask, askTogether } from "../shell/api.js";
 import { say } from "../shell/announce.js";
 import { useFetched } from "../shell/fetched.js";
-import { count } from "../shell/format.js";
+import { bytes, count, duration } from "../shell/format.js";
+import { useChoices } from "./choices.js";
 import { CopyAs } from "./copy.js";
-import { Field, valueOf } from "./fields.js";
+import { Field, titled, valueOf } from "./fields.js";
 import { Table } from "./list.js";
 import { Problem } from "./states.js";
 
@@ -17,7 +18,7 @@ import { Problem } from "./states.js";
 /**
  * @typedef {{
  *   action: string, title: string, method: string, path: string, resource: string, destructive: boolean,
- *   fields: FieldRow[],
+ *   fields: FieldRow[], one_of: string[],
  * }} ActionRow  As `/api/v1/actions` has them.
  */
 /** @typedef {Record<string, string>} Resource  What it is done to: {topic: "orders"}. */
@@ -63,11 +64,11 @@ function useAllowed(on) {
  * The button of an action.
  * @param {{
  *   name: string, on?: Resource, isOffered?: boolean, values?: Record<string, any>, words?: string, about?: string,
- *   onDone?: (effect: any) => void, commands?: import("./copy.js").Command[],
- * }} given  `isOffered`: whether there is anything to be done; what was asked for is shown to its end. `values`: what
+ *   onDone?: (effect: any) => void, commands?: import("./copy.js").Command[], look?: string,
+ * }} given  `look`: a class in place of the one for danger, which the dialog has anyway; `isOffered`: whether there is anything to be done; what was asked for is shown to its end. `values`: what
  *   the form begins with; `about`: what tells it from other buttons of these words.
  */
-export function Action({ name, on = {}, isOffered = true, values = {}, words, about = "", onDone, commands = [] }) {
+export function Action({ name, on = {}, isOffered = true, values = {}, words, about = "", onDone, commands = [], look = undefined }) {
   const row = table.value?.get(name);
   useEffect(() => {
     learn();
@@ -76,15 +77,15 @@ export function Action({ name, on = {}, isOffered = true, values = {}, words, ab
   const allowed = useAllowed(row && isOffered ? (row.resource ? on : {}) : null).get(name);
   if (!row || !allowed || !isOffered) return null;
   const label = words ?? row.title;
-  const look = row.destructive ? "danger" : "";
+  const shown = look ?? (row.destructive ? "danger" : "");
   if (!allowed.allowed) {
-    return html`<span class="refused"><button type="button" class=${look} aria-disabled="true" title=${allowed.reason}
+    return html`<span class="refused"><button type="button" class=${shown} aria-disabled="true" title=${allowed.reason}
       onClick=${() => say(allowed.reason)}>${label}</button> <span class="faint">${allowed.reason}</span></span>`;
   }
   const open = () => {
     opened.value = { row, on, values, commands, onDone };
   };
-  return html`<button type="button" class=${look} aria-haspopup="dialog" aria-label=${about ? `${label}… ${about}` : undefined} onClick=${open}>${label}…</button>`;
+  return html`<button type="button" class=${shown} aria-haspopup="dialog" aria-label=${about ? `${label}… ${about}` : undefined} onClick=${open}>${label}…</button>`;
 }
 
 /**
@@ -108,6 +109,7 @@ function Dialog({ row, on, values, commands, onDone, close }) {
   const [isAsking, setAsking] = useState(false);
   const [typed, setTyped] = useState("");
   const [result, setResult] = useState(/** @type {any} */ (null));
+  const choices = useChoices(row.fields, on);
   const confirmation = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => {
     // The first that can have the focus gets it. Without a field that is the title: it would be "Copy as", and the
@@ -148,20 +150,20 @@ function Dialog({ row, on, values, commands, onDone, close }) {
     ${error && html`<${Problem} error=${error} />`}
     ${result
       ? html`<${Effect} effect=${result} />`
-      : html`<form ref=${form} onSubmit=${(/** @type {any} */ event) => { event.preventDefault(); send(true); }} onInput=${() => setEffect(null)}>
-          ${row.fields.map((field) => html`<${Field} key=${field.name} field=${field} value=${values[field.name]} />`)}
-          ${row.fields.length ? html`<p><button type="submit" disabled=${isAsking}>Show what it would do</button></p>` : null}
+      : html`<form ref=${form} onSubmit=${(/** @type {any} */ event) => { event.preventDefault(); if (hasOne(event.currentTarget, row)) send(true); }} onInput=${() => setEffect(null)}>
+          ${row.fields.map((field) => html`<${Field} key=${field.name} field=${field} value=${values[field.name]} known=${choices[field.name]} others=${othersOf(field, row)} />`)}
+          ${row.fields.length ? html`<p><button type="submit" class=${effect ? "" : "primary"} disabled=${isAsking}>Show what it would do</button></p>` : null}
         </form>
         ${effect && html`<${Effect} effect=${effect} />`}
         ${effect && row.destructive
           ? html`<form onSubmit=${(/** @type {any} */ event) => { event.preventDefault(); if (mayGo && !isAsking) send(false); }}>
-              <label>Type <bdi><strong>${named}</strong></bdi> to do it
+              <label class="confirmation">Type <bdi><strong>${named}</strong></bdi> to confirm
                 <input ref=${confirmation} value=${typed} autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} /></label></form>`
           : null}`}
     ${commands.length ? html`<${CopyAs} commands=${commands} isDialog />` : null}
     <p class="actions">
-      ${!result && html`<button type="button" class=${row.destructive ? "danger" : ""} disabled=${!mayGo || isAsking} onClick=${() => send(false)}>${row.title}</button>`}
-      <button type="button" onClick=${() => dialog.current?.close()}>${result ? "Close" : "Cancel"}</button>
+      ${!result && html`<button type="button" class=${`${mayGo ? "primary" : ""} ${row.destructive ? "danger" : ""}`} disabled=${!mayGo || isAsking} onClick=${() => send(false)}>${row.title}</button>`}
+      <button type="button" class=${result ? "primary" : ""} onClick=${() => dialog.current?.close()}>${result ? "Close" : "Cancel"}</button>
     </p>
   </dialog>`;
 }
@@ -180,12 +182,52 @@ function Effect({ effect }) {
   return html`<section class="effect" aria-label=${effect.dry_run ? "What it would do" : "What it did"}>
     <p role="status"><strong>${effect.dry_run ? "It would: " : "✓ Done: "}</strong>${effect.summary}</p>
     ${Object.keys(effect.figures).length
-      ? html`<dl class="facts">${Object.entries(effect.figures).map(([name, value]) => html`<div key=${name}><dt>${name.replaceAll("_", " ")}</dt><dd>${typeof value === "number" ? count(value) : value}</dd></div>`)}</dl>`
+      ? html`<dl class="facts">${Object.entries(effect.figures).map(([name, value]) => figureOf(name, value)).map(([title, words]) => html`<div key=${title}><dt>${title}</dt><dd>${words}</dd></div>`)}</dl>`
       : null}
     ${effect.changes.length
       ? html`<${Table} label="Changes" columns=${columns} rows=${effect.changes} rowKey=${(/** @type {any} */ row) => row.what} />`
       : null}
   </section>`;
+}
+
+/**
+ * A figure of an effect with its unit, which the API has in its name.
+ * @param {string} name  "bytes", "open_for_ms".
+ * @param {number | string} value
+ * @returns {[string, string]}
+ */
+export function figureOf(name, value) {
+  const title = titled(name.replace(/_ms$/, "")).replace(/^Bytes$/, "Size");
+  if (name.endsWith("_at_most")) return [titled(name.replace(/_at_most$/, "")), `at most ${count(value)}`];
+  if (name.endsWith("_ms")) return [title, duration(value)];
+  if (name === "bytes" || name.endsWith("_bytes")) return [title, bytes(value)];
+  // What is beyond 2^53 comes as a text, and so may be anything else that is none of a number.
+  return [title, /^-?\d+$/.test(String(value)) ? count(value) : String(value)];
+}
+
+/**
+ * The titles of the fields that are filled in instead of one.
+ * @param {FieldRow} field
+ * @param {ActionRow} row
+ */
+function othersOf({ name }, { one_of: names, fields }) {
+  return names.includes(name) ? fields.filter((each) => each.name !== name && names.includes(each.name)).map(({ title }) => title) : [];
+}
+
+/**
+ * Whether one of the fields is filled in of which an action needs exactly one; says so at the first of them otherwise.
+ * @param {HTMLFormElement} form
+ * @param {ActionRow} row
+ */
+function hasOne(form, { one_of: names, fields }) {
+  const inputs = names.map((name) => /** @type {HTMLInputElement} */ (form.elements.namedItem(name)));
+  if (!inputs.length || inputs.filter((input) => input.value !== "").length === 1) return true;
+  const titles = fields.filter((field) => names.includes(field.name)).map((field) => field.title);
+  inputs[0].setCustomValidity(`Fill in one of these: ${titles.join(", ")}`);
+  inputs[0].reportValidity();
+  const forgotten = () => inputs[0].setCustomValidity("");
+  for (const input of inputs) input.addEventListener("input", forgotten, { once: true });
+  return false;
 }
 
 /**

@@ -40,7 +40,7 @@ export function CopyAs({ commands, isDialog = false }) {
     <summary>Copy as</summary>
     <ul>
       ${commands.map(({ tool, line }) => html`<li key=${tool + line}>
-        <button type="button" class="small" onClick=${() => copyText(line)}>Copy ${tool}</button>
+        <button type="button" class="small" onClick=${() => copyText(line)}>Copy ${tool}</button>${" "}
         <code data-command=${tool}>${line}</code>
       </li>`)}
     </ul>

@@ -5,21 +5,30 @@ import { html, useId, useMemo } from "../shell/html.js";
 /**
  * @typedef {{
  *   name: string, kind: "text" | "long" | "integer" | "password" | "map" | "headers" | "once", doc: string,
- *   choices: string[], required: boolean, default?: any,
+ *   title: string, choices: string[], required: boolean, default?: any,
  * }} FieldRow
  */
 
 /**
- * One field.
- * @param {{ field: FieldRow, value?: any }} given
+ * A name of the API as a title: "before_offset" is "Before offset".
+ * @param {string} name
  */
-export function Field({ field, value }) {
+export function titled(name) {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/**
+ * One field.
+ * @param {{ field: FieldRow, value?: any, known?: import("./choices.js").Known, others?: string[] }} given  `known`: what can be
+ *   chosen; `others`: titles of fields that are filled in instead of this one.
+ */
+export function Field({ field, value, known, others = [] }) {
   const id = useId();
   if (field.kind === "once") return html`<${Once} name=${field.name} />`;
   const begin = value ?? field.default ?? "";
-  const title = field.name.replaceAll("_", " ");
-  return html`<p><label for=${id}>${title}${field.required ? "" : html` <span class="faint">(may be empty)</span>`}
-      ${control(field, id, begin)}</label>
+  return html`<p><label for=${id}>${field.title}${field.required ? "" : html` <span class="faint">(${others.length ? `or ${others.join(", ")}` : "optional"})</span>`}
+      ${control(field, id, begin, known)}</label>
     <span class="faint" id=${`${id}-doc`}>${field.doc}</span></p>`;
 }
 
@@ -39,14 +48,25 @@ function Once({ name }) {
  * @param {FieldRow} field
  * @param {string} id
  * @param {any} begin
+ * @param {import("./choices.js").Known | undefined} known
  */
-function control(field, id, begin) {
+function control(field, id, begin, known) {
   const shared = { id, name: field.name, required: field.required, "aria-describedby": `${id}-doc`, autocomplete: "off", spellcheck: false };
   if (field.choices.length) {
     return html`<select ...${shared}>
       ${field.required ? null : html`<option value=""></option>`}
       ${field.choices.map((each) => html`<option key=${each} value=${each} selected=${each === begin}>${each}</option>`)}
     </select>`;
+  }
+  if (known?.isClosed) {
+    return html`<select ...${shared}>
+      ${field.required ? null : html`<option value=""></option>`}
+      ${known.values.map((each) => html`<option key=${each} value=${each} selected=${each === String(begin)}>${each}</option>`)}
+    </select>`;
+  }
+  if (known) {
+    return html`<input ...${shared} list=${`${id}-known`} defaultValue=${String(begin)} />
+      <datalist id=${`${id}-known`}>${known.values.map((each) => html`<option key=${each} value=${each}></option>`)}</datalist>`;
   }
   switch (field.kind) {
     case "long":

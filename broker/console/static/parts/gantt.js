@@ -27,7 +27,7 @@ const SHAPES = { open: "●", late: "▲", committed: "✓", aborted: "○", tim
 
 /**
  * @param {{ title: string, bars: Bar[], now: number, empty: any, opens?: boolean }} given  `opens`: whether the keys
- *   for rows go through its bars.
+ *   for rows go through its rows. Bars of one id are in one row.
  */
 export function Gantt({ title, bars, now, empty, opens }) {
   const [isTable, setTable] = useState(false);
@@ -81,36 +81,51 @@ function Bars({ bars, now, opens }) {
   // What is dashed shows the time that is left, without making all the rest small.
   const last = Math.min(Math.max(until, ...bars.map((bar) => bar.deadline ?? 0)), until + (until - from));
   const x = (/** @type {number} */ at) => NAMES + ((Math.min(at, last) - from) / (last - from)) * (WIDTH - NAMES - 4);
-  const height = AXIS + bars.length * ROW;
+  const rows = [...Map.groupBy(bars, (bar) => bar.id)];
+  const height = AXIS + rows.length * ROW;
   const ticks = Array.from({ length: TICKS }, (_, at) => from + ((last - from) * at) / (TICKS - 1));
   return html`<svg class="bars" viewBox=${`0 0 ${WIDTH} ${height}`} role="group" aria-label="Bars">
     ${ticks.map((at, index) => html`<g key=${index} aria-hidden="true">
       <line class="grid" x1=${x(at)} x2=${x(at)} y1=${AXIS - 6} y2=${height} />
       <text class="tick" x=${x(at)} y="12" text-anchor=${index === TICKS - 1 ? "end" : "middle"}>${time(at, isUtc.value)}</text>
     </g>`)}
-    ${bars.map((bar, at) => html`<${Row} key=${`${bar.id} ${bar.begin}`} bar=${bar} y=${AXIS + at * ROW} x=${x} now=${now} opens=${opens} />`)}
+    ${rows.map(([id, each], at) => html`<${Row} key=${id} bars=${each} y=${AXIS + at * ROW} x=${x} now=${now} opens=${opens} />`)}
     <line class="now" x1=${x(now)} x2=${x(now)} y1=${AXIS - 6} y2=${height} aria-hidden="true" />
   </svg>`;
 }
 
-/** @param {{ bar: Bar, y: number, x: (at: number) => number, now: number, opens?: boolean }} given */
-function Row({ bar, y, x, now, opens }) {
-  const begin = x(bar.begin);
-  const end = x(bar.end ?? now);
-  const isDashed = bar.end === null && bar.deadline !== null && x(bar.deadline) > end;
+/**
+ * The transactions of one id: one bar with its words beside it, or several with their number.
+ * @param {{ bars: Bar[], y: number, x: (at: number) => number, now: number, opens?: boolean }} given
+ */
+function Row({ bars, y, x, now, opens }) {
+  const [newest] = bars;
+  const last = bars.reduce((one, other) => ((one.end ?? now) >= (other.end ?? now) ? one : other));
+  const begin = x(last.begin);
+  const end = x(last.end ?? now);
+  const isDashed = last.end === null && last.deadline !== null && x(last.deadline) > end;
   const isRight = end + 6 <= WIDTH - INSIDE; // Else there is no room for the words behind the bar.
-  const shown = cut(bar.id, 30);
-  return html`<a href=${path(["transactions", bar.id])} data-row=${opens} data-open=${opens} aria-label=${`${bar.id}: ${bar.words}, ${took(bar, now)}`}>
+  const left = Math.min(...bars.map((bar) => x(bar.begin)));
+  const said = bars.length > 1 ? `${bars.length} times` : took(last, now);
+  return html`<a href=${path(["transactions", newest.id])} data-row=${opens} data-open=${opens} aria-label=${`${newest.id}: ${wordsOf(bars, now)}`}>
     <rect class="target" x="0" y=${y} width=${WIDTH} height=${ROW} />
-    <text class="name" x=${NAMES - 8} y=${y + 17} text-anchor="end">${SHAPES[bar.kind]} ${shown}</text>
-    <rect class=${`bar ${bar.kind}`} x=${begin} y=${y + 5} width=${Math.max(end - begin, 3)} height=${ROW - 10} rx="2" />
+    <text class="name" x=${NAMES - 8} y=${y + 17} text-anchor="end">${SHAPES[newest.kind]} ${cut(newest.id, 30)}</text>
+    ${bars.map((bar) => html`<rect key=${bar.begin} class=${`bar ${bar.kind}`} x=${x(bar.begin)} y=${y + 5} width=${Math.max(x(bar.end ?? now) - x(bar.begin), 3)} height=${ROW - 10} rx="2" />`)}
     ${isDashed
-      ? html`<line class=${`left ${bar.kind}`} x1=${end} x2=${x(bar.deadline ?? 0)} y1=${y + ROW / 2} y2=${y + ROW / 2} />`
+      ? html`<line class=${`left ${last.kind}`} x1=${end} x2=${x(last.deadline ?? 0)} y1=${y + ROW / 2} y2=${y + ROW / 2} />`
       : null}
-    ${end - begin > INSIDE
-      ? html`<text class="inside" x=${begin + 6} y=${y + 17}>${took(bar, now)}</text>`
-      : html`<text class="tick" x=${isRight ? end + 6 : begin - 6} text-anchor=${isRight ? "start" : "end"} y=${y + (isDashed ? 9 : 17)}>${took(bar, now)}</text>`}
+    ${bars.length === 1 && end - begin > INSIDE
+      ? html`<text class="inside" x=${begin + 6} y=${y + 17}>${said}</text>`
+      : html`<text class="tick" x=${isRight ? end + 6 : left - 6} text-anchor=${isRight ? "start" : "end"} y=${y + (isDashed ? 9 : 17)}>${said}</text>`}
   </a>`;
+}
+
+/**
+ * @param {Bar[]} bars
+ * @param {number} now
+ */
+function wordsOf(bars, now) {
+  return bars.length === 1 ? `${bars[0].words}, ${took(bars[0], now)}` : sentence(bars, now);
 }
 
 /** A legend, in words. @param {{ kinds: [string, string][] }} given */

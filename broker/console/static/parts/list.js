@@ -48,7 +48,7 @@ export function List(given) {
       ${hasFilter && html`<${Filter} name=${`${prefix}filter`} value=${filter} words=${given.filterWords ?? `Filter ${label.toLowerCase()}`} leave=${leave} />`}
       ${typeof options === "function" ? options(data) : options}
       <span class="faint" role="status">
-        ${data && html`${count(items.length)} shown${data.next ? ", more there" : ""}, by the figures of <${Time} at=${data.as_of} />`}
+        ${data && html`${shownOf(items.length, data)}, as of <${Time} at=${data.as_of} />`}
       </span>
     </div>
     ${error && html`<${Problem} error=${error} since=${failedSince} />`}
@@ -62,6 +62,16 @@ export function List(given) {
       : null}
     ${data?.next && rows >= LARGEST_PAGE ? html`<p class="faint">There is more than a page shows: filter it.</p>` : null}
   </section>`;
+}
+
+/**
+ * How many rows are shown, of how many; some lists do not know it.
+ * @param {number} shown
+ * @param {{ next: string | null, total?: number }} data
+ */
+export function shownOf(shown, { next, total }) {
+  if (next === null) return `${count(shown)} shown`;
+  return total === undefined ? `${count(shown)} shown, there are more` : `${count(shown)} of ${count(total)} shown`;
 }
 
 /**

@@ -118,10 +118,10 @@ export function NoHistory() {
 }
 
 /**
- * When the disk is full, if it goes on as in the last hour.
+ * When the device is full at the rate of the last hour: of all that is written to it, not of this broker alone.
  * @param {import("../shell/format.js").Figure} fullInMs
  */
 export function timeUntilFull(fullInMs) {
   if (fullInMs === null || fullInMs === undefined) return "";
-  return `full in ${Number(fullInMs) > YEAR_MS ? "more than a year" : `about ${duration(fullInMs)}`}`;
+  return `full in ${Number(fullInMs) > YEAR_MS ? "more than a year" : `about ${duration(fullInMs)}`} at the device's present rate`;
 }

@@ -1,7 +1,7 @@
 // Records in a table: the state of each, and which of them are of one transaction.
 
 import { apiPath } from "../shell/api.js";
-import { bytes, count, counted } from "../shell/format.js";
+import { bytes, counted } from "../shell/format.js";
 import { useFetched } from "../shell/fetched.js";
 import { html, useEffect, useRef } from "../shell/html.js";
 import { moveWith } from "../shell/keyboard.js";
@@ -102,7 +102,7 @@ function Head({ hasBands, isFirst }) {
       ${hasBands ? html`<col class="of-band" />` : null}<col class="of-size" />
     </colgroup>
     <thead class=${isFirst ? "" : "again"}><tr>
-      <th scope="col" class="number" title="Partition and offset">Offset</th><th scope="col">Time</th><th scope="col">Key</th><th scope="col">Value</th>
+      <th scope="col" class="number" title="Partition number, colon, offset in the partition">Partition:<wbr />offset</th><th scope="col">Time</th><th scope="col">Key</th><th scope="col">Value</th>
       <th scope="col">State</th>${hasBands ? html`<th scope="col">Transaction</th>` : null}<th scope="col" class="number">Size</th>
     </tr></thead>`;
 }
@@ -111,7 +111,7 @@ function Head({ hasBands, isFirst }) {
 function Row({ row, isChosen, hasBands, band, name }) {
   return html`<tr data-row class=${bandClass(band)}>
     <th scope="row" class="number"><button type="button" class="small" id=${idOf(row)} data-open aria-expanded=${isChosen}
-      onClick=${() => open(isChosen ? null : placeOf(row))}>${row.partition}:${count(row.offset)}</button></th>
+      onClick=${() => open(isChosen ? null : placeOf(row))}>${placeOf(row)}</button></th>
     <td><${Time} at=${row.timestamp_ms} /></td>
     <td><${Value} shown=${row.key} /></td>
     <td><${Value} shown=${row.value} /></td>

@@ -67,7 +67,7 @@ function Whole({ topic, found, parts }) {
   const again = sameAgain(exact, row);
   const sameKey = filterOf(exact?.key);
   return html`
-    <h2>${short(`${topic}-${row.partition}`)}, offset ${count(row.offset)}</h2>
+    <h2>${short(`${topic}-${row.partition}`)}, offset ${String(row.offset)}</h2>
     <p><${State} row=${row} /></p>
     <h3>Key</h3><${Part} shown=${row.key} href=${apiPath([...parts, "raw"], { part: "key" })} name="key" />
     <h3>Value</h3><${Part} shown=${row.value} href=${apiPath([...parts, "raw"], { part: "value" })} name="value" />

@@ -23,9 +23,17 @@ export function Empty({ children, command }) {
 export function Problem({ error, since }) {
   const name = "error" in error ? error.error : "kafkaName" in error ? String(error.kafkaName) : "";
   return html`<p class="problem" role="alert">
-    <strong>✗ ${name || "No answer"}</strong> ${error.message}
-    ${since ? html` <span class="faint">Since ${exactTime(since, isUtc.value)}; it is tried again by itself.</span>` : null}
+    <strong>✗ ${name || "No response"}</strong> ${error.message}
+    ${since ? html` <span class="faint">Since ${exactTime(since, isUtc.value)}${isFinal(error) ? "" : "; the page retries"}.</span>` : null}
   </p>`;
+}
+
+/**
+ * Whether the same request gets the same response: it is the request that is wrong, or what it names does not exist.
+ * @param {object} error
+ */
+function isFinal(error) {
+  return "status" in error && Number(error.status) >= 400 && Number(error.status) < 500;
 }
 
 /**

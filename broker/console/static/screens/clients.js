@@ -11,10 +11,25 @@ import { curl } from "../shell/commands.js";
 import { bytesRate, count, duration } from "../shell/format.js";
 import { html } from "../shell/html.js";
 
+/** What the API calls what a connection waits for. @type {Record<string, string>} */
+const STATES = {
+  request: "busy",
+  reader: "slow reader",
+  disk: "waits for disk",
+  answers: "responses pending",
+  quota: "throttled",
+  closing: "closing",
+};
+
+/** @param {readonly string[]} waits */
+export function stateOf(waits) {
+  return waits.map((each) => STATES[each] ?? each).join(", ") || "idle";
+}
+
 /** @type {import("../parts/list.js").Column[]} */
 const CONNECTIONS = [
   { title: "Client", sort: "client", cell: (row) => short(row.client || "(without a name)") },
-  { title: "Software", cell: (row) => (row.software ? `${row.software} ${row.software_version}` : "–") },
+  { title: "Software", cell: (row) => (row.software ? html`<span class="software">${row.software} ${row.software_version}</span>` : "–") },
   { title: "Address", cell: (row) => row.address },
   { title: "User", cell: (row) => row.user },
   { title: "Connected for", isNumber: true, cell: (row) => html`<${Age} since=${row.since_ms} />` },
@@ -22,10 +37,10 @@ const CONNECTIONS = [
   { title: "Out", isNumber: true, cell: (row) => bytesRate(row.sent_bytes_per_s) },
   { title: "Requests", isNumber: true, cell: (row) => count(row.requests) },
   { title: "Refused", isNumber: true, cell: (row) => count(row.refused) },
-  { title: "Last request", cell: (row) => (row.last_api === null ? "–" : `${row.last_api}, ${duration(row.idle_ms)} ago`) },
-  { title: "Waits for", cell: (row) => row.waits_for.join(", ") || "–" },
+  { title: "Last request", cell: (row) => (row.last_api === null ? "–" : html`<span class="one-line">${row.last_api}, ${duration(row.idle_ms)} ago</span>`) },
+  { title: "State", cell: (row) => stateOf(row.waits_for), help: "busy: a request of the connection is in progress, as a Fetch that waits for records" },
   { title: "Reads", cell: (row) => row.isolation_seen ?? "–" },
-  { title: "", cell: (row) => html`<${Action} name="connection.close" words="Close" on=${{ address: row.address }} />` },
+  { title: "", cell: (row) => html`<${Action} name="connection.close" words="Close" look="small" on=${{ address: row.address }} />` },
 ];
 
 /** @type {import("../parts/list.js").Column[]} */

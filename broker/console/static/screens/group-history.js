@@ -21,7 +21,7 @@ export function History({ name }) {
 /** @param {{ data: any }} given  A GroupHistory of the API. */
 function Lag({ data }) {
   if (data.is_hidden) return html`<p class="faint">Its lag counts topics that you may not see.</p>`;
-  if (data.since_ms === null) return html`<p class="faint">It is measured from now on, every five seconds.</p>`;
+  if (data.since_ms === null) return html`<p class="faint">Measured from now on every five seconds, as soon as the group has a committed offset.</p>`;
   return html`<p>Trend: <${Trend} trend=${data.trend} /> <span class="faint">(measured since <${Time} at=${data.since_ms} />, for as long as somebody looks at it; ten minutes are kept)</span></p>
     <div class="plots"><${Plot} title="Lag" times=${data.times_ms.map(Number)} format=${count}
       marks=${data.rebalances.map((/** @type {any} */ each) => Number(each.time_ms))}

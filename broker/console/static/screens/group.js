@@ -3,6 +3,7 @@
 import { Action } from "../parts/action.js";
 import { Holder, PartitionLink, short, TopicLink, TransactionLink } from "../parts/links.js";
 import { Table } from "../parts/list.js";
+import { Missing, isMissing } from "../parts/missing.js";
 import { Facts, Screen } from "../parts/screen.js";
 import { Empty, Mark, Problem } from "../parts/states.js";
 import { Age } from "../parts/times.js";
@@ -46,6 +47,7 @@ function isolation(seen) {
 export function Group({ parts }) {
   const name = parts[1];
   const { state, error } = useLive(`group:${encodeURIComponent(name)}`).value;
+  if (isMissing(error)) return html`<${Missing} title=${name} kind="group" above=${{ href: "/groups", words: "Groups" }} command="barnabas groups list" />`;
   const commands = [
     barnabas("groups", "describe", name),
     kafka("kafka-consumer-groups", "--describe", "--group", name),
@@ -92,6 +94,7 @@ function State({ state, children }) {
  * @param {{ state: any }} given
  */
 function Why({ state }) {
+  if (state.lag === null) return html`<${Mark} kind="plain">No committed offset yet, so its lag is not known.<//>`;
   const readable = Number(state.lag_readable);
   const held = Number(state.lag_held_back);
   if (!readable && !held) return html`<${Mark} kind="good">It has read everything.<//>`;
@@ -103,6 +106,6 @@ function Why({ state }) {
       ? html`<${Mark} kind="warn">${counted(readable, "record")} can be read now${state.member_count ? ": its members are slower than the producers" : ": nobody reads"}.<//> `
       : null}
     ${held
-      ? html`<${Mark} kind="bad">${counted(held, "record")} ${held === 1 ? "is" : "are"} held back from readers of committed records<//>${ids.length ? html` by ${ids.slice(0, 5).map((id) => html`<${TransactionLink} key=${id} name=${id} /> `)}` : null}${hangs ? " by a transaction that hangs" : ""}.`
+      ? html`<${Mark} kind="bad">${counted(held, "record")} ${held === 1 ? "is" : "are"} held back from readers of committed records<//>${ids.length ? html` by ${ids.slice(0, 5).map((id, at) => html`${at ? ", " : ""}<${TransactionLink} key=${id} name=${id} />`)}` : null}${hangs ? " by a transaction that hangs" : ""}.`
       : null}`;
 }

@@ -35,7 +35,7 @@ function heldBack(row) {
 
 export function Groups() {
   const state = query.value.state ?? null;
-  const options = html`<label>State
+  const options = html`<label class="choice">State
     <select value=${state ?? ""} onChange=${(/** @type {any} */ event) => setQuery({ state: event.currentTarget.value || null })}>
       <option value="">Any</option>
       ${STATES.map((each) => html`<option key=${each} value=${each}>${each}</option>`)}

@@ -33,13 +33,15 @@ const PLOTS = [
   { title: "Event loop busy", names: [["loop_busy", "busy"]], format: percent },
   { title: "Event loop late", names: [["loop_lag_p50_ms", "p50"], ["loop_lag_p99_ms", "p99"]], format: milliseconds },
   { title: "Open transactions", names: [["transactions_open", "open"]], format: count },
-  { title: "Duplicates kept out", names: [["duplicates", "batches"]], format: rate },
+  { title: "Duplicate batches rejected", names: [["duplicates", "batches"]], format: rate },
 ];
 const SHOWN = PLOTS.flatMap(({ names }) => names.map(([name]) => name)).filter((name) => name !== BATCHES_PER_SYNC);
 const HISTORY = [...SHOWN, "flushes", "flushed_batches", "flush"];
 const SPANS = { "10min": { step: 1, lengthMs: 600_000, words: "ten minutes" }, "6h": { step: 10, lengthMs: 21_600_000, words: "six hours" } };
 /** How long what came in is kept, until the history has it. */
 const KEPT_MS = 60_000;
+/** A disk that is full in less time than this is worth a word on the first screen. */
+const SOON_MS = 86_400_000;
 const HALF_SECOND_MS = 500;
 
 export function Now() {
@@ -108,6 +110,7 @@ function Status({ state }) {
 /** @param {{ state: Overview }} given */
 function Health({ state }) {
   const untilFull = timeUntilFull(state.full_in_ms);
+  const isSoon = state.full_in_ms !== null && Number(state.full_in_ms) < SOON_MS;
   return html`
     <${Status} state=${state} />
     <${Facts} figures=${[
@@ -119,9 +122,11 @@ function Health({ state }) {
       ["Oldest open for", html`<${Age} since=${state.oldest_start_time_ms} />`],
       ["Connections", html`<a href="/clients">${count(state.connections)}</a>`],
       ["Journal", html`<a href="/storage">${bytes(state.journal_bytes)}</a>`],
-      ["Room on the disk", html`<a href="/storage">${bytes(state.disk_free_bytes)}</a>${untilFull && html` <span title="If it goes on as in the last hour">${untilFull}</span>`}`],
-      ["Duplicates kept out", html`<span title="Batches since the start that were there already">${count(state.duplicates)}</span>`],
-      ["Node", `${state.node_id} of ${state.cluster_id}, ${state.version}`],
+      ["Room on the disk", html`<a href="/storage">${bytes(state.disk_free_bytes)}</a>${isSoon && html` <span title="As fast as in the last hour, whatever writes to the device">${untilFull}</span>`}`],
+      ["Duplicates rejected", html`<span title="Batches since the start that were stored already">${count(state.duplicates)}</span>`],
+      ["Node", String(state.node_id)],
+      ["Cluster", html`<code>${state.cluster_id}</code>`],
+      ["Version", state.version],
     ]} />`;
 }
 

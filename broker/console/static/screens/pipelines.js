@@ -11,11 +11,14 @@ import { count, duration, percent, rate } from "../shell/format.js";
 import { html } from "../shell/html.js";
 import { SparkQueries } from "./spark-queries.js";
 
+/** The topic in which the Spark sink notes its batches. */
+const LEDGER = "__spark_sink_ledger";
+
 /** @type {import("../parts/list.js").Column[]} */
 const COLUMNS = [
   { title: "Group", sort: "group", cell: (row) => html`<${GroupLink} name=${row.group} opens />` },
   { title: "Reads", cell: (row) => topics(row.inputs) },
-  { title: "Writes", cell: (row) => topics(row.outputs) },
+  { title: "Writes", cell: (row) => topics(row.outputs.filter((/** @type {string} */ name) => name !== LEDGER)), help: "Without the ledger of the Spark sink: what its queries write is in the second table" },
   { title: "In transactions of", cell: (row) => ids(row) },
   { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag_readable) },
   { title: "Held back", isNumber: true, cell: (row) => (Number(row.lag_held_back) ? html`<${Mark} kind="warn">${count(row.lag_held_back)}<//>` : "0") },

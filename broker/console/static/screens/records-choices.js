@@ -7,10 +7,10 @@ import { isUtc } from "../shell/preferences.js";
 const FORMATS = ["auto", "text", "json", "hex", "base64", "integer", "uuid", "messagepack", "consumer_offsets", "transaction_state"];
 /** @type {[string, string][]} */
 const PLACES = [
-  ["beginning", "the beginning"],
-  ["last", "the last of each partition"],
-  ["offset", "an offset"],
-  ["time", "a time"],
+  ["beginning", "All records"],
+  ["last", "Last of each partition"],
+  ["offset", "From an offset"],
+  ["time", "From a time"],
 ];
 /** @type {Record<string, string>} */
 const NUMBERS = { last: "How many", offset: "Offset" };
@@ -60,11 +60,11 @@ export function Choices({ guessed }) {
       onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} /></label>
     <label>Partitions <input key=${place.partition} name="partition" size="6" defaultValue=${place.partition ?? ""} placeholder="all" autocomplete="off" /></label>
     ${isFollowing ? null : html`<${Where} key=${`${place.from} ${place.until_ms} ${isUtc.value}`} />`}
-    <button type="submit">Look</button>
+    <button type="submit" class="primary">Search</button>
     <label>Show <select value=${place.view ?? "committed"} onChange=${choose("view", "committed")}>
-      <option value="committed">what read_committed gets</option><option value="all">all, with states</option></select></label>
-    ${isFollowing ? null : html`<label>First <select value=${place.order ?? "newest"} onChange=${choose("order", "newest")}>
-      <option value="newest">the newest</option><option value="oldest">the oldest</option></select></label>`}
+      <option value="committed">What read_committed gets</option><option value="all">All, with states</option></select></label>
+    ${isFollowing ? null : html`<label>Order <select value=${place.order ?? "newest"} onChange=${choose("order", "newest")}>
+      <option value="newest">Newest first</option><option value="oldest">Oldest first</option></select></label>`}
     <${Format} name="key_format" words="Keys as" guessed=${guessed?.key} choose=${choose("key_format", "auto")} />
     <${Format} name="value_format" words="Values as" guessed=${guessed?.value} choose=${choose("value_format", "auto")} />
     <label><input type="checkbox" checked=${isFollowing} onChange=${(/** @type {any} */ event) => setQuery({ follow: event.currentTarget.checked ? "1" : null, paused: null, record: null })} /> Follow what is written</label>
@@ -89,7 +89,7 @@ function Where() {
   const [kind, setKind] = useState(PLACES.some(([name]) => name === given) ? given : "beginning");
   const zone = isUtc.value ? "UTC" : "local time";
   return html`
-    <label>From <select name="from_kind" value=${kind} onChange=${(/** @type {any} */ event) => setKind(event.currentTarget.value)}>
+    <label>Range <select name="from_kind" value=${kind} onChange=${(/** @type {any} */ event) => setKind(event.currentTarget.value)}>
       ${PLACES.map(([name, words]) => html`<option key=${name} value=${name}>${words}</option>`)}</select></label>
     ${kind in NUMBERS ? html`<label>${NUMBERS[kind]} <input name="from_number" size="10" inputmode="numeric" pattern="[0-9]{1,18}" required autocomplete="off"
       defaultValue=${kind === given ? number : kind === "last" ? "100" : ""} /></label>` : null}

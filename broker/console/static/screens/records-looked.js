@@ -12,8 +12,8 @@ const SAID = 8;
 /** @type {Record<string, string>} */
 const STOPPED = {
   records: "There is more.",
-  bytes: "So much was read that it stopped here.",
-  time: "It took so long that it stopped here.",
+  bytes: "Stopped at the 64 MB read limit.",
+  time: "Stopped at the 10 s time limit.",
   end: "",
 };
 

@@ -1,6 +1,7 @@
 // Records: find one, see what state it is in.
 
 import { Action } from "../parts/action.js";
+import { Missing, isMissing } from "../parts/missing.js";
 import { RecordTable } from "../parts/record-table.js";
 import { Screen } from "../parts/screen.js";
 import { Empty, Problem } from "../parts/states.js";
@@ -29,6 +30,7 @@ export function Records({ parts }) {
   const { found, stop, goOn } = useFound(topic, asked, { isFollowing, isPaused: isPaused.value });
   const partition = place.partition && !place.partition.includes(",") ? place.partition : null;
   const formats = { key_format: place.key_format ?? found.formats?.key, value_format: place.value_format ?? found.formats?.value };
+  if (isMissing(found.error)) return html`<${Missing} title=${topic} kind="topic" above=${{ href: "/topics", words: "Topics" }} command="barnabas topics list" />`;
   const isEmpty = !found.isOld && !found.isAsking && !found.items.length && !found.error;
   return html`<${Screen} title=${`Records of ${topic}`} above=${{ href: path(["topics", topic]), words: topic }} commands=${commandsOf(topic, place, asked, isFollowing)}
     actions=${html`<${Action} name="records.produce" on=${{ topic }} values=${partition ? { partition } : {}} />

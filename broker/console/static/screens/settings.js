@@ -30,7 +30,7 @@ const columns = (refresh) => [
   { title: "Set by", cell: (row) => html`<span class="one-line">${row.source}</span>` },
   { title: "Type", cell: (row) => html`<span class="one-line">${row.type.toLowerCase()}</span>` },
   { title: "Change", cell: (row) => html`<${Change} row=${row} refresh=${refresh} />` },
-  { title: "Otherwise", cell: (row) => row.synonyms.slice(1).map((/** @type {any} */ each) => `${each.key} = ${each.value ?? "(hidden)"} (${each.source})`).join("; ") },
+  { title: "Overridden values", cell: (row) => row.synonyms.slice(1).map((/** @type {any} */ each) => `${each.key} = ${each.value ?? "(hidden)"} (${each.source})`).join("; ") },
 ];
 
 /**

@@ -52,7 +52,7 @@ function Summary({ storage }) {
   return html`
     <p>${storage.is_full
       ? html`<${Mark} kind="bad">The disk is full: appends are refused, readers are served.<//>`
-      : html`<${Mark} kind="good">There is room${untilFull && `, ${untilFull} if it goes on as in the last hour`}.<//>`}
+      : html`<${Mark} kind="good">There is room${untilFull && `, ${untilFull}`}.<//>`}
       ${storage.damage ? html` <${Mark} kind="bad">${storage.damage}<//>` : null}</p>
     <${Facts} figures=${[
       ["Directory", html`<code>${storage.directory}</code>`],

@@ -121,18 +121,32 @@ export function Readers({ topic }) {
 const heldOf = (topic) => [
   { title: "Partition", cell: (row) => html`<${PartitionLink} isOfScreen topic=${topic} partition=${row.partition} offset=${row.stable_offset} opens />` },
   { title: "Held back", isNumber: true, cell: (row) => count(row.held_back) },
-  { title: "Readers wait for", cell: (row) => html`<${Holder} holder=${row.transactions[0] ?? null} />` },
+  { title: "Blocked by", cell: (row) => html`<${Holder} holder=${row.transactions[0] ?? null} />` },
   { title: "Client", cell: (row) => row.transactions[0]?.transaction?.client ?? "–" },
   { title: "Open for", isNumber: true, cell: (row) => html`<${Age} since=${row.transactions[0]?.transaction?.start_time_ms ?? null} />` },
   { title: "Since offset", isNumber: true, cell: (row) => html`<a href=${recordAt(topic, row, row.stable_offset)}>${count(row.stable_offset)}</a>` },
 ];
 
+/** Transactions that are over sooner come and go between two looks. */
+const SHORT_MS = 2000;
+
+/**
+ * Whether a partition's readers wait for a transaction that is known, and not over in a moment.
+ * @param {{ transactions: readonly import("../api.d.ts").OpenTransaction[] }} row
+ * @param {number} now  The broker's time.
+ */
+export function isBlocked({ transactions: [first] }, now) {
+  if (!first) return false;
+  return first.hanging || now - Number(first.transaction?.start_time_ms ?? first.last_timestamp_ms) >= SHORT_MS;
+}
+
 /** @param {{ topic: string }} given */
 export function Held({ topic }) {
   const seen = useFetched(apiPath(["holders"], { filter: topic, sort: "-held_back", limit: 1000 })).seen.value;
-  return html`<h2>Who is waited for</h2>
-    <${Shown} seen=${seen}>${(/** @type {any} */ data) => html`<${Table} label="Who is waited for" columns=${heldOf(topic)}
-      rows=${data.items.filter((/** @type {any} */ row) => row.topic === topic)} rowKey=${(/** @type {any} */ row) => String(row.partition)} />`}<//>`;
+  const rows = (seen.data?.items ?? []).filter((/** @type {any} */ row) => row.topic === topic && isBlocked(row, Number(seen.data.as_of)));
+  if (!rows.length) return null;
+  return html`<h2>Blocking transactions</h2>
+    <${Table} label="Blocking transactions" columns=${heldOf(topic)} rows=${rows} rowKey=${(/** @type {any} */ row) => String(row.partition)} />`;
 }
 
 /** @type {Column[]} */

@@ -15,20 +15,20 @@ const MOST = 600;
 export function useSamples(topic) {
   const newest = useRef(topic);
   newest.current = topic;
-  const before = useRef({ at: Date.now(), records: Number(topic.records_max) });
+  const before = useRef({ at: Date.now(), written: Number(topic.written) });
   const [samples, setSamples] = useState(/** @type {Samples} */ ({ times: [], written: [], held: [] }));
   useEffect(() => {
     const timer = setInterval(() => {
       if (document.hidden || isPaused.peek()) return;
       const at = Date.now();
-      const records = Number(newest.current.records_max);
+      const total = Number(newest.current.written);
       const last = before.current;
-      before.current = { at, records };
-      // Where records were deleted there is no telling how many came; after a pause, when.
-      const isTold = records >= last.records && at - last.at < 3 * EVERY_MS;
+      before.current = { at, written: total };
+      // Of a topic that was made again there is no telling how many came; after a pause, when.
+      const isTold = total >= last.written && at - last.at < 3 * EVERY_MS;
       setSamples(({ times, written, held }) => ({
         times: [...times, at].slice(-MOST),
-        written: [...written, isTold ? (1000 * (records - last.records)) / (at - last.at) : null].slice(-MOST),
+        written: [...written, isTold ? (1000 * (total - last.written)) / (at - last.at) : null].slice(-MOST),
         held: [...held, Number(newest.current.held_back)].slice(-MOST),
       }));
     }, EVERY_MS);

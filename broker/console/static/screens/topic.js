@@ -3,10 +3,11 @@
 import { Action } from "../parts/action.js";
 import { Plot } from "../parts/plot.js";
 import { Facts, Screen } from "../parts/screen.js";
+import { Missing, isMissing } from "../parts/missing.js";
 import { Mark, Problem } from "../parts/states.js";
 import { barnabas, kafka, kcat } from "../shell/commands.js";
 import { bytes, count, counted, rate } from "../shell/format.js";
-import { html } from "../shell/html.js";
+import { html, useRef } from "../shell/html.js";
 import { useLive } from "../shell/live.js";
 import { path } from "../shell/location.js";
 import { Configs, Groups, Held, Partitions, Producers, Readers } from "./topic-lists.js";
@@ -16,6 +17,9 @@ import { useSamples } from "./topic-samples.js";
 export function Topic({ parts }) {
   const name = parts[1];
   const { state, error } = useLive(`topic:${encodeURIComponent(name)}`).value;
+  const wasHeld = useRef(false);
+  wasHeld.current ||= Number(state?.held_back ?? 0) > 0; // Short transactions come and go: the list stays to look for long ones.
+  if (isMissing(error)) return html`<${Missing} title=${name} kind="topic" above=${{ href: "/topics", words: "Topics" }} command="barnabas topics list" />`;
   const on = { topic: name };
   const records = path(["topics", name, "records"]);
   const actions = html`
@@ -32,7 +36,7 @@ export function Topic({ parts }) {
     ${state === null && !error ? html`<p class="faint">Loading</p>` : null}
     ${state && html`<${Summary} topic=${state} />`}
     ${state && html`<${Plots} key=${name} topic=${state} />`}
-    ${state && Number(state.held_back) ? html`<${Held} topic=${name} />` : null}
+    ${wasHeld.current ? html`<${Held} topic=${name} />` : null}
     <h2>Partitions</h2><${Partitions} topic=${name} />
     <h2>Producers</h2><${Producers} topic=${name} />
     <h2>Groups that have read it</h2><${Groups} topic=${name} />
@@ -50,7 +54,7 @@ function Summary({ topic }) {
       : html`<${Mark} kind="good">Readers of committed records see all of it.<//>`}</p>
     <${Facts} figures=${[
       ["Partitions", count(topic.partitions)],
-      ["Records at most", count(topic.records_max)],
+      ["Records", html`<span title="Upper bound: transaction markers and compacted records are counted">${count(topic.records_max)}</span>`],
       ["Size", bytes(topic.size_bytes)],
       ["Held back", count(topic.held_back)],
       ["Cleanup", topic.cleanup_policy],

@@ -15,7 +15,7 @@ import { useLive } from "../shell/live.js";
 
 /** What events are called, and how they are marked. @type {Record<string, [string, "good" | "bad" | "warn" | "plain"]>} */
 const KINDS = {
-  initialized: ["a producer took the id", "plain"],
+  initialized: ["producer initialized (InitProducerId)", "plain"],
   begun: ["begun", "plain"],
   partitions_added: ["partitions added", "plain"],
   offsets_added: ["offsets of a group added", "plain"],

@@ -60,10 +60,17 @@ function useFocusOnHeading(key) {
 
 function Header() {
   const current = place.value.parts[0] ?? "";
+  const screens = useRef(/** @type {HTMLElement | null} */ (null));
+  // In a narrow window the screens are in one line that scrolls.
+  useEffect(() => {
+    const list = screens.current;
+    const link = /** @type {HTMLElement | null} */ (list?.querySelector("[aria-current]"));
+    if (list && link) list.scrollLeft = link.offsetLeft - list.offsetLeft - (list.clientWidth - link.offsetWidth) / 2;
+  }, [current]);
   return html`<header>
     <nav aria-label="Screens">
       <a class="brand" href="/">Barnabas</a>
-      <ul>
+      <ul ref=${screens}>
         ${SCREENS.map(([part, name]) => html`<li key=${part}>
           <a href=${`/${part}`} aria-current=${current === part ? "page" : undefined}>${name}</a>
         </li>`)}
@@ -74,7 +81,7 @@ function Header() {
       <button type="button" aria-pressed=${isPaused.value} onClick=${togglePause}>Pause</button>
       <${Choice} label="Time" value=${zone} options=${[["local", "Local"], ["utc", "UTC"]]} />
       <${Choice} label="Theme" value=${theme} options=${[["auto", "System"], ["light", "Light"], ["dark", "Dark"]]} />
-      <button type="button" aria-haspopup="dialog" onClick=${() => { isHelpShown.value = true; }}>Keys</button>
+      <button type="button" class="keyboard" aria-haspopup="dialog" onClick=${() => { isHelpShown.value = true; }}>Keys</button>
       <${Who} />
     </div>
   </header>`;

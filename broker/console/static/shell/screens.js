@@ -1,6 +1,7 @@
 // Which screen an address shows.
 
 import { html } from "./html.js";
+import { Screen } from "../parts/screen.js";
 import { Clients } from "../screens/clients.js";
 import { Events } from "../screens/events.js";
 import { Group } from "../screens/group.js";
@@ -65,5 +66,6 @@ export function screenOf(parts) {
 }
 
 function Nowhere() {
-  return html`<h1 tabindex="-1">There is no such page</h1><p>The screens are above.</p>`;
+  return html`<${Screen} title="Page not found">
+    <p>This address is not a page of the console. <a href="/">Go to Now</a>, or choose a screen above.</p><//>`;
 }
