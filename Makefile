@@ -389,7 +389,8 @@ soak-cluster: $(VENV)/.counterparts ## Clients of a cluster of which a broker di
 	@$(BIN)/python -m tests.torture.soak_turns --seconds $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: attack
-attack: $(VENV)/.dev ## Clients that mean harm for an hour (DURATION=, SEED=)
+attack: $(VENV)/.dev ## Clients that mean harm for an hour (DURATION=, SEED=), and the largest requests
+	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
 	@$(BIN)/python -m tests.attack --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: demo
