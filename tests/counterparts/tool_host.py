@@ -304,7 +304,7 @@ class _Hosts:
     def _take(self) -> ToolHost | None:
         with self._lock:
             if self._process_id != os.getpid():
-                # Those of the parent of a forked process are not ours.
+                # A forked process does not use the hosts of its parent.
                 self._process_id, self._idle = os.getpid(), []
             return self._idle.pop() if self._idle else None
 

@@ -12,7 +12,7 @@ from tests.counterparts.kafka_tools import ToolResult, run_tool, run_tool_alone
 from tests.counterparts.tool_host import ToolHost, run_hosted
 
 CLUSTER = "org.apache.kafka.tools.ClusterTool"
-"""It parses its arguments with a library that calls `System.exit`."""
+"""A tool whose parser of arguments calls `System.exit`."""
 COMMANDS = {
     "success": (kafka_tools.TOPICS, "--describe"),
     "a broker's error": (kafka_tools.TOPICS, "--describe", "--topic", "gone"),
@@ -32,7 +32,7 @@ def printed(result: ToolResult) -> ToolResult:
 def test_hosted_tool_prints_and_exits_as_alone(broker, name):
     main_class, *arguments = COMMANDS[name]
     where = ("--bootstrap-server", broker.bootstrap_servers)
-    # That of the cluster's tool stands behind its command, which is wrong here.
+    # The cluster's tool takes the address after its command, which is wrong here.
     command = [*arguments, *where] if main_class == CLUSTER else [*where, *arguments]
     alone = printed(run_tool_alone(main_class, *command))
     assert printed(run_tool(main_class, *command)) == alone
