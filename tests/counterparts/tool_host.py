@@ -3,8 +3,8 @@
 A tool spends nearly all of its processor time in starting a JVM and loading classes. A host loads
 the jars of the clients once; the classes of the tools have a loader of their own for each run,
 since some tools keep counts in static fields. Kafka's `Exit` is redirected, so that a tool that
-exits ends its run only. A tool that ends the JVM by another way takes the host with it: its exit
-code is that of the process. A host in which a tool left a thread of a client is not used again.
+exits ends its run only. A tool that ends the JVM in another way fails with HostEnded. A host in
+which a tool left a thread of a client is not used again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from py4j.java_gateway import (
     JavaGateway,
     find_jar_path,
 )
-from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from tests.counterparts.class_archive import QUIET
 from tests.counterparts.jars import kafka_jars
@@ -43,7 +43,13 @@ IDLE_MOST = 2
 THREADS_OF_CLIENTS = ("kafka-", "consumer_background_thread")
 ENDING_S = 1.0
 """Bound for threads that end by themselves after a tool."""
+LOST_S = 30.0
+"""Bound for a JVM to end whose connection is lost."""
 MAIN = "main"
+
+
+class HostEnded(Exception):
+    """A tool ended the JVM of its host instead of calling `Exit`."""
 
 
 class _Ended(Exception):
@@ -165,26 +171,35 @@ class ToolHost:
         timer = threading.Timer(timeout_s, stop)
         timer.start()
         try:
-            code = self._code_of(main_class, arguments, stdin, properties)
+            self._run(main_class, arguments, stdin, properties)
+        except Py4JError as error:
+            if self._process.poll() is None:
+                raise
+            command = [main_class, *arguments]
+            if late.is_set():
+                raise subprocess.TimeoutExpired(command, timeout_s) from error
+            raise HostEnded(
+                f"{main_class} ended its JVM with {self._process.returncode}: name it in"
+                f" kafka_tools.ALONE; its output: {self._output.between(begin, self._output.end)}"
+            ) from error
         finally:
             timer.cancel()
             timer.join()
-        if late.is_set():
-            raise subprocess.TimeoutExpired([main_class, *arguments], timeout_s)
         end = self._output.end if self._exit.code is None else self._exit.end
-        return code, self._output.between(begin, end)
+        return self._exit.code or 0, self._output.between(begin, end)
 
-    def _code_of(
+    def _run(
         self, main_class: str, arguments: Sequence[str], stdin: str, properties: Mapping[str, str]
-    ) -> int:
+    ) -> None:
         try:
             with self._properties(properties):
                 self._call(main_class, arguments, stdin)
                 self._hooks.run()
-        except Py4JNetworkError:
-            # The tool ended the JVM itself, or the time is up.
-            return self._process.wait()
-        return self._exit.code or 0
+        except Py4JError:
+            # A lost connection, which py4j reports in several ways, means that the JVM ends.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(LOST_S)
+            raise
 
     def _call(self, main_class: str, arguments: Sequence[str], stdin: str) -> None:
         thread = self._jvm.Thread.currentThread()
@@ -202,9 +217,7 @@ class ToolHost:
         except Py4JJavaError as error:
             if self._exit.code is None:
                 self._print_uncaught(error.java_exception)
-        finally:
-            if self._process.poll() is None:
-                loader.close()
+        loader.close()
 
     def _print_uncaught(self, thrown: Any) -> None:
         """End the run as a JVM ends whose main method throws."""

@@ -9,7 +9,7 @@ import pytest
 
 from tests.counterparts import kafka_tools
 from tests.counterparts.kafka_tools import ToolResult, run_tool, run_tool_alone
-from tests.counterparts.tool_host import ToolHost, run_hosted
+from tests.counterparts.tool_host import HostEnded, ToolHost, run_hosted
 
 CLUSTER = "org.apache.kafka.tools.ClusterTool"
 """A tool whose parser of arguments calls `System.exit`."""
@@ -18,7 +18,6 @@ COMMANDS = {
     "a broker's error": (kafka_tools.TOPICS, "--describe", "--topic", "gone"),
     "an unknown option": (kafka_tools.TOPICS, "--nonsense"),
     "no option": (kafka_tools.CONSUMER_GROUPS,),
-    "System.exit": (CLUSTER, "nonsense"),
 }
 
 
@@ -32,10 +31,8 @@ def printed(result: ToolResult) -> ToolResult:
 def test_hosted_tool_prints_and_exits_as_alone(broker, name):
     main_class, *arguments = COMMANDS[name]
     where = ("--bootstrap-server", broker.bootstrap_servers)
-    # The cluster's tool takes the address after its command, which is wrong here.
-    command = [*arguments, *where] if main_class == CLUSTER else [*where, *arguments]
-    alone = printed(run_tool_alone(main_class, *command))
-    assert printed(run_tool(main_class, *command)) == alone
+    alone = printed(run_tool_alone(main_class, *where, *arguments))
+    assert printed(run_tool(main_class, *where, *arguments)) == alone
     assert (alone.exit_code == 0) == (name == "success")
 
 
@@ -68,6 +65,11 @@ def test_host_with_a_thread_of_a_tool_is_not_reused(broker):
         assert not host.is_reusable
     finally:
         host.close()
+
+
+def test_tool_that_ends_its_jvm_is_named():
+    with pytest.raises(HostEnded, match=f"{CLUSTER} ended its JVM with 1: name it in"):
+        run_tool(CLUSTER, "nonsense")
 
 
 def test_tool_that_takes_too_long_raises(broker, create_topic):
