@@ -253,7 +253,7 @@ compiled: $(COMPILED)/.built ## The unit tests of what the image has compiled, c
 		--import-mode=append --assert=plain --override-ini=pythonpath= $(or $(ARGS),$(COMPILED_UNIT))
 
 # What these targets start as processes is what the image has. `make crash COMPILED=` starts the sources.
-ON_COMPILED := unit-and-property crash interop browser browser-soak postgresql attack-small attack \
+ON_COMPILED := unit-and-property crash interop nightly browser browser-soak postgresql attack-small attack \
 	spark-crash bench-cluster soak soak-memory soak-cluster torture nemesis nemesis-cluster controls
 
 ifneq ($(COMPILED),)
@@ -264,7 +264,13 @@ endif
 .PHONY: interop
 interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka's tools
 	$(call heading,interop tests)
-	@$(PYTEST) --quiet $(IN_FOURS) $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
+	@$(PYTEST) --quiet $(IN_FOURS) -m "not nightly" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
+
+.PHONY: nightly
+nightly: $(VENV)/.counterparts ## What left `make test`: the rest of its products, and the largest requests
+	$(call heading,nightly tests)
+	@$(PYTEST) --quiet $(IN_FOURS) -m nightly $(or $(ARGS),tests/interop)
+	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
 
 .PHONY: browser
 browser: $(VENV)/.counterparts ## The console in a browser; pictures of it in build/browser
@@ -397,7 +403,8 @@ soak-cluster: $(VENV)/.counterparts ## Clients of a cluster of which a broker di
 	@$(BIN)/python -m tests.torture.soak_turns --seconds $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: attack
-attack: $(VENV)/.dev ## Clients that mean harm for an hour (DURATION=, SEED=)
+attack: $(VENV)/.dev ## Clients that mean harm for an hour (DURATION=, SEED=), and the largest requests
+	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
 	@$(BIN)/python -m tests.attack --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: demo

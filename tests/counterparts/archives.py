@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.counterparts.apache_kafka import QUICK_START, ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.class_archive import SERVER, SPARK, TOOLS, make_archive
-from tests.counterparts.kafka_tools import CONSOLE_PRODUCER, TOPICS, run_tool
+from tests.counterparts.kafka_tools import CONSOLE_PRODUCER, TOPICS, run_tool, run_tool_alone
 from tests.counterparts.spark import quick_start, spark_session
 from tests.spark.job import EXACT_SINKS, STOCK, Job
 from tests.spark.judge import feed
@@ -43,7 +43,7 @@ def _run_server(options: list[str]) -> None:
 def _run_tool(options: list[str]) -> None:
     with BarnabasProcess() as broker:
         where = ["--bootstrap-server", broker.bootstrap_servers]
-        run_tool(TOPICS, *where, "--describe", jvm_options=options, timeout_s=120)
+        run_tool_alone(TOPICS, *where, "--describe", jvm_options=options, timeout_s=120)
 
 
 def _run_spark(options: list[str]) -> None:

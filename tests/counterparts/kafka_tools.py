@@ -1,12 +1,13 @@
 """Apache Kafka's command-line tools, run by main class."""
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tests.counterparts.class_archive import TOOLS, archive_options
 from tests.counterparts.jars import kafka_class_path
 from tests.counterparts.java import java
+from tests.counterparts.tool_host import JVM_OPTIONS, run_hosted
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 CONSOLE_PRODUCER = "org.apache.kafka.tools.ConsoleProducer"
@@ -30,8 +31,9 @@ TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 ACLS = "org.apache.kafka.tools.AclCommand"
 TRANSACTIONAL_MESSAGE_COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
 
-# Small heap, serial collector, first-tier compiler: a tool lives for a second or two.
-JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+ALONE = {VERIFIABLE_PRODUCER, VERIFIABLE_CONSUMER, TRANSACTIONS}
+"""Tools that need a JVM of their own: the first two write their last lines in hooks of `Runtime`,
+the third leaves the thread of its client."""
 
 _LIST_OF_ACLS = "Current ACLs for resource"
 
@@ -48,10 +50,37 @@ def run_tool(
     *arguments: str,
     stdin: str = "",
     timeout_s: float = 300,
+    properties: Mapping[str, str] | None = None,
+) -> ToolResult:
+    """Run one of Kafka's tools to its end, in a JVM that runs others unless it is in ALONE.
+
+    ``properties`` are Java's of this run. Raise TimeoutExpired when it takes too long.
+    """
+    if main_class in ALONE:
+        options = [f"-D{name}={value}" for name, value in (properties or {}).items()]
+        return run_tool_alone(
+            main_class, *arguments, stdin=stdin, timeout_s=timeout_s, jvm_options=options
+        )
+    return ToolResult(
+        *run_hosted(
+            main_class,
+            arguments,
+            stdin=stdin,
+            properties=properties or {},
+            timeout_s=timeout_s,
+        )
+    )
+
+
+def run_tool_alone(
+    main_class: str,
+    *arguments: str,
+    stdin: str = "",
+    timeout_s: float = 300,
     jvm_options: Sequence[str] = (),
 ) -> ToolResult:
-    """Run one of Kafka's tools to its end; raise TimeoutExpired when it takes too long."""
-    answer = subprocess.run(
+    """Run one of Kafka's tools in a JVM of its own, as its scripts do."""
+    result = subprocess.run(
         tool_command(main_class, *arguments, jvm_options=jvm_options),
         input=stdin,
         stdout=subprocess.PIPE,
@@ -60,7 +89,7 @@ def run_tool(
         timeout=timeout_s,
         check=False,
     )
-    return ToolResult(answer.returncode, answer.stdout)
+    return ToolResult(result.returncode, result.stdout)
 
 
 def tool_command(main_class: str, *arguments: str, jvm_options: Sequence[str] = ()) -> list[str]:

@@ -265,9 +265,9 @@ class KafkaConsole:
     name = "Java"
     has_transactions = True
 
-    def settings(self, login: Login, directory: Path) -> tuple[Path, list[str]]:
-        """Write the client's file; return it, and what the JVM needs to be told."""
-        settings, options = java_settings(login), []
+    def settings(self, login: Login, directory: Path) -> tuple[Path, dict[str, str]]:
+        """Write the client's file; return it and the properties that the JVM needs."""
+        settings, properties = java_settings(login), {}
         if login.token:
             path = directory / "token"
             path.write_text(login.token)
@@ -278,19 +278,19 @@ class KafkaConsole:
                 "sasl.oauthbearer.token.endpoint.url": f"file://{path}",
             }
             allowed = "org.apache.kafka.sasl.oauthbearer.allowed"
-            options = [f"-D{allowed}.urls=file://{path}", f"-D{allowed}.files={path}"]
+            properties = {f"{allowed}.urls": f"file://{path}", f"{allowed}.files": str(path)}
         file = directory / "client.properties"
         file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        return file, options
+        return file, properties
 
     def write(self, servers: str, login: Login, topic: str, directory: Path) -> None:
-        file, options = self.settings(login, directory)
+        file, properties = self.settings(login, directory)
         common = ["--bootstrap-server", servers, "--topic", topic, "--command-config", str(file)]
         sent = run_tool(
             CONSOLE_PRODUCER,
             *common,
             stdin=f"{WRITTEN.decode()}\n",
-            jvm_options=options,
+            properties=properties,
         )
         assert sent.exit_code == 0, sent.output
         payload = directory / "payload"
@@ -300,32 +300,32 @@ class KafkaConsole:
             *common,
             *("--num-records", "1", "--throughput", "-1", "--payload-file", str(payload)),
             *("--transactional-id", topic),
-            jvm_options=options,
+            properties=properties,
         )
         assert sent.exit_code == 0, sent.output
 
     def read(
         self, servers: str, login: Login, topic: str, count: int, directory: Path
     ) -> list[bytes]:
-        file, options = self.settings(login, directory)
+        file, properties = self.settings(login, directory)
         received = run_tool(
             CONSOLE_CONSUMER,
             *("--bootstrap-server", servers, "--topic", topic, "--command-config", str(file)),
             *("--group", topic, "--from-beginning", "--max-messages", str(count)),
             *("--command-property", f"isolation.level={COMMITTED}"),
-            jvm_options=options,
+            properties=properties,
         )
         assert received.exit_code == 0, received.output
         lines = received.output.encode().splitlines()
         return [line for line in lines if line in {WRITTEN, COMMITTED_VALUE}]
 
     def refusal(self, servers: str, login: Login, directory: Path) -> str:
-        file, options = self.settings(login, directory)
+        file, properties = self.settings(login, directory)
         found = run_tool(
             CONSOLE_CONSUMER,
             *("--bootstrap-server", servers, "--topic", "t", "--command-config", str(file)),
             *("--timeout-ms", str(TIMEOUT_S * 1000)),
-            jvm_options=options,
+            properties=properties,
         )
         return without_numbers(" / ".join(_causes(found.output))) or found.output
 

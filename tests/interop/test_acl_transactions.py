@@ -8,6 +8,7 @@ abort or by its time, and the same transactional id goes on once the right is th
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterator
 
@@ -38,6 +39,7 @@ from tests.counterparts.secured import (
 )
 from tests.counterparts.wire_client import WireClient
 from tests.interop.transactional import PRODUCERS, Confluent, Rejected, Transactional, committed
+from tests.products import case
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -145,9 +147,21 @@ def check_committed(broker: Secured, topic: str, *values: bytes) -> None:
     assert committed(broker.bootstrap_servers, topic, 1, wanted) == wanted
 
 
-@pytest.mark.parametrize("lost", ASKED)
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("library", PRODUCERS)
+def losses() -> Iterator[object]:
+    """Yield each library with each step and loss; in `make test` each step and loss once.
+
+    Each library then has every step and every loss.
+    """
+    libraries = [*PRODUCERS]
+    for (step_number, step), (lost_number, lost) in itertools.product(
+        enumerate(STEPS), enumerate(ASKED)
+    ):
+        chosen = libraries[(step_number + lost_number) % len(libraries)]
+        for library in libraries:
+            yield case(library, step, lost, in_test=library == chosen)
+
+
+@pytest.mark.parametrize(("library", "step", "lost"), [*losses()])
 def test_a_right_is_lost_in_front_of_a_step(broker, admin, topic, library, step, lost):
     left = STEPS[STEPS.index(step) :]
     denied = next((each for each in left if each in ASKED[lost]), None)

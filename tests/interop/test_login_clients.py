@@ -4,6 +4,7 @@ Apache Kafka would say."""
 from __future__ import annotations
 
 import contextlib
+import itertools
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -61,6 +62,7 @@ from tests.interop.secured import (
 )
 from tests.interop.test_logins_like_kafka import create_scram_users, logs_in
 from tests.issuer import rsa_key, token
+from tests.products import case
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -165,8 +167,17 @@ def world(tmp_path_factory) -> Iterator[World]:
         yield World(ours, theirs, directory)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("client", CLIENTS)
+def ways_of_clients() -> Iterator[object]:
+    """Yield each client with each way; in `make test` one of the protocols with each mechanism."""
+    for number, client in enumerate(CLIENTS):
+        for way, case_ in WAYS.items():
+            mechanism = case_.login.mechanism
+            is_secure = case_.listener == "SECURE"
+            in_test = not mechanism or is_secure == (number + MECHANISMS.index(mechanism)) % 2
+            yield case(client, way, in_test=in_test)
+
+
+@pytest.mark.parametrize(("client", "way"), [*ways_of_clients()])
 def test_who_is_let_in_writes_reads_and_has_transactions(world, client, way, topic, tmp_path):
     """By every protocol and mechanism, with no more rights than that takes."""
     case, using = WAYS[way], CLIENTS[client]
@@ -182,10 +193,26 @@ def test_who_is_let_in_writes_reads_and_has_transactions(world, client, way, top
     assert using.read(servers, login, topic, len(expected), tmp_path) == expected
 
 
+def refusals_of_clients() -> Iterator[object]:
+    """Yield each client with each refusal; in `make test` each refusal with the next client.
+
+    The alerts about certificates also with one that shows their names.
+    """
+    turns = itertools.cycle(CLIENTS)
+    for name, case_ in REFUSED.items():
+        able = [
+            each for each in CLIENTS if each != "kcat" or case_.login.mechanism not in KCAT_CANNOT
+        ]
+        chosen = {next(each for each in turns if each in able)}
+        if name in ALERTS:
+            chosen.add(ConfluentKafka.name)
+        for client in CLIENTS:
+            yield case(client, name, in_test=client in chosen)
+
+
 # kafka-python leaves connections behind that ended in the middle of a handshake.
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize(("client", "name"), [*refusals_of_clients()])
 def test_who_is_not_let_in_hears_what_kafka_says(world, client, name, tmp_path):
     """But for the name of the alert, where a certificate is refused: Java's are less exact."""
     case = REFUSED[name]

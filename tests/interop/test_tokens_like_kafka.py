@@ -49,7 +49,7 @@ def listed(broker, tmp_path):
         java = run_tool(
             TOPICS,
             *("--bootstrap-server", servers, "--command-config", str(path), "--list"),
-            jvm_options=[f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={url}"],
+            properties={"org.apache.kafka.sasl.oauthbearer.allowed.urls": url},
         )
         ours = run("topics", "list", "-b", servers, "--command-config", path, cwd=tmp_path)
         return java, ours

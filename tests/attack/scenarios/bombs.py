@@ -110,9 +110,9 @@ def _bombs(rng: random.Random) -> Made:
 
 
 @cache
-def compressed_tiny() -> bytes:
+def compressed_tiny(count: int = RECORDS) -> bytes:
     """Just within what one batch may have: the other codecs need more bytes."""
-    return compression.compress(compression.ZSTD, tiny_records())
+    return compression.compress(compression.ZSTD, tiny_records(count))
 
 
 def _garbage(rng: random.Random) -> Made:

@@ -32,6 +32,7 @@ from tests.attack.scenarios.bombs import (
 )
 from tests.attack.shapes.building import NAMES_MOST, Message, Row, arrays, one, route_of, unread
 from tests.attack.shapes.shape import Shape
+from tests.attack.shapes.size import part
 from tests.attack.shapes.world import (
     ABORTED,
     BATCHES,
@@ -52,7 +53,9 @@ from tests.broker.data_plane import NOW_MS, Named, fetch_request, produce_reques
 PRODUCE_VERSION, FETCH_VERSION = 12, 12
 """The last ones that name topics."""
 BATCH_BYTES = 1_000_000
-MILLION = 1_000_000
+MILLION = part(1_000_000)
+LONG_NAMES = part(90_000)
+EMPTY_PARTITIONS = part(WIDE_PARTITIONS)
 EVERYTHING_BYTES = 1 << 30
 MAX_TIMESTAMP = -3
 
@@ -75,6 +78,10 @@ def _tiny_uncompressed() -> bytes:
     return bytes(batch_of(tiny_records(count), count, 0))
 
 
+def _tiny_compressed() -> bytes:
+    return compressed_tiny(MILLION)
+
+
 def _headers() -> bytes:
     headers = [("", None)] * 300_000
     return encode_batch([Record(0, NOW_MS, b"", b"", headers)])
@@ -86,8 +93,7 @@ def _bomb(body: Callable[[], bytes], codec: int, count: int = 1) -> Callable[[],
 
 def _produced() -> list[Shape]:
     many = PARTITIONS - SCRATCH
-    bodies = {
-        "a million records in zstd": (compressed_tiny, compression.ZSTD, MILLION),
+    bodies: dict[str, tuple[Callable[[], bytes], int, int]] = {
         "4 GiB in zstd": (zstd_bomb, compression.ZSTD, 1),
         "256 MiB in gzip": (gzip_bomb, compression.GZIP, 1),
         "64 MiB in lz4": (lz4_bomb, compression.LZ4, 1),
@@ -107,6 +113,16 @@ def _produced() -> list[Shape]:
         one(f"{name}, to {topic}", "Produce", _produce(topic, make, many), PRODUCE_VERSION)
         for topic in (RECORDS, COMPACTED)
         for name, make in plain.items()
+    ]
+    shapes += [
+        one(
+            f"{MILLION:,} records in zstd, to {topic}",
+            "Produce",
+            _produce(topic, _bomb(_tiny_compressed, compression.ZSTD, MILLION), many),
+            PRODUCE_VERSION,
+            is_part=True,
+        )
+        for topic in (RECORDS, COMPACTED)
     ]
     small = encode_batch([Record(0, NOW_MS, b"k", b"v")])
     return [
@@ -201,17 +217,19 @@ def _late(world: World) -> Iterable[bytes]:
 
 
 def _listed() -> list[Shape]:
-    every = range(WIDE_PARTITIONS)
+    every = range(EMPTY_PARTITIONS)
     looked_up = {
-        "the end of a million tiny records": _offsets_at(RECORDS, NOW_MS, TINY),
+        f"the end of {MILLION:,} tiny records": _offsets_at(RECORDS, NOW_MS, TINY),
         "a time in each partition with records": _offsets_at(RECORDS, NOW_MS, *range(PARTITIONS)),
         "the latest record of each": _offsets_at(RECORDS, MAX_TIMESTAMP, TINY, BATCHES),
-        "a time in 10,000 empty partitions": _offsets_at(WIDE, NOW_MS, *every),
-        "the latest record of 10,000 empty ones": _offsets_at(WIDE, MAX_TIMESTAMP, *every),
-        "the ends of 10,000": _offsets_at(WIDE, -1, *every),
+        f"a time in {EMPTY_PARTITIONS:,} empty partitions": _offsets_at(WIDE, NOW_MS, *every),
+        f"the latest record of {EMPTY_PARTITIONS:,} empty ones": _offsets_at(
+            WIDE, MAX_TIMESTAMP, *every
+        ),
+        f"the ends of {EMPTY_PARTITIONS:,}": _offsets_at(WIDE, -1, *every),
     }
-    found = [one(name, "ListOffsets", message) for name, message in looked_up.items()]
-    return [*found, Shape("the last of a million records", _late)]
+    found = [one(name, "ListOffsets", message, is_part=True) for name, message in looked_up.items()]
+    return [*found, Shape(f"the last of {MILLION:,} records", _late, is_part=True)]
 
 
 def _metadata() -> list[Shape]:
@@ -219,13 +237,13 @@ def _metadata() -> list[Shape]:
     wide = MetadataRequestTopic(name=WIDE)
     again: Message = lambda _world: MetadataRequest([wide] * NAMES_MOST)  # noqa: E731
     long_names: Message = lambda _world: MetadataRequest(  # noqa: E731
-        [MetadataRequestTopic(name=f"{number:08d}" + "x" * 150) for number in range(90_000)],
+        [MetadataRequestTopic(name=f"{number:08d}" + "x" * 150) for number in range(LONG_NAMES)],
         allow_auto_topic_creation=True,
     )
     return [
         one("every topic", "Metadata", every),
         one("a topic of 10,000 partitions, 10,000 times", "Metadata", again),
-        one("90,000 long names", "Metadata", long_names),
+        one(f"{LONG_NAMES:,} long names", "Metadata", long_names, is_part=True),
         unread("every topic 1,000 times, unread", "Metadata", every, 1000),
         unread("10,000 partitions 10,000 times, unread", "Metadata", again, 20),
     ]
@@ -244,7 +262,7 @@ def _wide_partitions(_world: object) -> DescribeTopicPartitionsRequest:
 
 
 def _late_records() -> bytes:
-    """Return a million records of which only the last one is a millisecond later."""
+    """Return MILLION records of which only the last one is a millisecond later."""
     count = MILLION
     last = b"\0\2" + varint(count - 1) + b"\0\1\0"
     before = tiny_records(count)[: -len(last) - 1]

@@ -39,6 +39,7 @@ from tests.attack.shapes.building import (
     unread,
 )
 from tests.attack.shapes.shape import Shape
+from tests.attack.shapes.size import part
 from tests.attack.shapes.world import (
     CONSUMER_GROUP,
     LARGE_GROUP,
@@ -132,6 +133,7 @@ def _join(world: World, *protocols: JoinGroupRequestProtocol, group: str = "") -
     )
 
 
+GROUPS_FOUND = part(90_000)
 JOIN_VERSION = 3
 """The last one in which a member needs no id from an earlier response."""
 
@@ -277,7 +279,7 @@ def _list(_world: World) -> ListGroupsRequest:
 
 def _find(kind: int) -> Message:
     def message(_world: World) -> FindCoordinatorRequest:
-        keys = [f"group-{number}" + "x" * 150 for number in range(90_000)]
+        keys = [f"group-{number}" + "x" * 150 for number in range(GROUPS_FOUND)]
         return FindCoordinatorRequest("", kind, keys)
 
     return message
@@ -287,7 +289,7 @@ def _others() -> Iterable[tuple[str, Row]]:
     yield (
         "FindCoordinator",
         [
-            one("90,000 groups", "FindCoordinator", _find(0)),
+            one(f"{GROUPS_FOUND:,} groups", "FindCoordinator", _find(0), is_part=True),
             *arrays("FindCoordinator"),
         ],
     )

@@ -11,6 +11,7 @@ from barnabas.broker.api.dispatch import ROUTES, Route
 from tests.attack.peer import frame
 from tests.attack.scenarios.arrays import Place, enormous, places
 from tests.attack.shapes.shape import Shape
+from tests.attack.shapes.size import part
 from tests.attack.shapes.world import TRANSACTION, WIDE, World
 from tests.broker.sample_requests import SAMPLES, identify
 
@@ -113,7 +114,7 @@ def _unsigned(value: int) -> bytes:
 def _array(place: Place, message: Message, *, is_named: bool) -> Shape:
     route = route_of(place.api)
     is_whole = route.divide is None and route.long_handler is None and not route.sliced
-    count = UNDIVIDED_ELEMENTS if is_whole else ELEMENTS
+    count = part(UNDIVIDED_ELEMENTS if is_whole else ELEMENTS)
 
     def make(world: World) -> Iterable[bytes]:
         data = enormous(place, count, lambda: message(world), is_named=is_named)
@@ -122,4 +123,4 @@ def _array(place: Place, message: Message, *, is_named: bool) -> Shape:
 
     # The user may do nothing to the new names; the one entry names things that exist.
     what = "new names" if is_named else "one entry"
-    return Shape(f"{count:,} {place.path}, {what}", make)
+    return Shape(f"{count:,} {place.path}, {what}", make, is_part=True)

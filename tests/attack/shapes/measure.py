@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from tests.attack.peer import frame
@@ -16,12 +17,13 @@ from tests.attack.process import AttackedBroker
 from tests.attack.scenario import MIB
 from tests.attack.shapes.caller import SMALL_BUFFER_BYTES, Caller
 from tests.attack.shapes.shape import STRANGER, Shape
+from tests.attack.shapes.size import SHARE
 from tests.attack.shapes.world import World
 
 HELD_MS_MOST = 250.0
 KEPT_BYTES_MOST = 64 * MIB
 PEAK_BYTES_MOST = 400 * MIB
-ATTEMPTS = 3
+ATTEMPTS = 5
 CERTAIN = 4
 """Factor of a limit from which a second attempt is not needed."""
 SETTLE_S = 10.0
@@ -31,10 +33,35 @@ METADATA_REQUEST = frame(METADATA, 9, MetadataRequest([]))
 LIVEZ = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
+class Limits(NamedTuple):
+    """The most that a shape may cost."""
+
+    held_ms: float
+    kept_bytes: float
+    peak_bytes: float
+
+    def of_part(self, share: float) -> Limits:
+        """Return the limits of a share of the entries: what is fixed, and a share of the rest."""
+        return Limits(
+            *(fixed + (most - fixed) * share for fixed, most in zip(FIXED, self, strict=True))
+        )
+
+
+MOST = Limits(HELD_MS_MOST, KEPT_BYTES_MOST, PEAK_BYTES_MOST)
+FIXED = Limits(25.0, 8 * MIB, 32 * MIB)
+"""What other work of the loop and the allocator add to a request of any size."""
+
+
+def limits_of(shape: Shape) -> Limits:
+    """Return the limits of a shape."""
+    return MOST.of_part(SHARE) if shape.is_part else MOST
+
+
 @dataclass
 class Cost:
     """The cost of one attempt."""
 
+    limits: Limits
     busy_ms: float
     """The longest turn of the loop, in processor time of its thread."""
     held_ms: float
@@ -48,11 +75,11 @@ class Cost:
     def problems(self) -> list[str]:
         """Limits that the shape exceeds."""
         found = []
-        if self.held_ms >= HELD_MS_MOST:
+        if self.held_ms >= self.limits.held_ms:
             found.append(f"held the loop for {self.held_ms:.0f} ms ({self.busy_ms:.0f} on it)")
-        if self.kept_bytes >= KEPT_BYTES_MOST:
+        if self.kept_bytes >= self.limits.kept_bytes:
             found.append(f"keeps {self.kept_bytes / MIB:.0f} MiB")
-        if self.peak_bytes >= PEAK_BYTES_MOST:
+        if self.peak_bytes >= self.limits.peak_bytes:
             found.append(f"needed {self.peak_bytes / MIB:.0f} MiB")
         return found
 
@@ -60,7 +87,8 @@ class Cost:
     def is_certain(self) -> bool:
         """Whether another attempt would find nothing else."""
         return not self.problems or (
-            self.held_ms >= CERTAIN * HELD_MS_MOST or self.peak_bytes >= CERTAIN * PEAK_BYTES_MOST
+            self.held_ms >= CERTAIN * self.limits.held_ms
+            or self.peak_bytes >= CERTAIN * self.limits.peak_bytes
         )
 
     def __str__(self) -> str:
@@ -97,6 +125,7 @@ class Meter:
 
     def _attempt(self, shape: Shape, *, is_http: bool) -> Cost:
         requests = list(shape.make(self._world))
+        limits = limits_of(shape)
         self._others_are_served()
         self._turns()
         before_bytes, before_s = self._forget_peak(), self._broker.cpu_time().total_s
@@ -104,14 +133,14 @@ class Meter:
         send = self._send_http if is_http else self._send
         kept_bytes = send(shape, requests) - before_bytes
         peak_bytes = self._broker.memory()["peak_bytes"] - before_bytes
-        if kept_bytes >= KEPT_BYTES_MOST and shape.is_read:
-            kept_bytes = self._settled(before_bytes + KEPT_BYTES_MOST) - before_bytes
+        if kept_bytes >= limits.kept_bytes and shape.is_read:
+            kept_bytes = self._settled(before_bytes + limits.kept_bytes) - before_bytes
         self._others_are_served()
         turns = self._turns()
         busy_ms = max((busy_ms for busy_ms, _ in turns), default=0.0)
         held_ms = max((held_ms for _, held_ms in turns), default=0.0)
         cpu_s = self._broker.cpu_time().total_s - before_s
-        return Cost(busy_ms, held_ms, kept_bytes, peak_bytes, self._received_bytes, cpu_s)
+        return Cost(limits, busy_ms, held_ms, kept_bytes, peak_bytes, self._received_bytes, cpu_s)
 
     def _send(self, shape: Shape, requests: list[bytes]) -> int:
         """Send frames; return the resident bytes afterwards, or while nothing is read."""
@@ -156,7 +185,7 @@ class Meter:
             time.sleep(0.02)
         return most_bytes
 
-    def _settled(self, enough_bytes: int) -> int:
+    def _settled(self, enough_bytes: float) -> int:
         until_s = time.monotonic() + SETTLE_S
         while self._resident_bytes >= enough_bytes and time.monotonic() < until_s:
             self._others_are_served()

@@ -27,3 +27,5 @@ class Shape:
     user: str = ORDINARY
     is_read: bool = True
     """Whether each response is read before the next request; without it none is ever read."""
+    is_part: bool = False
+    """Whether the request has a share of its entries (`size.SHARE`) and limits in proportion."""

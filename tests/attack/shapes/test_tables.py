@@ -17,6 +17,7 @@ from barnabas.protocol.messages import ENTRIES
 from tests.attack.scenarios.arrays import places
 from tests.attack.shapes.apis import APIS
 from tests.attack.shapes.building import route_of
+from tests.attack.shapes.measure import FIXED, MOST
 from tests.attack.shapes.routes import HTTP
 from tests.protocol.schemas import SCHEMAS
 
@@ -42,6 +43,12 @@ def test_every_row_has_shapes_with_names_of_their_own(table):
         names = [shape.name for shape in row]
         assert names, f"{key} has no shape"
         assert len(names) == len(set(names)), f"{key} has two shapes of the same name"
+
+
+def test_limits_of_a_part_are_in_proportion():
+    assert MOST.of_part(1) == MOST
+    for most, fixed, of_half in zip(MOST, FIXED, MOST.of_part(0.5), strict=True):
+        assert of_half == (most + fixed) / 2
 
 
 @pytest.mark.parametrize("api", sorted(APIS))

@@ -42,6 +42,7 @@ from tests.attack.process import AttackedBroker
 from tests.attack.scenarios.arrays import VICTIM
 from tests.attack.scenarios.bombs import batch_of, tiny_records
 from tests.attack.shapes.shape import ORDINARY
+from tests.attack.shapes.size import part
 from tests.broker.data_plane import Named, produce_request
 from tests.broker.long_commit import long_commit
 from tests.broker.sample_requests import error_codes
@@ -68,7 +69,7 @@ TRANSACTION = f"{VICTIM}-open"
 """A transaction that has every partition of WIDE in it."""
 PRODUCE_VERSION = 9
 PIPELINE = 500
-TINY_RECORDS = 1_000_000
+TINY_RECORDS = part(1_000_000)
 TINY_BATCHES = 3_000
 PRODUCER_IDS = 2_000
 ABORTED_TRANSACTIONS = 200

@@ -1,0 +1,54 @@
+"""Rules for the cases that `make test` leaves to `make nightly`."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.tidy.source import ROOT
+from tests.tidy.test_habits import RULES
+
+FILES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in ROOT.glob("tests/**/test_*.py")
+    if re.search(r"^from tests\.products import", path.read_text(encoding="utf-8"), re.MULTILINE)
+)
+"""Test files with cases for the night."""
+
+
+def functions(marks: str) -> set[str]:
+    """Return the test functions that have a case with these marks."""
+    command = [sys.executable, "-m", "pytest", "-p", "tests.without_spark", "--collect-only"]
+    collected = subprocess.run(
+        [*command, "--quiet", "-m", marks, *FILES],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert collected.returncode == 0, collected.stdout
+    lines = collected.stdout.splitlines()
+    return {line.partition("[")[0] for line in lines if "::" in line}
+
+
+@pytest.fixture(scope="module")
+def nightly() -> set[str]:
+    return functions("nightly")
+
+
+def test_every_nightly_case_has_a_sibling_that_make_test_runs(nightly):
+    assert nightly
+    assert nightly - functions("not nightly") == set()
+
+
+def test_make_test_and_make_nightly_collect_the_files_with_nightly_cases(nightly):
+    assert {name.partition("::")[0] for name in nightly} == {*FILES}
+    assert all(name.startswith("tests/interop/") for name in FILES)
+    for target, marks in (("interop", '"not nightly"'), ("nightly", "nightly")):
+        recipe = RULES[target]["recipe"]
+        assert f"-m {marks}" in recipe
+        assert "tests/interop" in recipe
