@@ -28,7 +28,8 @@ class Placement:
     """What can be asked of this broker, alone or in a cluster."""
 
     def __init__(self, brokers: Brokers, moves: Moves | None) -> None:
-        self._node_ids = {node.node_id for node in brokers.view.nodes}
+        self._in_service = {node.node_id for node in brokers.view.nodes}
+        self._fenced = {node.node_id for node in brokers.view.fenced}
         self._moves = moves
 
     @property
@@ -37,8 +38,12 @@ class Placement:
         return self._moves is not None
 
     def check_replicas(self, broker_ids: Sequence[int]) -> None:
-        """Raise KafkaError unless the replicas of a partition are brokers in service."""
-        check_replicas(broker_ids, self._node_ids)
+        """Raise KafkaError unless the replicas of a partition are brokers, each of them once.
+
+        The first is to lead the partition, so it has to be in service; the others can be fenced.
+        """
+        check_replicas(broker_ids[:1], self._in_service)
+        check_replicas(broker_ids, self._in_service | self._fenced)
 
     def check_factor(self, factor: int) -> None:
         """Raise KafkaError for a replication factor that no topic can have."""
