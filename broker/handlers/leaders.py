@@ -24,7 +24,7 @@ from barnabas.protocol.messages.metadata import METADATA, MetadataResponsePartit
 LISTENER_NOT_FOUND_SINCE: Final = 6
 """Of Metadata."""
 OFFLINE_REPLICAS_SINCE: Final = 1
-"""Of Metadata: before, all replicas are among the brokers that are named."""
+"""Version of Metadata: before, all replicas are among the brokers of the response."""
 
 
 class Leaders:
@@ -88,7 +88,7 @@ class Leaders:
             topic.described.append(_partition(partition, leader, replicas, copies.in_service))
 
     def _told(self, partition: MetadataResponsePartition) -> MetadataResponsePartition:
-        """Return what a client receives that does not reach, or cannot name, all replicas."""
+        """Return a partition as it is to a client that does not reach all brokers."""
         reachable = self._reachable
         replicas = partition.replica_nodes
         offline = [each for each in replicas if each not in reachable]

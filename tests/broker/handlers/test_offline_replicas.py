@@ -82,7 +82,7 @@ def test_older_metadata_has_no_offline_replicas(broker, wire, version):
 
 
 def test_oldest_metadata_names_brokers_in_service_only(broker, wire):
-    """As Apache Kafka does: its clients look each replica up among the brokers."""
+    """Clients of that time look up each replica among the brokers."""
     in_service = [(leader, [1, 2], isr, []) for leader, _, isr, _ in EXPECTED]
     assert shown(metadata(wire, 0)) == in_service
 
