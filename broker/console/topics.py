@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.api.checks import DESCRIBE_CONFIGS, TOPIC
+from barnabas.broker.cluster.copies import Copies
 from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.config.types import SOURCE_WORDS
 from barnabas.broker.console.pacing import PARTITION_UNITS, ROW_UNITS
@@ -23,10 +24,9 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from barnabas.broker.console.pacing import Pace
     from barnabas.broker.console.questions import ConsoleRequest, Question
-    from barnabas.broker.topics.topic import Topic
+    from barnabas.broker.topics.topic import Partition, Topic
     from barnabas.storage.partition_log import PartitionLog
 
-REPLICAS: Final = 1
 TOPIC_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
     "topic": (str,),
     **dict.fromkeys(("partitions", "records_max", "size_bytes", "held_back"), (int, str)),
@@ -108,6 +108,7 @@ async def list_partitions(question: Question) -> PartitionPage:
     selection = question.selection(PARTITION_ORDERS)
     sort = question.text("sort").removeprefix("-")
     logs = {partition.index: log for partition, log in topic.partitions_here()}
+    copies, node_id = Copies(question.broker.catalogue.view), question.broker.node_id
     for index, log in logs.items():
         await spend_on(log, pace)
         if sort == "partition":
@@ -119,7 +120,7 @@ async def list_partitions(question: Question) -> PartitionPage:
     for place in page:
         index = int(place[-1])
         await spend_on(logs[index], pace, ROW_UNITS)
-        rows.append(_partition_row(question.broker.node_id, index, logs[index]))
+        rows.append(_partition_row(copies, node_id, topic.partitions[index], logs[index]))
     return PartitionPage(question.now_ms, following, topic.name, tuple(rows))
 
 
@@ -165,7 +166,7 @@ async def _row(question: Question, topic: Topic) -> TopicRow:
         base64.urlsafe_b64encode(topic.topic_id).rstrip(b"=").decode(),
         topic.is_internal,
         len(topic.partitions),
-        REPLICAS,
+        _replica_count(Copies(question.broker.catalogue.view), topic),
         ",".join(sorted(topic.log_config.cleanup_policy)),
         figures.records_max,
         figures.size_bytes,
@@ -173,13 +174,22 @@ async def _row(question: Question, topic: Topic) -> TopicRow:
     )
 
 
-def _partition_row(node_id: int, index: int, log: PartitionLog) -> PartitionRow:
+def _replica_count(copies: Copies, topic: Topic) -> int:
+    factor = topic.log_config.replication_factor
+    return len(copies.of(topic.partitions[0].partition_id, factor))
+
+
+def _partition_row(
+    copies: Copies, node_id: int, partition: Partition, log: PartitionLog
+) -> PartitionRow:
+    factor = partition.topic.log_config.replication_factor
+    replicas = copies.of(partition.partition_id, factor, node_id)
     return PartitionRow(
-        index,
+        partition.index,
         node_id,
         log.leader_epoch,
-        (node_id,),
-        (node_id,),
+        tuple(replicas),
+        tuple(each for each in replicas if each in copies.in_service),
         log.log_start_offset,
         log.last_stable_offset,
         log.high_watermark,

@@ -29,6 +29,8 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
 )
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from tests.broker.console.asking import HTTP
+from tests.broker.http.test_server import get_json
 from tests.broker.scripted_moves import OneOfThree
 from tests.broker.several import LISTENER, ScriptedView, node
 
@@ -44,7 +46,7 @@ def broker():
     """Broker 1 of three, the third of which is fenced."""
     view = ScriptedView(1, [node(1), SECOND], {2: 2, 3: NO_NODE})
     view.fenced = [THIRD]
-    settings = {"default.replication.factor": "3"}
+    settings = {"default.replication.factor": "3", **HTTP}
     with OneOfThree(view, {"t": 3}, **settings) as found:
         yield found
 
@@ -91,6 +93,16 @@ def test_describe_topic_partitions_shows_the_same(broker, wire):
     request = DescribeTopicPartitionsRequest([TopicRequest("t")])
     response = wire.ask(DESCRIBE_TOPIC_PARTITIONS, request, 0)
     assert shown(response) == EXPECTED
+
+
+async def test_console_shows_the_same_of_partitions_led_here(broker):
+    address = broker.server.http.address
+    _, topic = await get_json(address, "/api/v1/topics/t")
+    assert topic["replicas"] == 3
+    _, partitions = await get_json(address, "/api/v1/topics/t/partitions")
+    (here,) = partitions["items"]
+    assert here["leader"] == here["replicas"][0] == 1
+    assert (sorted(here["replicas"]), sorted(here["in_sync"])) == ([1, 2, 3], [1, 2])
 
 
 def test_a_client_that_cannot_reach_a_broker_sees_its_replicas_offline(broker, wire):
