@@ -40,10 +40,15 @@ class Placement:
     def check_replicas(self, broker_ids: Sequence[int]) -> None:
         """Raise KafkaError unless the replicas of a partition are brokers, each of them once.
 
-        The first is to lead the partition, so it has to be in service; the others can be fenced.
+        Some of them can be fenced, the preferred leader, too, but not all.
         """
-        check_replicas(broker_ids[:1], self._in_service)
         check_replicas(broker_ids, self._in_service | self._fenced)
+        if self._in_service.isdisjoint(broker_ids):
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"All brokers specified in the manual partition assignment {list(broker_ids)} are "
+                "fenced.",
+            )
 
     def check_factor(self, factor: int) -> None:
         """Raise KafkaError for a replication factor that no topic can have."""

@@ -3,9 +3,9 @@
 Version notes. ElectLeaders: v1 adds the kind of election. AlterPartitionReassignments: v1 can
 forbid a change of the replication factor.
 Copies are the store's business (see broker/cluster/copies.py), so what a reassignment asks for is
-its first replica: who is to lead the partition. It is ongoing until that broker leads. That one has
-to be in service, the other replicas can be fenced, and mean nothing more; the replication factor
-stays.
+its first replica: who is to lead the partition. It is ongoing until that broker leads. The other
+replicas mean nothing more; the replication factor stays. As in Apache Kafka, replicas can be fenced
+brokers as long as one of them is in service.
 One broker leads everything already: it can be asked for that only, as in Kafka.
 The first replica is the preferred leader from then on, which we call a pin; one that was cancelled
 leaves the partition pinned to who leads it. A tag of ours (1000) moves without a pin, or ends one,

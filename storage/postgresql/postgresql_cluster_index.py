@@ -34,12 +34,15 @@ _FENCED: Final = f"""
         array_agg(endpoints ORDER BY node_id) AS fenced_endpoints
     FROM (
         SELECT session_id, node_id, endpoints FROM (
-            SELECT DISTINCT ON (node_id) session_id, node_id, state, endpoints
-            FROM barnabas.sessions WHERE endpoints <> '' ORDER BY node_id, session_id DESC
+            SELECT DISTINCT ON (node_id) session_id, node_id, state, endpoints FROM (
+                SELECT session_id, node_id, state, endpoints FROM barnabas.sessions
+                WHERE endpoints <> '' ORDER BY session_id DESC LIMIT 1000
+            ) AS latest ORDER BY node_id, session_id DESC
         ) AS newest WHERE state = 'fenced' ORDER BY session_id DESC LIMIT {FENCED_MAX}
     ) AS recent
 """  # noqa: S608  The number is a constant of ours.
-"""Fenced brokers: an import has a session without endpoints, and is none."""
+"""Fenced brokers: an import has a session without endpoints, and is none. A broker that restarts
+again and again leaves many sessions, of which each look reads the newest ones only."""
 _PICTURE: Final = f"{_SEEN} FROM barnabas.read_picture(%s), ({_FENCED}) AS fenced"
 _BESIDE_SEEN: Final = (
     "SELECT seen.*, gained.* FROM seen FULL JOIN barnabas.read_gained("

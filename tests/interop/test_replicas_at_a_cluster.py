@@ -119,5 +119,10 @@ def test_replication_factor_stays_while_a_broker_is_stopped(cluster):
         client.close()
     offline = [each["offline_replicas"] for each in topic["partitions"]]
     assert offline == [[2]] * BROKERS
+    # A stopped broker can be the preferred leader, as at Apache Kafka.
+    placed = ("--create", "--topic", "placed", "--replica-assignment", "2:0:1")
+    run(cluster, kafka_tools.TOPICS, *placed)
+    wait_until(lambda: cluster.leader("placed") in {0, 1})
     cluster.restart(2)
     wait_until(lambda: all(each[2] == everything for each in described(cluster)[1]))
+    wait_until(lambda: cluster.leader("placed") == 2)

@@ -127,7 +127,8 @@ def test_a_reassignment_may_name_fenced_replicas(broker, wire):
     assert alter(2, 1) == ErrorCode.INVALID_REPLICATION_FACTOR, (
         "it is 3, whichever brokers are fenced"
     )
-    assert alter(3, 1, 2) == ErrorCode.INVALID_REPLICA_ASSIGNMENT, "it could not lead"
+    assert alter(3, 1, 2) == NONE
+    assert broker.moves.asked_to_pin[-1] == {1: 3}, "it leads once it is in service"
     assert alter(2, 3, 1) == NONE
     response = wire.ask(LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest(), 0)
     (ongoing,) = response.topics[0].partitions
@@ -137,9 +138,16 @@ def test_a_reassignment_may_name_fenced_replicas(broker, wire):
 
 
 def test_a_new_topic_may_name_fenced_replicas(broker, wire):
-    assignments = [CreatableReplicaAssignment(0, [1, 3, 2])]
-    request = CreateTopicsRequest([CreatableTopic("placed", -1, -1, assignments)], 60_000)
-    assert wire.ask(CREATE_TOPICS, request, 7).topics[0].error_code == NONE
+    def create(name, *replicas):
+        assignments = [CreatableReplicaAssignment(0, list(replicas))]
+        request = CreateTopicsRequest([CreatableTopic(name, -1, -1, assignments)], 60_000)
+        return wire.ask(CREATE_TOPICS, request, 7).topics[0]
+
+    assert create("placed", 1, 3, 2).error_code == NONE
+    assert create("to-be-placed", 3, 1, 2).error_code == NONE
+    refused = create("nowhere", 3)
+    assert refused.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert "[3] are fenced" in refused.error_message
 
 
 def test_describe_cluster_lists_fenced_brokers_on_request(broker, wire):
