@@ -98,7 +98,11 @@ class _Described:
                 continue
             for index in topic.partition_indexes:
                 partition = self._catalogue.partition(topic.name, index)
-                if partition is not None and elsewhere.is_replica(partition):
+                if (
+                    partition is not None
+                    and partition.topic_partition not in wanted
+                    and elsewhere.is_replica(partition)
+                ):
                     wanted[partition.topic_partition] = partition
                 seen += 1
                 if seen % PARTITIONS_PER_TURN == 0:
