@@ -537,6 +537,7 @@ class BrokerServer:
             "moves": self.moves,
             "pattern_thread": self._pattern_thread,
             "peer_sessions": self.sockets.peer_sessions,
+            "peers": self.peers,
             "quota_rules": self.quota_rules,
             "producer_ids": self.catalogue.producer_ids,
             "readers": self.readers,

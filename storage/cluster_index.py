@@ -20,6 +20,8 @@ from uuid import UUID
 if TYPE_CHECKING:
     from barnabas.storage.log_index import LogBeginning
 
+FENCED_MAX: Final = 100
+"""Maximum number of brokers that a picture shows as fenced, those that came last before others."""
 FIRST_NODE_ID: Final = 1001
 """The first that is given out; below it, as in Apache Kafka, are those that brokers choose."""
 
@@ -66,6 +68,8 @@ class Picture(NamedTuple):
     """The partitions of which anything has changed since the version asked with, by id."""
     gone: Sequence[int] = ()
     """Those that were deleted since then: nobody will lead them."""
+    fenced: Sequence[Member] = ()
+    """The last session of each broker that has none now, until sessions are forgotten; by node."""
 
 
 class Look(NamedTuple):

@@ -18,6 +18,7 @@ from typing import Final
 from uuid import UUID
 
 from barnabas.storage.cluster_index import (
+    FENCED_MAX,
     FIRST_NODE_ID,
     Assignment,
     HandOver,
@@ -555,8 +556,18 @@ class MemoryIndex:
             for number, session in self._sessions.items()
             if session.is_live
         ]
-        controller = self._live_controller()
-        return Picture(self._version, self._metadata_version, controller, members, led, gone)
+        controller, fenced = self._live_controller(), self._fenced()
+        return Picture(
+            self._version, self._metadata_version, controller, members, led, gone, fenced
+        )
+
+    def _fenced(self) -> list[Member]:
+        last: dict[int, Member] = {}
+        for number, session in self._sessions.items():
+            if session.endpoints:  # An import has a session without any.
+                last[session.node_id] = Member(number, session.node_id, session.endpoints, False)
+        fenced = sorted(each for each in last.values() if not self._sessions[each.session].is_live)
+        return sorted(fenced[-FENCED_MAX:], key=lambda each: each.node_id)
 
     def _begin_session(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
         number = self._next_session

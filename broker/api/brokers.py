@@ -54,6 +54,15 @@ class Brokers:
                 found[node.node_id] = Broker(node.node_id, *address, node.rack)
         return found
 
+    def fenced(self, context: RequestContext) -> list[Broker]:
+        """Return the fenced brokers that have a listener of the client's name, by id."""
+        name = context.connection.listener_name
+        return [
+            Broker(node.node_id, *node.endpoints[name], node.rack)
+            for node in self._view.fenced
+            if name in node.endpoints
+        ]
+
     def controller_id(self, reachable: Collection[int]) -> int:
         """Return which of the brokers that a client can reach it is to send changes to.
 

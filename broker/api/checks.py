@@ -228,7 +228,9 @@ CHECKS: Final[Checks] = {
     "DescribeUserScramCredentials": (_on_cluster(DESCRIBE),),
     "AlterUserScramCredentials": (_on_cluster(ALTER),),
     "DescribeCluster": (),
-    "DescribeProducers": (_item(READ, TOPIC, "topics", TOPIC_DENIED),),
+    "DescribeProducers": (
+        _item(READ, TOPIC, "topics", TOPIC_DENIED, (CLUSTER_ACTION, CLUSTER)),
+    ),
     "DescribeTransactions": (
         _item(DESCRIBE, TRANSACTIONAL_ID, "transactional_ids", TRANSACTIONAL_ID_DENIED),
         _left_out(DESCRIBE, TOPIC, "topics of a transaction"),

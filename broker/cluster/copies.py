@@ -10,23 +10,54 @@ from __future__ import annotations
 from collections.abc import Iterable
 from zlib import crc32
 
-from barnabas.broker.cluster.view import NO_NODE
+from barnabas.broker.cluster.view import NO_NODE, ClusterView
 
 
 def copies(
-    partition_id: int, leader_id: int, node_ids: Iterable[int], replication_factor: int
+    partition_id: int,
+    leader_id: int,
+    node_ids: Iterable[int],
+    replication_factor: int,
+    fenced: Iterable[int] = (),
 ) -> list[int]:
-    """Return the brokers said to have copies: the leader first, then others in service.
+    """Return the brokers said to have copies: the leader first, if there is one, then others.
 
-    The others are in an order of the partition's own, in which a broker that comes or goes changes
-    no places but its own. Without a leader (NO_NODE) nobody is said to have a copy.
+    ``node_ids`` are the brokers in service, which come before the ``fenced`` ones: these fill
+    the list up where a topic has a larger replication factor than there are brokers in service. The
+    others are in an order of the partition's own, in which a broker that comes or goes changes no
+    places but its own.
     """
-    if leader_id == NO_NODE:
-        return []
-    if replication_factor <= 1:
-        return [leader_id]
-    others = sorted(
-        (each for each in node_ids if each != leader_id),
-        key=lambda node_id: (crc32(b"%d %d" % (partition_id, node_id)), node_id),
-    )
-    return [leader_id, *others[: replication_factor - 1]]
+    first = [] if leader_id == NO_NODE else [leader_id]
+    count = max(replication_factor, 1) - len(first)
+    if not count:
+        return first
+
+    def place(node_id: int) -> tuple[int, int]:
+        return crc32(b"%d %d" % (partition_id, node_id)), node_id
+
+    others = sorted((each for each in node_ids if each != leader_id), key=place)[:count]
+    if len(others) < count:
+        absent = sorted((each for each in fenced if each != leader_id), key=place)
+        others = sorted([*others, *absent[: count - len(others)]], key=place)
+    return first + others
+
+
+class Copies:
+    """The brokers said to have copies of any partition, as the view shows the cluster now."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+        self.in_service = frozenset(node.node_id for node in view.nodes)
+        """Node IDs of the brokers in service."""
+        self._fenced = [node.node_id for node in view.fenced]
+
+    def of(
+        self, partition_id: int, replication_factor: int, leader_id: int | None = None
+    ) -> list[int]:
+        """Return the replicas of a partition, its leader first.
+
+        ``leader_id``: another leader than the current one, or ``None`` for the current one.
+        """
+        if leader_id is None:
+            leader_id = self._view.leader_of(partition_id).node_id
+        return copies(partition_id, leader_id, self.in_service, replication_factor, self._fenced)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -75,6 +76,7 @@ class PicturedView:
         self.metadata_version = 0
         """See ``Picture``."""
         self.nodes: Sequence[Node] = (own,)
+        self.fenced: Sequence[Node] = ()
         self._led: dict[int, Led] = {}
         self._wished: set[int] = set()
         """Those that a node is wanted for."""
@@ -194,6 +196,7 @@ class PicturedView:
                     self._wished.add(partition_id)
         nodes_before = self._sessions
         self._show_members(picture.members)
+        self._show_fenced(picture.fenced)
         # Who leads is told by node: where a session comes or goes, any partition may be its.
         is_same = not unseen.is_whole and self._sessions == nodes_before
         self._changes.append(unseen.gone | unseen.led.keys() if is_same else None)
@@ -228,6 +231,17 @@ class PicturedView:
         self._unreadable &= {member.session for member in members}
         self._cordoned = frozenset(cordoned)
         self._find_takers()
+
+    def _show_fenced(self, members: Iterable[Member]) -> None:
+        in_service = {node.node_id for node in self.nodes}
+        fenced = []
+        for member in members:
+            if member.node_id in in_service:
+                continue  # This broker, whose session is over.
+            with contextlib.suppress(UnreadableEndpoints):  # It was said while it was in service.
+                place = decode_place(member.endpoints)
+                fenced.append(Node(member.node_id, place.rack, place.endpoints, place.features))
+        self.fenced = fenced
 
     def _say_unreadable(self, member: Member, error: UnreadableEndpoints) -> None:
         if member.session not in self._unreadable:

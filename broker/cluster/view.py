@@ -59,6 +59,10 @@ class ClusterView(Protocol):
         """Return the brokers in service by id, this one among them, be it so or not."""
 
     @property
+    def fenced(self) -> Sequence[Node]:
+        """Return the brokers that are out of service, by id: a limited number, for about a week."""
+
+    @property
     def live_count(self) -> int:
         """Return how many brokers have a lease, as far as is known; this one while it has."""
 
@@ -78,6 +82,7 @@ class OneBroker:
         self.controller_id = node_id
         self.version = 0
         self.nodes = (Node(node_id, rack, {}, FEATURES),)
+        self.fenced: Sequence[Node] = ()
         self.live_count = 1
         self._epoch = epoch
 

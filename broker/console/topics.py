@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.api.checks import DESCRIBE_CONFIGS, GROUP, TOPIC
+from barnabas.broker.cluster.copies import Copies
 from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.config.types import SOURCE_WORDS
 from barnabas.broker.console.pacing import PARTITION_UNITS, ROW_UNITS
@@ -25,10 +26,9 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from barnabas.broker.console.pacing import Pace
     from barnabas.broker.console.questions import ConsoleRequest, Question
-    from barnabas.broker.topics.topic import Topic
+    from barnabas.broker.topics.topic import Partition, Topic
     from barnabas.storage.partition_log import PartitionLog
 
-REPLICAS: Final = 1
 GROUPS_COUNTED_MOST: Final = 10_000
 """Groups of a broker up to which a list of topics counts those of each."""
 TOPIC_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
@@ -116,6 +116,7 @@ async def list_partitions(question: Question) -> PartitionPage:
     selection = question.selection(PARTITION_ORDERS)
     sort = question.text("sort").removeprefix("-")
     logs = {partition.index: log for partition, log in topic.partitions_here()}
+    copies, node_id = Copies(question.broker.catalogue.view), question.broker.node_id
     for index, log in logs.items():
         await spend_on(log, pace)
         if sort == "partition":
@@ -127,7 +128,7 @@ async def list_partitions(question: Question) -> PartitionPage:
     for place in page:
         index = int(place[-1])
         await spend_on(logs[index], pace, ROW_UNITS)
-        rows.append(_partition_row(question.broker.node_id, index, logs[index]))
+        rows.append(_partition_row(copies, node_id, topic.partitions[index], logs[index]))
     return PartitionPage(question.now_ms, following, selection.total, topic.name, tuple(rows))
 
 
@@ -196,7 +197,7 @@ async def _row(question: Question, topic: Topic, groups: int | None) -> TopicRow
         base64.urlsafe_b64encode(topic.topic_id).rstrip(b"=").decode(),
         is_internal(topic),
         len(topic.partitions),
-        REPLICAS,
+        _replica_count(Copies(question.broker.catalogue.view), topic),
         ",".join(sorted(topic.log_config.cleanup_policy)),
         figures.records_max,
         figures.written,
@@ -206,13 +207,22 @@ async def _row(question: Question, topic: Topic, groups: int | None) -> TopicRow
     )
 
 
-def _partition_row(node_id: int, index: int, log: PartitionLog) -> PartitionRow:
+def _replica_count(copies: Copies, topic: Topic) -> int:
+    factor = topic.log_config.replication_factor
+    return len(copies.of(topic.partitions[0].partition_id, factor))
+
+
+def _partition_row(
+    copies: Copies, node_id: int, partition: Partition, log: PartitionLog
+) -> PartitionRow:
+    factor = partition.topic.log_config.replication_factor
+    replicas = copies.of(partition.partition_id, factor, node_id)
     return PartitionRow(
-        index,
+        partition.index,
         node_id,
         log.leader_epoch,
-        (node_id,),
-        (node_id,),
+        tuple(replicas),
+        tuple(each for each in replicas if each in copies.in_service),
         log.log_start_offset,
         log.last_stable_offset,
         log.high_watermark,

@@ -1,7 +1,7 @@
 """DescribeCluster 0-2: the brokers in service, and the one that clients send changes to.
 
 Version notes: v1 asks for brokers or for controllers (there is no controller endpoint, error 114);
-v2 adds fenced brokers, of which there are none.
+v2 adds fenced brokers on request: those that are not in service, but were not long ago.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def describe_cluster(
         )
     asked = request.include_cluster_authorized_operations
     reachable = brokers.reachable(context)
+    fenced = brokers.fenced(context) if request.include_fenced_brokers else ()
     return DescribeClusterResponse(
         endpoint_type=BROKERS,
         cluster_id=identity.cluster_id,
@@ -58,7 +59,8 @@ def describe_cluster(
         brokers=[
             DescribeClusterBroker(each.node_id, each.host, each.port, each.rack)
             for each in reachable.values()
-        ],
+        ]
+        + [DescribeClusterBroker(*each, is_fenced=True) for each in fenced],
         cluster_authorized_operations=operations_on_cluster(context, asked=asked),
     )
 

@@ -3,16 +3,19 @@
 A partition without a leader in service is LEADER_NOT_AVAILABLE. One whose leader has no listener of
 the name that the client has come by is LISTENER_NOT_FOUND; before Metadata 6 clients do not know
 that, and are told the first.
+A list of replicas is as long as the topic's replication factor, as long as so many brokers are
+known. Fenced brokers in it are offline, and not in sync. Metadata 0 has brokers in service only, as
+in Apache Kafka: clients of that time look up each replica among the brokers of the same response.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from barnabas.broker.api.brokers import Broker, Brokers
 from barnabas.broker.api.dispatch import RequestContext
-from barnabas.broker.cluster.copies import copies
+from barnabas.broker.cluster.copies import Copies
 from barnabas.broker.cluster.view import NO_NODE, Leader
 from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.protocol.errors import ErrorCode
@@ -20,6 +23,8 @@ from barnabas.protocol.messages.metadata import METADATA, MetadataResponsePartit
 
 LISTENER_NOT_FOUND_SINCE: Final = 6
 """Of Metadata."""
+OFFLINE_REPLICAS_SINCE: Final = 1
+"""Version of Metadata: before, all replicas are among the brokers of the response."""
 
 
 class Leaders:
@@ -30,10 +35,15 @@ class Leaders:
         self._reachable = brokers.reachable(context)
         self._controller_id = brokers.controller_id(self._reachable)
         self._reaches_all = len(self._reachable) == len(self._view.nodes)
-        is_old = context.api_key == METADATA.key and context.api_version < LISTENER_NOT_FOUND_SINCE
+        version = LISTENER_NOT_FOUND_SINCE
+        if context.api_key == METADATA.key:
+            version = context.api_version
         self._unreachable = (
-            ErrorCode.LEADER_NOT_AVAILABLE if is_old else ErrorCode.LISTENER_NOT_FOUND
+            ErrorCode.LEADER_NOT_AVAILABLE
+            if version < LISTENER_NOT_FOUND_SINCE
+            else ErrorCode.LISTENER_NOT_FOUND
         )
+        self._names_offline = version >= OFFLINE_REPLICAS_SINCE
 
     @property
     def brokers(self) -> Iterable[Broker]:
@@ -52,7 +62,7 @@ class Leaders:
         self._describe(topic)
         last = None if limit is None else first + limit
         described = topic.described[first:last]  # The answer may be encoded while this grows.
-        if self._reaches_all:
+        if self._reaches_all and self._names_offline:
             return described
         return [self._told(each) for each in described]
 
@@ -66,39 +76,53 @@ class Leaders:
             topic.described = []
         if len(topic.described) == len(topic.partitions):
             return
-        in_service = {node.node_id for node in self._view.nodes}
+        copies = Copies(self._view)
         factor = topic.log_config.replication_factor
         alike: dict[int, list[int]] = {}  # One list for all that have one copy, at the same broker.
         for partition in topic.partitions[len(topic.described) :]:
             node_id, epoch = self._view.leader_of(partition.partition_id)
-            replicas = copies(partition.partition_id, node_id, in_service, factor)
+            replicas = copies.of(partition.partition_id, factor, node_id)
             if len(replicas) == 1:
                 replicas = alike.setdefault(node_id, replicas)
-            leader = Leader(node_id if node_id in in_service else NO_NODE, epoch)
-            topic.described.append(_partition(partition, leader, replicas))
+            leader = Leader(node_id if node_id in copies.in_service else NO_NODE, epoch)
+            topic.described.append(_partition(partition, leader, replicas, copies.in_service))
 
     def _told(self, partition: MetadataResponsePartition) -> MetadataResponsePartition:
-        if partition.error_code or partition.leader_id in self._reachable:
+        """Return a partition as it is to a client that does not reach all brokers."""
+        reachable = self._reachable
+        replicas = partition.replica_nodes
+        offline = [each for each in replicas if each not in reachable]
+        if not offline:
             return partition
+        is_led_afar = not partition.error_code and partition.leader_id not in reachable
         return MetadataResponsePartition(
-            error_code=self._unreachable,
+            error_code=self._unreachable if is_led_afar else partition.error_code,
             partition_index=partition.partition_index,
-            leader_id=NO_NODE,
+            leader_id=NO_NODE if is_led_afar else partition.leader_id,
             leader_epoch=partition.leader_epoch,
-            replica_nodes=partition.replica_nodes,
-            isr_nodes=partition.isr_nodes,
+            replica_nodes=replicas
+            if self._names_offline
+            else [each for each in replicas if each in reachable],
+            isr_nodes=partition.isr_nodes
+            if self._names_offline
+            else [each for each in partition.isr_nodes if each in reachable],
+            offline_replicas=offline,
         )
 
 
 def _partition(
-    partition: Partition, leader: Leader, replicas: list[int]
+    partition: Partition, leader: Leader, replicas: list[int], in_service: Collection[int]
 ) -> MetadataResponsePartition:
+    """Return a partition as clients receive it that reach all brokers in service."""
     is_led = leader.node_id != NO_NODE
+    offline = [each for each in replicas if each not in in_service]
+    in_sync = [each for each in replicas if each in in_service] if offline else replicas
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=partition.index,
         leader_id=leader.node_id,
         leader_epoch=leader.epoch,
         replica_nodes=replicas,
-        isr_nodes=replicas if is_led else [],
+        isr_nodes=in_sync if is_led else [],
+        offline_replicas=offline,
     )

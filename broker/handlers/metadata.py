@@ -473,6 +473,7 @@ def _described_topic(
                 # Empty, never null: Java clients fail on the null that the schema allows.
                 eligible_leader_replicas=[],
                 last_known_elr=[],
+                offline_replicas=each.offline_replicas,
             )
             for each in leaders.described(topic, first, limit)
         ],

@@ -28,7 +28,8 @@ class Placement:
     """What can be asked of this broker, alone or in a cluster."""
 
     def __init__(self, brokers: Brokers, moves: Moves | None) -> None:
-        self._node_ids = {node.node_id for node in brokers.view.nodes}
+        self._in_service = {node.node_id for node in brokers.view.nodes}
+        self._fenced = {node.node_id for node in brokers.view.fenced}
         self._moves = moves
 
     @property
@@ -37,8 +38,17 @@ class Placement:
         return self._moves is not None
 
     def check_replicas(self, broker_ids: Sequence[int]) -> None:
-        """Raise KafkaError unless the replicas of a partition are brokers in service."""
-        check_replicas(broker_ids, self._node_ids)
+        """Raise KafkaError unless the replicas of a partition are brokers, each of them once.
+
+        Some of them can be fenced, the preferred leader, too, but not all.
+        """
+        check_replicas(broker_ids, self._in_service | self._fenced)
+        if self._in_service.isdisjoint(broker_ids):
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"All brokers specified in the manual partition assignment {list(broker_ids)} are "
+                "fenced.",
+            )
 
     def check_factor(self, factor: int) -> None:
         """Raise KafkaError for a replication factor that no topic can have."""

@@ -4,7 +4,8 @@ Version notes. ElectLeaders: v1 adds the kind of election. AlterPartitionReassig
 forbid a change of the replication factor.
 Copies are the store's business (see broker/cluster/copies.py), so what a reassignment asks for is
 its first replica: who is to lead the partition. It is ongoing until that broker leads. The other
-replicas have to be brokers in service, and mean nothing more; the replication factor stays.
+replicas mean nothing more; the replication factor stays. As in Apache Kafka, replicas can be fenced
+brokers as long as one of them is in service.
 One broker leads everything already: it can be asked for that only, as in Kafka.
 The first replica is the preferred leader from then on, which we call a pin; one that was cancelled
 leaves the partition pinned to who leads it. A tag of ours (1000) moves without a pin, or ends one,
@@ -24,10 +25,10 @@ from enum import IntEnum
 
 from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import RequestContext, serves
-from barnabas.broker.cluster.copies import copies
+from barnabas.broker.cluster.copies import Copies
 from barnabas.broker.cluster.moves import Moves, Pinning
 from barnabas.broker.cluster.view import NO_NODE
-from barnabas.broker.handlers.placement import check_replicas
+from barnabas.broker.handlers.placement import Placement
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic import Partition
@@ -270,7 +271,7 @@ def _ongoing(
     wanted = moves.wanted(partition.partition_id)
     if wanted is None:
         return None
-    now, then = _copies_now(brokers, partition), _copies(brokers, partition, wanted)
+    now, then = _replicas(brokers, partition), _replicas(brokers, partition, wanted)
     removing = [each for each in now if each not in then]
     return OngoingPartitionReassignment(
         partition.index,
@@ -280,14 +281,9 @@ def _ongoing(
     )
 
 
-def _copies(brokers: Brokers, partition: Partition, leader_id: int) -> list[int]:
-    in_service = [node.node_id for node in brokers.view.nodes]
+def _replicas(brokers: Brokers, partition: Partition, leader_id: int | None = None) -> list[int]:
     factor = partition.topic.log_config.replication_factor
-    return copies(partition.partition_id, leader_id, in_service, factor)
-
-
-def _copies_now(brokers: Brokers, partition: Partition) -> list[int]:
-    return _copies(brokers, partition, brokers.view.leader_of(partition.partition_id).node_id)
+    return Copies(brokers.view).of(partition.partition_id, factor, leader_id)
 
 
 # --------------------------------------------------------------------- AlterPartitionReassignments
@@ -335,7 +331,7 @@ class _Reassigning:
         self._catalogue = catalogue
         self._brokers = brokers
         self._moves = moves
-        self._in_service = {node.node_id for node in brokers.view.nodes}
+        self._placement = Placement(brokers, moves)
         self._pins: dict[int, int | None] = {}
         self._wishes: dict[int, int | None] = {}
         """Made after the pins."""
@@ -354,7 +350,7 @@ class _Reassigning:
             leader_id = self._leader_of(partition)
             self._pin(partition, None if leader_id == NO_NODE else leader_id)
             return
-        check_replicas(asked.replicas, self._in_service)
+        self._placement.check_replicas(asked.replicas)
         if not may_change_factor:
             self._check_factor(partition, len(asked.replicas))
         if asked.pinning == Pinning.LEFT:
@@ -387,7 +383,7 @@ class _Reassigning:
         return partition
 
     def _check_factor(self, partition: Partition, asked: int) -> None:
-        now = len(_copies_now(self._brokers, partition))
+        now = len(_replicas(self._brokers, partition))
         if now != asked:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,

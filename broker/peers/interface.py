@@ -29,6 +29,8 @@ class Purpose(StrEnum):
     """AddPartitionsToTxn: a leader asks a coordinator."""
     MARKERS = "markers"
     """WriteTxnMarkers: a coordinator has decided."""
+    PRODUCERS = "producers"
+    """DescribeProducers: a broker forwards the request of a client to the leaders."""
 
 
 class Failure(Enum):

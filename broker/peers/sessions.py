@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 LINKS_MAX: Final = 10_000
-"""Connections that are remembered: two for each session of a peer."""
+"""Connections that are remembered: up to three for each session of a peer."""
 PURPOSE_CHARACTERS_MAX: Final = 32
 
 Close = Callable[[str], None]

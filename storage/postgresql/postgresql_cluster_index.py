@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Self
 from uuid import UUID
 
-from barnabas.storage.cluster_index import Assignment, HandOver, Led, Look, Member, Picture
+from barnabas.storage.cluster_index import (
+    FENCED_MAX,
+    Assignment,
+    HandOver,
+    Led,
+    Look,
+    Member,
+    Picture,
+)
 from barnabas.storage.errors import StoreDamaged
 from barnabas.storage.postgresql.log_rows import beginnings_of
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
@@ -16,10 +24,26 @@ _CHANNEL: Final = "barnabas"
 _SEEN: Final = (
     "SELECT version, metadata_version, controller,"
     " member_sessions, member_nodes, member_endpoints, member_draining,"
-    " led_partitions, led_sessions, led_epochs, led_wanted, led_pinned, gone"
+    " led_partitions, led_sessions, led_epochs, led_wanted, led_pinned, gone,"
+    " fenced_sessions, fenced_nodes, fenced_endpoints"
 )
-_SEEN_COLUMNS: Final = 13
-_PICTURE: Final = f"{_SEEN} FROM barnabas.read_picture(%s)"
+_SEEN_COLUMNS: Final = 16
+_FENCED: Final = f"""
+    SELECT array_agg(session_id ORDER BY node_id) AS fenced_sessions,
+        array_agg(node_id ORDER BY node_id) AS fenced_nodes,
+        array_agg(endpoints ORDER BY node_id) AS fenced_endpoints
+    FROM (
+        SELECT session_id, node_id, endpoints FROM (
+            SELECT DISTINCT ON (node_id) session_id, node_id, state, endpoints FROM (
+                SELECT session_id, node_id, state, endpoints FROM barnabas.sessions
+                WHERE endpoints <> '' ORDER BY session_id DESC LIMIT 1000
+            ) AS latest ORDER BY node_id, session_id DESC
+        ) AS newest WHERE state = 'fenced' ORDER BY session_id DESC LIMIT {FENCED_MAX}
+    ) AS recent
+"""  # noqa: S608  The number is a constant of ours.
+"""Fenced brokers: an import has a session without endpoints, and is none. A broker that restarts
+again and again leaves many sessions, of which each look reads the newest ones only."""
+_PICTURE: Final = f"{_SEEN} FROM barnabas.read_picture(%s), ({_FENCED}) AS fenced"
 _BESIDE_SEEN: Final = (
     "SELECT seen.*, gained.* FROM seen FULL JOIN barnabas.read_gained("
     "least(%s, (SELECT version FROM seen)), %s, %s::integer, %s::integer, %s::bigint"
@@ -121,7 +145,7 @@ class PostgreSqlClusterIndex:
         version, metadata_version, controller, *columns = row
         if version > since:
             self._primary.witness.picture_seen(version)
-        members, led, gone = columns[:4], columns[4:9], columns[9]
+        members, led, gone, fenced = columns[:4], columns[4:9], columns[9], columns[10:]
         return Picture(
             version,
             metadata_version,
@@ -129,6 +153,12 @@ class PostgreSqlClusterIndex:
             [Member(*row) for row in zip(*(column or () for column in members), strict=True)],
             [Led(*row) for row in zip(*(column or () for column in led), strict=True)],
             gone or [],
+            [
+                Member(session, node_id, endpoints, is_draining=False)
+                for session, node_id, endpoints in zip(
+                    *(column or () for column in fenced), strict=True
+                )
+            ],
         )
 
     def wait(self, since: int, timeout_s: float) -> None:

@@ -49,6 +49,7 @@ class ScriptedView:
         self.leaders = dict(leaders or {})
         self.epoch = epoch
         self.own_epoch = lambda: epoch
+        self.fenced: list[Node] = []
 
     @property
     def live_count(self) -> int:

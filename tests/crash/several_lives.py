@@ -81,6 +81,7 @@ class LivesView:
     """The cluster as one broker knows it: of the others' epochs perhaps old ones."""
 
     controller_id = NODES[0]
+    fenced = ()
 
     def __init__(self, node_id: int, leaders: dict[int, int], epochs: dict[int, int]) -> None:
         self.node_id = node_id

@@ -7,7 +7,14 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.storage.cluster_index import FIRST_NODE_ID, Assignment, HandOver, Led, Member
+from barnabas.storage.cluster_index import (
+    FENCED_MAX,
+    FIRST_NODE_ID,
+    Assignment,
+    HandOver,
+    Led,
+    Member,
+)
 from barnabas.storage.log_index import Extent, Flush, IndexClosed, Item, Lane, LogSnapshot
 from tests.waiting import wait_until
 
@@ -52,6 +59,9 @@ class World:
     def member(self, session):
         (found,) = (each for each in self.index.picture(0).members if each.session == session)
         return found
+
+    def fenced(self, node_id):
+        return [each for each in self.index.picture(0).fenced if each.node_id == node_id]
 
     def led(self, partition_id):
         (found,) = (each for each in self.index.picture(0).led if each.partition_id == partition_id)
@@ -99,6 +109,27 @@ class ClusterIndexContract:
         assert world.index.heartbeat(second, LEASE_MS)
         assert world.index.register(token, node_id, "", LEASE_MS) == first, "it is over, still"
         assert [each.session for each in world.index.picture(0).members] == [second]
+
+    def test_picture_shows_the_last_session_of_fenced_nodes(self, world):
+        node_id = next(NODES)
+        for text in ("before", "last"):
+            session = world.register(node_id, text)
+        assert world.fenced(node_id) == []
+        world.index.fence(session)
+        assert world.fenced(node_id) == [Member(session, node_id, "last", is_draining=False)]
+        world.register(node_id, "back")
+        assert world.fenced(node_id) == []
+
+    def test_an_import_is_no_fenced_broker(self, world):
+        node_id = next(NODES)
+        world.index.fence(world.register(node_id, endpoints=""))
+        assert world.fenced(node_id) == []
+
+    def test_a_picture_shows_a_limited_number_of_fenced_nodes(self, world):
+        sessions = [world.register(endpoints="there") for _ in range(FENCED_MAX + 1)]
+        for each in sessions:
+            world.index.fence(each)
+        assert [each.session for each in world.index.picture(0).fenced] == sessions[1:]
 
     def test_a_lease_that_is_over_ends_the_session_when_somebody_looks(self, world):
         lasting, short = world.register(), world.register(lease_ms=1)

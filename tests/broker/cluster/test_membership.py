@@ -311,6 +311,21 @@ async def test_a_broker_is_among_those_it_tells_of_before_and_after_its_session(
     assert one.view.session_of(1) is None, "it is given nothing"
 
 
+async def test_view_shows_fenced_brokers_until_they_return(cluster):
+    one, two = cluster.broker(1), cluster.broker(2)
+    await cluster.look()
+    assert one.view.fenced == []
+    cluster.index.fence(two.session)
+    await cluster.look()
+    assert one.view.fenced == [node(2)]
+    assert two.view.fenced == [], "it is among the nodes though its session has ended"
+    cluster.index.register(uuid4(), 3, "later release", LEASE_MS)
+    cluster.index.fence(cluster.index.picture(0).members[-1].session)
+    cluster.broker(2)
+    await cluster.look(one)
+    assert one.view.fenced == [], "what the broker 3 registered with cannot be read"
+
+
 async def test_a_broker_that_cannot_be_read_is_left_out_and_said_so_once(cluster, caplog):
     one = cluster.broker(1)
     session = cluster.index.register(uuid4(), 2, "later release", LEASE_MS)

@@ -12,6 +12,7 @@ import pytest
 
 from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.fetch_sessions import Asked, FetchPlan
+from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.console import pacing, worst
 from barnabas.broker.console.application import Console
@@ -262,7 +263,11 @@ def crowd():
             duplicates=0,
         ),
         catalogue=SimpleNamespace(
-            topics=by_name, topic=by_name.get, partition=partition, configs=SimpleNamespace()
+            topics=by_name,
+            topic=by_name.get,
+            partition=partition,
+            configs=SimpleNamespace(),
+            view=OneBroker(1, None, lambda: 1),
         ),
         groups=SimpleNamespace(
             machines=shards, machine_of=machine_of, rebalances=Rebalances(0), **coordinator

@@ -156,7 +156,8 @@ class TestAlter:
 
     def test_a_partition_that_nobody_leads(self, broker, wire):
         assert alter(wire, (2, [3])) == (NONE, [(NONE, "")])
-        assert ongoing(wire) == {("t", 2): ([3], [3], [])}
+        # Before, it is shown at a broker that could lead it.
+        assert ongoing(wire) == {("t", 2): ([3, 1], [3], [1])}
 
     @pytest.mark.parametrize(
         ("replicas", "message"),
@@ -328,7 +329,8 @@ class TestTopics:
 
 class TestCopies:
     def test_of_three_brokers(self):
-        assert copies(7, NO_NODE, {1, 2, 3}, 3) == []
+        assert sorted(copies(7, NO_NODE, {1, 2, 3}, 3)) == [1, 2, 3]
+        assert len(copies(7, NO_NODE, {1, 2, 3}, 1)) == 1
         assert copies(7, 2, {1, 2, 3}, 1) == [2]
         assert sorted(copies(7, 2, {1, 2, 3}, 9)) == [1, 2, 3]
 
@@ -341,3 +343,11 @@ class TestCopies:
             assert (before[0], set(before)) == (leader, nodes)
             after = copies(partition_id, leader, nodes - {gone}, len(nodes))
             assert after == [each for each in before if each != gone]
+            assert copies(partition_id, leader, nodes - {gone}, len(nodes), [gone]) == before
+
+    def test_fenced_brokers_fill_up_the_replication_factor(self):
+        assert copies(7, 2, {2}, 1, [1, 3]) == [2]
+        assert copies(7, 2, {2, 4}, 2, [1, 3]) == [2, 4], "brokers in service come before"
+        assert sorted(copies(7, 2, {2, 4}, 4, [1, 3])) == [1, 2, 3, 4]
+        assert sorted(copies(7, NO_NODE, {2}, 3, [1, 3])) == [1, 2, 3]
+        assert len(set(copies(7, 2, {2, 4}, 3, [1, 3]))) == 3
