@@ -107,7 +107,7 @@ def per_request(build: Build, row: Row, seconds: float, idle_per_s: float) -> fl
     with packaged(Counted, build.packages) as broker:
         topic = f"bench-{row.key}"
         create_topic(broker.port, topic, row.topic_partitions)
-        if row.kind == "commit":
+        if row.kind in {"commit", "rebalance"}:
             find_coordinator(broker.port, topic)
         run_row(broker, row, topic, WARM_UP_S, FIRST_WARM_UP_S)
         switch = Switch(broker)
