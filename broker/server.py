@@ -143,7 +143,7 @@ class BrokerServer:
     changes_refused: str | None = None
     """Why nothing can be changed over HTTP; None where it can."""
     login_closed_reason: str | None = None
-    """Why every login at the console fails, or ``None`` if none has to."""
+    """The reason why every login at the console fails, or ``None`` if a login can succeed."""
 
     def __init__(
         self,

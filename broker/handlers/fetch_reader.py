@@ -77,7 +77,7 @@ class Readable:
 
 
 class Result:
-    """What one pass over the partitions found; no dataclass: mypyc makes those slowly."""
+    """Data that one pass over the partitions found; no dataclass: mypyc makes those slowly."""
 
     __slots__ = ("copied_bytes", "data", "logs", "sent", "size_bytes", "urgent")
 
@@ -88,9 +88,9 @@ class Result:
         """The logs with data to send, and how much of it; counted once it is sent."""
         self.size_bytes = 0
         self.copied_bytes = 0
-        """How much of it is in memory of its own, or will be once the disk has been waited for."""
+        """Bytes of ``data`` in memory of their own, those included that the disk still has."""
         self.urgent = False
-        """There is something to say at once, however little: an error, or that there is more."""
+        """Whether the response leaves at once, however small: an error, or more data elsewhere."""
 
 
 class Reader:

@@ -35,7 +35,7 @@ class HttpEntry:
         self._is_loopback = is_loopback(address for _, address in resolve(host))
 
     def start_warning(self, doors: Doors) -> str | None:
-        """Return what the log says of the console at a start, or ``None`` if nothing is amiss."""
+        """Return the warning about the console for the log, or ``None`` if none is due."""
         closed_reason = doors.closed_reason
         if closed_reason is not None and self._config.console_access == "none":
             return NO_WAY_TO_PAGES if doors.pages is not None else None
@@ -47,7 +47,7 @@ class HttpEntry:
         return f"the console is {reason} (barnabas.console.access)"
 
     def read_only_reason(self) -> str | None:
-        """Return why nothing can be changed here, or ``None`` if it can."""
+        """Return the reason why changes are refused here, or ``None`` if they are not."""
         if self._config.console_access == "read":
             return "read-only: barnabas.console.access is read"
         if self._config.console_access == "write" or self._asks_for_users() or self._is_loopback:

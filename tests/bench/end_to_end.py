@@ -22,7 +22,7 @@ from tests.counterparts.usage import CpuTime
 
 FETCH_WAIT_MS = 5_000
 PARK_S = 0.0003
-"""How long a broker takes to park a Fetch."""
+"""The time that a broker takes to park a Fetch."""
 _ERROR: Final = struct.Struct(">h")
 _NEXT_OFFSET: Final = struct.Struct(">q")
 

@@ -31,7 +31,7 @@ from tests.counterparts.usage import CpuTime
 KEYS: Final = ("produce-1", "end-to-end", "commit", "transaction-1", "transaction-16")
 FIRST_WARM_UP_S, WARM_UP_S = 6.0, 1.0
 PARK_S: Final = 0.03
-"""How long a broker that is counted takes to park a Fetch."""
+"""The time that a broker under callgrind takes to park a Fetch."""
 _TOTAL: Final = re.compile(r"^([\d,]+) .*PROGRAM TOTALS", re.MULTILINE)
 
 
@@ -43,7 +43,7 @@ def total(printed: str) -> int:
 
 
 class Counted(BarnabasProcess):
-    """A broker under callgrind, which counts only while it is asked to."""
+    """A broker under callgrind, which counts between ``count("on")`` and ``count("off")``."""
 
     start_timeout_s = 300.0
 
@@ -59,7 +59,7 @@ class Counted(BarnabasProcess):
 
     @property
     def counts_path(self) -> Path:
-        """Where callgrind writes at the end."""
+        """The file that callgrind writes at the end."""
         return self.directory / "callgrind.out"
 
     def count(self, switch: str) -> None:
@@ -75,7 +75,7 @@ class Counted(BarnabasProcess):
 
 
 class Switch:
-    """Stands in for the clock of a broker's CPU, which loads read before and after they measure."""
+    """Replaces the clock of a broker's CPU, which loads read before and after they measure."""
 
     def __init__(self, broker: Counted) -> None:
         self._broker = broker
