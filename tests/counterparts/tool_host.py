@@ -214,10 +214,27 @@ class ToolHost:
                 MAIN, self._array("java.lang.Class", [words.getClass()])
             )
             method.invoke(None, self._array("java.lang.Object", [words]))
-        except Py4JJavaError as error:
+        except Exception as error:
+            thrown = self._thrown(error)
+            if thrown is None:
+                raise
             if self._exit.code is None:
-                self._print_uncaught(error.java_exception)
+                self._print_uncaught(thrown)
         loader.close()
+
+    def _thrown(self, error: BaseException | None) -> Any:
+        """Return the Java exception of this host behind an error, or None.
+
+        PySpark replaces what py4j raises, of all gateways, and asks its own JVM about it: another
+        exception is raised then, or one of another JVM, while that of the host is handled.
+        """
+        while error is not None:
+            if isinstance(error, Py4JJavaError):
+                thrown = error.java_exception
+                if thrown._gateway_client is self._gateway._gateway_client:
+                    return thrown
+            error = error.__context__
+        return None
 
     def _print_uncaught(self, thrown: Any) -> None:
         """End the run as a JVM ends whose main method throws."""

@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import pytest
+from py4j import java_gateway, protocol
 
 from tests.counterparts import kafka_tools
 from tests.counterparts.kafka_tools import ToolResult, run_tool, run_tool_alone
@@ -34,6 +35,19 @@ def test_hosted_tool_prints_and_exits_as_alone(broker, name):
     alone = printed(run_tool_alone(main_class, *where, *arguments))
     assert printed(run_tool(main_class, *where, *arguments)) == alone
     assert (alone.exit_code == 0) == (name == "success")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_hosted_tool_exits_the_same_beside_pyspark(broker, name, monkeypatch):
+    """PySpark replaces what py4j raises of all gateways, and asks its own JVM about it."""
+    from pyspark.errors.exceptions.captured import capture_sql_exception
+
+    main_class, *arguments = COMMANDS[name]
+    where = ("--bootstrap-server", broker.bootstrap_servers)
+    plain = printed(run_tool(main_class, *where, *arguments))
+    replaced = capture_sql_exception(protocol.get_return_value)
+    monkeypatch.setattr(java_gateway, "get_return_value", replaced)
+    assert printed(run_tool(main_class, *where, *arguments)) == plain
 
 
 def test_tools_with_static_counts_run_again_in_the_same_process(broker, create_topic):
