@@ -17,9 +17,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Any, Final, Generic, Protocol, TypeVar
+
+from barnabas.broker.runtime.threads import Pool
 
 Found = TypeVar("Found")
 Found_co = TypeVar("Found_co", covariant=True)
@@ -115,7 +116,7 @@ class Inspector:
         self._waiting: deque[Inspected[Any]] = deque()
         self._encoding: Inspected[Any] | None = None
         self._to_encode: deque[Inspected[Any]] = deque()
-        self._threads = ThreadPoolExecutor(1, "barnabas-inspector")
+        self._threads = Pool("inspector", loop=loop)
         self._is_working = False
         self._closed = False
         self.held_bytes = 0
@@ -141,12 +142,12 @@ class Inspector:
     def close(self) -> None:
         """Stop; what waits is never told."""
         self._closed = True
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
 
     def _start(self) -> None:
         if self._waiting and not self._is_working:
             self._is_working = True
-            self._loop.run_in_executor(self._threads, self._work).add_done_callback(self._stopped)
+            self._threads.run(self._work).add_done_callback(self._stopped)
 
     def _work(self) -> None:
         """Go round until nothing waits; on the thread."""

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
+
+from barnabas.broker.runtime.threads import Pool
 
 if TYPE_CHECKING:
     from barnabas.storage.cluster_index import ClusterIndex
@@ -27,13 +29,13 @@ class Errands:
     def __init__(self, index: ClusterIndex) -> None:
         """``index`` is for this object alone."""
         self._index = index
-        self._thread = ThreadPoolExecutor(1, "barnabas-errands")
+        self._thread = Pool("errands")
 
     def run(self, errand: Callable[[ClusterIndex], Result]) -> asyncio.Future[Result]:
         """Return what ``errand`` will; raises IndexClosed out of a wait once this is closed."""
-        return asyncio.get_running_loop().run_in_executor(self._thread, errand, self._index)
+        return self._thread.run(partial(errand, self._index))
 
     def close(self) -> None:
         """End what is under way, and what waits to be."""
         self._index.close()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.close()

@@ -17,12 +17,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from barnabas.broker.runtime.settled import Settled
+from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.log_snapshot import take_snapshot
@@ -114,7 +114,7 @@ class Upkeep:
         self._session = session
         self._settings = settings or UpkeepSettings()
         self._kept: dict[PartitionLog, _Kept] = {}
-        self._thread = ThreadPoolExecutor(1, "barnabas-upkeep")
+        self._thread = Pool("upkeep", loop=host.loop)
         self._timer: Timer | None = None
         self._is_stopped = False
         self._garbage_due_ms = 0
@@ -131,7 +131,7 @@ class Upkeep:
         self._is_stopped = True
         if self._timer is not None:
             self._timer.cancel()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.close()
 
     def _rest(self) -> None:
         if not self._is_stopped:
@@ -246,4 +246,4 @@ class Upkeep:
     def _aside(self, work: Callable[[], Result]) -> Awaitable[Result]:
         if self._is_stopped:
             raise IndexClosed
-        return self._host.loop.run_in_executor(self._thread, work)
+        return self._thread.run(work)

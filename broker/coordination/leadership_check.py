@@ -16,12 +16,14 @@ Rules of this file:
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from barnabas.broker.coordination.responding import respond_to
+from barnabas.broker.runtime.threads import Pool
 from barnabas.storage.log_index import IndexClosed
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ class LeadershipCheck:
         self._may_serve = may_serve
         self._logs = logs
         self._session = session
-        self._thread = ThreadPoolExecutor(1, "barnabas-leadership")
+        self._thread = Pool("leadership")
         self._asking: Waiting = {}
         """Those for whom a read is under way."""
         self._waiting: Waiting = defaultdict(list)
@@ -87,7 +89,7 @@ class LeadershipCheck:
         self._is_closed = True
         self._stop_looking()
         self._rows.close()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.close()
 
     def _read(self) -> None:
         self._asking, self._waiting = self._waiting, defaultdict(list)
@@ -99,25 +101,21 @@ class LeadershipCheck:
             self._host.loop.call_soon(self._read)
             return
         self._look_later()
-        reading = self._thread.submit(self._read_rows, tuple(self._asking))
-        reading.add_done_callback(self._have_taken)
+        reading = self._thread.run(partial(self._read_rows, tuple(self._asking)))
+        reading.add_done_callback(self._take)
 
     def _read_rows(self, partition_ids: tuple[int, ...]) -> dict[int, PartitionState]:
         """On the thread."""
         found = {each: self._rows.partition(each) for each in partition_ids}
         return {each: row for each, row in found.items() if row is not None}
 
-    def _have_taken(self, reading: Future[dict[int, PartitionState]]) -> None:
-        """On the thread."""
-        is_over = self._is_closed or reading.cancelled()
-        if not is_over and not isinstance(reading.exception(), IndexClosed):
-            self._host.loop.call_soon_threadsafe(self._take, reading)
-
-    def _take(self, reading: Future[dict[int, PartitionState]]) -> None:
-        self._stop_looking()
-        if self._is_closed:
+    def _take(self, reading: asyncio.Future[dict[int, PartitionState]]) -> None:
+        if reading.cancelled():
             return
         error = reading.exception()
+        if self._is_closed or isinstance(error, IndexClosed):
+            return
+        self._stop_looking()
         if error is not None:
             self._host.fatal(error)
             return

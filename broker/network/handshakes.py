@@ -16,8 +16,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+
+from barnabas.broker.runtime.threads import Pool
 
 Item = TypeVar("Item")
 
@@ -108,7 +109,7 @@ class Handshakes:
         """Steps that no thread has got yet."""
         self._later_steps: _BySource[_Step] = _BySource()
         self._handed_over = 0
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads = Pool("tls", THREADS, loop=loop)
         self._is_closed = False
 
     @property
@@ -153,8 +154,7 @@ class Handshakes:
         self._is_closed = True
         self._first_steps.clear()
         self._later_steps.clear()
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
 
     def _hand_over(self) -> None:
         while self.waiting and self._handed_over < HANDED_OVER:
@@ -162,10 +162,8 @@ class Handshakes:
                 step = self._later_steps.take(newest=False)
             else:
                 step = self._first_steps.take(newest=True)
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(THREADS, "barnabas-tls")
             self._handed_over += 1
-            computing = self._loop.run_in_executor(self._threads, step.compute)
+            computing = self._threads.run(step.compute)
             computing.add_done_callback(self._computed)
             computing.add_done_callback(step.then)
 

@@ -26,8 +26,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext, Route
@@ -35,6 +35,7 @@ from barnabas.broker.api.division import count_elements, is_long, join, parts
 from barnabas.broker.api.refusals import refusal, refusal_unread
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.network.framing import Chunks, answers_flexibly, encoded
+from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed, TooManyElements
 from barnabas.protocol.wire import elements_most
@@ -128,15 +129,14 @@ class _Aside:
         self, loop: asyncio.AbstractEventLoop, name: str, elements: int, slots: int
     ) -> None:
         self.slots = asyncio.Semaphore(slots)
-        self._loop = loop
-        self._pool = ThreadPoolExecutor(1, name, initializer=lambda: elements_most.set(elements))
+        self._pool = Pool(name, loop=loop, initializer=lambda: elements_most.set(elements))
         self._rest_until = 0.0
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        return await self._loop.run_in_executor(self._pool, self._run, work)
+        return await self._pool.run(partial(self._run, work))
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.close()
 
     def _run(self, work: Callable[[], Result]) -> Result:
         now = time.perf_counter()
@@ -160,10 +160,8 @@ class LargeRequests:
         self._undivided_max = config.request_undivided_elements_max
         self._here = copy_context()
         self._here.run(elements_most.set, self._undivided_max)
-        self._large = _Aside(loop, "barnabas-large", self._elements_max, SLOTS)
-        self._very_large = _Aside(
-            loop, "barnabas-very-large", self._elements_max, SLOTS_FOR_VERY_LARGE
-        )
+        self._large = _Aside(loop, "large", self._elements_max, SLOTS)
+        self._very_large = _Aside(loop, "very-large", self._elements_max, SLOTS_FOR_VERY_LARGE)
 
     def decode_here(self, decode: Decode, frame: memoryview, position: int, version: int) -> Any:  # noqa: ANN401
         """Decode a large Produce on the loop: its records stay where they are, its batches are few.

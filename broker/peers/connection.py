@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeVar, cast
 
@@ -26,6 +25,7 @@ from barnabas.broker.client.errors import (
 from barnabas.broker.client.problems import Stage, reason_of
 from barnabas.broker.config.security_protocols import has_tls
 from barnabas.broker.config.types import ConfigError
+from barnabas.broker.runtime.threads import Pool
 from barnabas.protocol.client import (
     NEED_DATA,
     AdvertisedVersions,
@@ -206,7 +206,7 @@ class Network:
         """``security`` is asked each time how this broker is let in; it may raise ConfigError."""
         self._security = security
         self._limits = limits
-        self._threads = ThreadPoolExecutor(1, "barnabas-peers")
+        self._threads = Pool("peers")
 
     async def open(self, address: Address, hello: Hello) -> Opened:
         """Connect to a peer, log in, say hello; raises Refused.
@@ -221,7 +221,7 @@ class Network:
 
     def close(self) -> None:
         """Make no more."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
 
 
 async def _opened(opening: _Opening, security: ClientSecurity, hello: Hello) -> Opened:
@@ -241,7 +241,7 @@ async def _opened(opening: _Opening, security: ClientSecurity, hello: Hello) -> 
 class _Opening:
     """The steps until a connection may be asked."""
 
-    def __init__(self, address: Address, limits: Limits, threads: Executor) -> None:
+    def __init__(self, address: Address, limits: Limits, threads: Pool) -> None:
         self.stage = Stage.CONNECTING
         self.access: Access = OPEN
         self.address = address
@@ -300,7 +300,7 @@ class _Opening:
         return login.lifetime_ms
 
     async def _aside(self, work: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        return await self._threads.run(work)
 
 
 async def introduced(connection: PeerConnection, hello: Hello, login_ms: int = 0) -> Opened:

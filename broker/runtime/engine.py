@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from barnabas.broker.runtime.threads import Pool
 from barnabas.storage.committer import Committer, CommitterThreads, Listener
 from barnabas.storage.log_store import Runner
 
@@ -25,7 +25,7 @@ class LoopEngine:
         self.dead = False
         self._loop = loop
         self._after = after
-        self._aside = ThreadPoolExecutor(1, "barnabas-checkpoint")
+        self._aside = Pool("checkpoint", loop=loop)
 
     def schedule(self, callback: Callback) -> None:
         """Run ``callback`` at the end of this turn of the loop."""
@@ -39,11 +39,11 @@ class LoopEngine:
     def run_aside(self, work: Callback) -> None:
         """Run slow file work on a thread of its own."""
         if not self.dead:
-            self._aside.submit(work)
+            self._aside.start(work)
 
     def answer_of(self, work: Callable[[], Answer]) -> asyncio.Future[Answer]:
         """Run slow work on that thread; what it answers or raises is the future's."""
-        return self._loop.run_in_executor(self._aside, work)
+        return self._aside.run(work)
 
     def start_committer(self, committer: Committer, listener: Listener) -> Runner:
         """Run ``committer`` on the journal thread.
@@ -57,7 +57,7 @@ class LoopEngine:
     def close(self) -> None:
         """Ignore what storage still reports, and wait for its threads' work in hand."""
         self.dead = True
-        self._aside.shutdown(wait=True)
+        self._aside.close(waits=True, drops=False)
 
     def _run(self, callback: Callback) -> None:
         if not self.dead:

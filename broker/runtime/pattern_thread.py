@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
+from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.coordinator.groups.consumer.patterns import WORK_PER_STEP, WholeMatch
 
@@ -18,8 +19,7 @@ class PatternThread:
     """Compares texts with expressions: short ones on the loop in slices, long ones on a thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._thread = ThreadPoolExecutor(1, "barnabas-patterns")
+        self._thread = Pool("patterns", loop=loop)
 
     async def matching(self, regex: str, texts: Sequence[str]) -> list[bool]:
         """Return for each text whether a valid expression matches all of it."""
@@ -29,7 +29,7 @@ class PatternThread:
         for text in texts:
             work = matches.work(text)
             if work > WORK_PER_STEP:
-                verdicts.append(await self._loop.run_in_executor(self._thread, matches, text))
+                verdicts.append(await self._thread.run(partial(matches, text)))
                 continue
             work_done += work
             if work_done > WORK_PER_STEP:
@@ -40,4 +40,4 @@ class PatternThread:
 
     def close(self) -> None:
         """Give the thread back; what waits is dropped."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.close()

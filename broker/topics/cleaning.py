@@ -19,10 +19,11 @@ import time
 from asyncio import Future
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from barnabas.broker.runtime.threads import Pool
 from barnabas.storage.cleanable import Cleanable, plan, survey
 from barnabas.storage.cleaned_segment import CleanedGroup, CleaningPlan, Unreadable
 from barnabas.storage.cleaner import clean
@@ -49,8 +50,8 @@ asked for."""
 WORK_SECONDS: Final = 0.002
 REST_SECONDS: Final = 0.004
 """How long the thread computes before it lets others have the interpreter, and for how long."""
-
-
+THREADS_MOST: Final = 32
+"""Passes at a time, whatever ``log.cleaner.threads`` says."""
 PASSES_REMEMBERED: Final = 50
 
 
@@ -120,7 +121,7 @@ class LogCleaner:
         self._file_system = file_system
         self._timer: Timer | None = None
         self._stopped = threading.Event()
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads = Pool("cleaner", THREADS_MOST, loop=host.loop)
         self._running: set[PartitionLog] = set()
         self._is_looking = False
         self._swaps = 0
@@ -138,8 +139,7 @@ class LogCleaner:
         self._stopped.set()
         if self._timer is not None:
             self._timer.cancel()
-        if self._threads is not None:
-            self._threads.shutdown(wait=True, cancel_futures=True)
+        self._threads.close(waits=True)
 
     # Looking
 
@@ -215,10 +215,7 @@ class LogCleaner:
 
     def _step(self, under_way: _Pass) -> None:
         """Have the next group cleaned on a thread."""
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(thread_name_prefix="barnabas-cleaner")
-        loop = self._host.loop
-        future = loop.run_in_executor(self._threads, next, under_way.groups, None)
+        future = self._threads.run(partial(next, under_way.groups, None))
         future.add_done_callback(lambda done: self._stepped(under_way, done))
 
     def _stepped(self, under_way: _Pass, done: Future[CleanedGroup | None]) -> None:

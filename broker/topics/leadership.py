@@ -26,12 +26,12 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from barnabas.broker.runtime.settled import Settled
+from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.refused_batches import taken_back
 from barnabas.storage.counts import Histogram
@@ -190,8 +190,8 @@ class Leadership:
         """Of partitions that came: from the view's word until they were served, in ns."""
         self.logs_closed = 0
         """Those that were let go of because a flush was refused, or the session was over."""
-        self._threads = ThreadPoolExecutor(LOADS_AT_ONCE, "barnabas-loader")
-        self._long_threads = ThreadPoolExecutor(LONG_LOADS_AT_ONCE, "barnabas-long-loader")
+        self._threads = Pool("loader", LOADS_AT_ONCE, loop=host.loop)
+        self._long_threads = Pool("long-loader", LONG_LOADS_AT_ONCE, loop=host.loop)
         self._loading_again = asyncio.Lock()
         """Held by one of the logs for which there was no room."""
         self._compared_version: int | None = None
@@ -207,7 +207,7 @@ class Leadership:
         """Open and let go of nothing any more: the broker ends."""
         self._is_closed = True
         for threads in (self._threads, self._long_threads):
-            threads.shutdown(wait=False, cancel_futures=True)
+            threads.close()
 
     def state_of(self, partition_id: int) -> State:
         """Return how far this broker has come with a partition."""
@@ -467,7 +467,7 @@ class Leadership:
         threads, long, load = self._threads, None, partial(self._load, spec, is_over)
         while True:
             try:
-                return await self._host.loop.run_in_executor(threads, load, long)
+                return await threads.run(partial(load, long))
             except LongLog as found:
                 long = found.reading
             require_wanted(spec, is_over)

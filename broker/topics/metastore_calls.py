@@ -10,10 +10,10 @@ Rules of this file:
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol, TypeVar
+
+from barnabas.broker.runtime.threads import Pool
 
 Result = TypeVar("Result")
 
@@ -74,17 +74,19 @@ class CallsAside:
         self.patience_s: float | None = patience_s
         self.closing_patience_s: float | None = closing_patience_s
         self._close_store = close_store
-        self._thread = ThreadPoolExecutor(1, "barnabas-metadata")
+        self._thread = Pool("metadata")
+        self._ending = Pool("metadata-end")
 
     async def answer_of(self, call: Callable[[], Result]) -> Result:
         """See ``MetaStoreCalls``."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+        return await self._thread.run(call)
 
     async def give_up(self) -> None:
         """See ``MetaStoreCalls``."""
         # Not on the thread of the calls: it waits for the store.
-        await asyncio.to_thread(self._close_store)
+        await self._ending.run(self._close_store)
 
     def close(self) -> None:
         """See ``MetaStoreCalls``."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.close()
+        self._ending.close()

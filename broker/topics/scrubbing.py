@@ -24,13 +24,13 @@ import threading
 import time
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import Final, TypeVar
 
 from barnabas.broker.runtime.clock import Clock, Timer
+from barnabas.broker.runtime.threads import Pool
 from barnabas.storage.damage import DamagedRange
 from barnabas.storage.errors import OffsetOffline
 from barnabas.storage.log_store import LogStore
@@ -188,7 +188,7 @@ class LogScrubber:
         self._stopped = threading.Event()
         self.counts = ScrubCounts()
         self._pace = ScrubPace(max(1, bytes_per_second), self.counts, self._stopped)
-        self._threads: ThreadPoolExecutor | None = None
+        self._thread = Pool("scrubber", loop=loop)
         self._timer: Timer | None = None
         self._pass: list[_Due] = []
         self._is_surveying = False
@@ -276,8 +276,7 @@ class LogScrubber:
         self._stopped.set()
         if self._timer is not None:
             self._timer.cancel()
-        if self._threads is not None:
-            self._threads.shutdown(wait=True, cancel_futures=True)
+        self._thread.close(waits=True)
 
     def suspect(self, log: PartitionLog, base_offset: int, error: Exception) -> None:
         """Look at a segment as soon as possible: reading it failed, or had (OffsetOffline)."""
@@ -376,8 +375,6 @@ class LogScrubber:
 
     def _run(self, work: Callable[[], Result], then: Callable[[Future[Result]], None]) -> None:
         """Do one thing on the thread, then go on."""
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(1, "barnabas-scrubber")
 
         def done(future: Future[Result]) -> None:
             self._is_running = False
@@ -389,7 +386,7 @@ class LogScrubber:
                 self._next()
 
         self._is_running = True
-        self._loop.run_in_executor(self._threads, work).add_done_callback(done)
+        self._thread.run(work).add_done_callback(done)
 
     def _take(self) -> _Due | None:
         """The next segment that is still there; None at the end of a pass."""

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -164,7 +165,7 @@ class Member:
         self.disk.make_directory(ROOT)
         self.store = LogStore(self.disk, ROOT, engine=self.engine, now_ms=lambda: NOW_MS)
         self.engine.start(self.store)
-        self.reads: deque[tuple[asyncio.Future[Any], Any, Any]] = deque()
+        self.reads: deque[tuple[asyncio.Future[Any], partial[Any]]] = deque()
         self.tasks: list[asyncio.Task[None]] = []
         self.removed: list[PartitionLog] = []
         self.opened: list[PartitionLog] = []
@@ -216,10 +217,11 @@ class Member:
         assert index == 0
         self.shards.pop(topic, None)
 
-    def _read_aside(self, threads: Any, load: Any, long: Any) -> asyncio.Future[Any]:
-        assert (threads is self.leadership._long_threads) == (long is not None)
+    def _read_aside(self, executor: Any, read: partial[Any]) -> asyncio.Future[Any]:
+        long = read.args[-1]
+        assert (executor is self.leadership._long_threads._executor) == (long is not None)
         future = asyncio.get_running_loop().create_future()
-        self.reads.append((future, load, long))
+        self.reads.append((future, read))
         return future
 
     def _spawn(self, coroutine: Any, name: str) -> None:
@@ -248,9 +250,9 @@ class Member:
         ``meanwhile`` happens between when a log is ready and when that is known.
         """
         while self.reads:
-            future, load, long = self.reads.popleft()
+            future, read = self.reads.popleft()
             try:
-                result = load(long)
+                result = read()
             except (Corrupt, LedSince, LongLog, NoRoom) as error:
                 future.set_exception(error)
             else:

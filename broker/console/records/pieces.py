@@ -6,17 +6,15 @@ and batches are walked over, on a thread.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from barnabas.broker.console.records.standing import Standing, standing_of
+from barnabas.broker.runtime.threads import Pool
 from barnabas.protocol.compression import GZIP, LZ4, SNAPPY, ZSTD, CompressionError, expand
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records import HEADER_BYTES, BatchHeader, CorruptBatch, iterate_batches
@@ -96,23 +94,13 @@ class RecordReaders:
 
     def __init__(self, memory: AnswerMemory) -> None:
         self.memory = memory
-        self._pool: ThreadPoolExecutor | None = None
-        self._large_pool: ThreadPoolExecutor | None = None
+        self._threads = Pool("records", THREADS)
+        self._large_thread = Pool("large-records")
+        """For large work one thread: the C library keeps what each thread has freed."""
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Run work on a thread, and wait for it."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads(), work)
-
-    def _threads(self) -> ThreadPoolExecutor:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(THREADS, "barnabas-records")
-        return self._pool
-
-    def _large_thread(self) -> ThreadPoolExecutor:
-        """Return the thread of large work: the C library keeps what each thread has freed."""
-        if self._large_pool is None:
-            self._large_pool = ThreadPoolExecutor(1, "barnabas-large-records")
-        return self._large_pool
+        return await self._threads.run(work)
 
     async def expand(
         self, batches: Sequence[Batch], work: Callable[[], Result], most_bytes: int
@@ -128,7 +116,7 @@ class RecordReaders:
         if measured:
             measure = partial(_largest_expansion, measured, most_bytes)
             end = await self.memory.begin_work(most_bytes)  # The window of a decoder.
-            size_bytes = max(size_bytes, await self._counted(self._threads(), measure, end))
+            size_bytes = max(size_bytes, await self._threads.run_counted(measure, end))
         return await self.run_within(2 * size_bytes + KEPT_BYTES_MOST, work)
 
     async def run_within(self, size_bytes: int, work: Callable[[], Result]) -> Result:
@@ -137,25 +125,8 @@ class RecordReaders:
         That may be later than this call, which may be cancelled.
         """
         end = await self.memory.begin_work(size_bytes)
-        pool = self._threads() if size_bytes < LARGE_BYTES else self._large_thread()
-        return await self._counted(pool, work, end)
-
-    async def _counted(
-        self, pool: ThreadPoolExecutor, work: Callable[[], Result], end: Callable[[], None]
-    ) -> Result:
-        loop = asyncio.get_running_loop()
-        try:
-            running = pool.submit(work)
-        except BaseException:
-            end()
-            raise
-
-        def ended(_: Future[Result]) -> None:
-            with contextlib.suppress(RuntimeError):  # The loop is closed, and the count with it.
-                loop.call_soon_threadsafe(end)
-
-        running.add_done_callback(ended)
-        return await asyncio.wrap_future(running)
+        pool = self._threads if size_bytes < LARGE_BYTES else self._large_thread
+        return await pool.run_counted(work, end)
 
     async def offset_at(self, log: PartitionLog, timestamp_ms: int) -> int:
         """Return the first offset that is not older than a time; where the log ends if none is."""

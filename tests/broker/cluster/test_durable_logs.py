@@ -518,7 +518,7 @@ async def test_nothing_is_held_of_long_logs_that_wait(
     monkeypatch.setattr(Asked, "beginnings", noted)
     loads = SlowLoads(logs, epochs)
     loading = [asyncio.create_task(loads.load(each)) for each in epochs]
-    waiting = loads.leadership._long_threads._work_queue
+    waiting = loads.leadership._long_threads._executor._work_queue
     try:
         await until(lambda: len(base.rest_questions) == LONG_LOADS_AT_ONCE)
         await until(lambda: waiting.qsize() == len(epochs) - LONG_LOADS_AT_ONCE)

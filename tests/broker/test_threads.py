@@ -1,0 +1,90 @@
+"""Pools of threads: what comes out on the loop, and what is dropped."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from barnabas.broker.runtime.threads import Pool
+
+
+@pytest.fixture
+def pool():
+    made = Pool("trial")
+    yield made
+    made.close(waits=True)
+
+
+async def blocked(pool):
+    """Return the event that frees the pool's only thread, once the thread waits for it."""
+    begun, free = threading.Event(), threading.Event()
+
+    def wait():
+        begun.set()
+        free.wait()
+
+    pool.start(wait)
+    await asyncio.to_thread(begun.wait)
+    return free
+
+
+async def test_a_result_and_an_exception_come_out_on_the_loop(pool):
+    assert await pool.run(lambda: threading.current_thread().name) == "barnabas-trial_0"
+    with pytest.raises(ZeroDivisionError):
+        await pool.run(lambda: 1 / 0)
+
+
+async def test_work_is_done_in_its_order(pool):
+    done = []
+    free = await blocked(pool)
+    later = [pool.run(lambda number=number: done.append(number)) for number in range(9)]
+    free.set()
+    await asyncio.gather(*later)
+    assert done == [*range(9)]
+
+
+async def test_close_drops_what_has_not_begun(pool):
+    free = await blocked(pool)
+    dropped = pool.run(lambda: 1)
+    pool.close()
+    free.set()
+    with pytest.raises(asyncio.CancelledError):
+        await dropped
+    with pytest.raises(RuntimeError, match="shutdown"):
+        pool.run(lambda: 1)
+
+
+async def test_close_may_let_all_work_end(pool):
+    free = await blocked(pool)
+    kept = pool.run(lambda: 1)
+    asyncio.get_running_loop().call_soon(free.set)
+    await asyncio.to_thread(pool.close, waits=True, drops=False)
+    assert await kept == 1
+
+
+async def test_counted_work_ends_when_its_thread_has_done_it(pool):
+    """The one that waits may be cancelled before: the work goes on, and counts."""
+    begun, free, ended = threading.Event(), threading.Event(), asyncio.Event()
+
+    def work():
+        begun.set()
+        free.wait()
+
+    running = pool.run_counted(work, ended.set)
+    await asyncio.to_thread(begun.wait)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not ended.is_set()
+    free.set()
+    await ended.wait()
+
+
+async def test_counted_work_that_is_refused_has_ended(pool):
+    pool.close()
+    ended = []
+    with pytest.raises(RuntimeError, match="shutdown"):
+        pool.run_counted(lambda: 1, lambda: ended.append(1))
+    assert ended == [1]
