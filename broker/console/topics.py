@@ -74,11 +74,12 @@ async def list_topics(question: Question) -> TopicPage:
     page, following = selection.page()
     rows = []
     readers = await _groups_of(question, {str(place[-1]) for place in page})
+    copies = Copies(catalogue.view)
     for place in page:
         found = catalogue.topic(str(place[-1]))
         if found is not None:  # Not deleted meanwhile.
             groups = None if readers is None else readers[found.name]
-            rows.append(await _row(question, found, groups))
+            rows.append(await _row(question, copies, found, groups))
     return TopicPage(question.now_ms, following, selection.total, tuple(rows))
 
 
@@ -92,7 +93,7 @@ async def describe_one(question: Question) -> TopicDescription:
             SettingOfTopic(each.name, each.value, SOURCE_WORDS[each.source])
             for each in describe_topic(topic.configs, broker_config)
         )
-    row = await _row(question, topic, None)
+    row = await _row(question, Copies(question.broker.catalogue.view), topic, None)
     return TopicDescription(
         question.now_ms,
         row.topic,
@@ -189,7 +190,7 @@ async def _groups_of(question: Question, names: set[str]) -> Counter[str] | None
     return found
 
 
-async def _row(question: Question, topic: Topic, groups: int | None) -> TopicRow:
+async def _row(question: Question, copies: Copies, topic: Topic, groups: int | None) -> TopicRow:
     await question.pace.spend(ROW_UNITS)
     figures = await add_up(topic, question.pace)
     return TopicRow(
@@ -197,7 +198,7 @@ async def _row(question: Question, topic: Topic, groups: int | None) -> TopicRow
         base64.urlsafe_b64encode(topic.topic_id).rstrip(b"=").decode(),
         is_internal(topic),
         len(topic.partitions),
-        _replica_count(Copies(question.broker.catalogue.view), topic),
+        _replica_count(copies, topic),
         ",".join(sorted(topic.log_config.cleanup_policy)),
         figures.records_max,
         figures.written,

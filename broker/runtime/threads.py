@@ -37,8 +37,7 @@ class Pool:
 
         Raises RuntimeError if the pool is closed.
         """
-        loop = self._loop if self._loop is not None else asyncio.get_running_loop()
-        return loop.run_in_executor(self._executor, work)
+        return self._current_loop().run_in_executor(self._executor, work)
 
     def run_counted(
         self, work: Callable[[], Result], on_end: Callable[[], None]
@@ -47,7 +46,7 @@ class Pool:
 
         That may be later than the end of the future, which may be cancelled.
         """
-        loop = self._loop if self._loop is not None else asyncio.get_running_loop()
+        loop = self._current_loop()
         try:
             running = self._executor.submit(work)
         except BaseException:
@@ -62,9 +61,12 @@ class Pool:
         return asyncio.wrap_future(running, loop=loop)
 
     def start(self, work: Callable[[], object]) -> None:
-        """Have ``work`` run, which reports its own result. Call on any thread."""
+        """Run ``work``, which reports its own result. Call on any thread."""
         self._executor.submit(work)
 
     def close(self, *, waits: bool = False, drops: bool = True) -> None:
-        """Take no more work; ``drops`` what has not begun, and ``waits`` for the rest to end."""
+        """Refuse further work; ``drops`` work in the queue, and ``waits`` until the rest ends."""
         self._executor.shutdown(wait=waits, cancel_futures=drops)
+
+    def _current_loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop if self._loop is not None else asyncio.get_running_loop()
