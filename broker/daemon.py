@@ -81,7 +81,7 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
 
 
 def console_lines(server: BrokerServer) -> list[str]:
-    """Return the console's address for a browser: one line, or none if it would let nobody in."""
+    """Return the console's address for a browser: one line, or none if no login is possible."""
     is_closed = server.login_closed_reason is not None
     if server.http is None or server.config.console_access == "none" or is_closed:
         return []

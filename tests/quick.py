@@ -72,7 +72,7 @@ def chosen(changed: Iterable[PurePath], tests: dict[PurePath, set[str]]) -> set[
 
 
 def changed_files() -> list[PurePath]:
-    """Return the Python files that have changed, and are there."""
+    """Return the Python files that have changed and exist."""
     found = _git("diff", "--name-only", "HEAD") + _git("ls-files", "--others", "--exclude-standard")
     if not found:
         found = _git("diff", "--name-only", "HEAD~1", "HEAD")

@@ -232,7 +232,7 @@ def _check(directory: str, scratch: str, config: BrokerConfig, *, lines: bool = 
 
 
 def _stop_of(directory: str, report: RecoveryReport) -> str:
-    """Return how the process that wrote the directory ended; a key of ``_STOPPED``."""
+    """Return the key of ``_STOPPED`` for the last process that wrote the directory."""
     if report.clean:
         return "clean"
     marks = (BACKUP_MANIFEST, RESTORED_MARK)

@@ -163,7 +163,7 @@ def _consumer(
 ) -> Consumer:
     """Look up partitions and offsets, and be ready to read; raises CommandError."""
     isolation, timeout_seconds = arguments.isolation, arguments.timeout
-    _partitions(cluster, arguments)  # What is not there is reported at once.
+    _partitions(cluster, arguments)  # Missing topics and partitions are reported at once.
 
     def look_up() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
         partitions = _partitions(cluster, arguments)

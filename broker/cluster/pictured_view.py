@@ -237,7 +237,7 @@ class PicturedView:
         fenced = []
         for member in members:
             if member.node_id in in_service:
-                continue  # This broker, whose session is over.
+                continue  # This broker, after its session has ended.
             with contextlib.suppress(UnreadableEndpoints):  # It was said while it was in service.
                 place = decode_place(member.endpoints)
                 fenced.append(Node(member.node_id, place.rack, place.endpoints, place.features))

@@ -29,7 +29,7 @@ class Parameter:
     most: int = 2**63 - 1
     """Bounds of numbers."""
     limit: str = ""
-    """Its row in lengths.py, or "" for the row of its name."""
+    """Name of the parameter's row in lengths.py, or "" for its own name."""
     length_most: int = field(init=False)
     """Characters of the text that stands for the value."""
 

@@ -26,13 +26,13 @@ class Error:
 
 @dataclass(frozen=True, slots=True)
 class LoginNeeded:
-    """Why a request without valid credentials was refused."""
+    """The refusal of a request without valid credentials."""
 
     error: str
     """The name of Kafka's error."""
     message: str
     logins: list[str]
-    """What can begin a session from here: `token`, `password`; empty where nothing can."""
+    """Credentials that begin a session from here: `token`, `password`, or none."""
 
 
 # ----------------------------------------------------------------------------------------- topics
@@ -72,7 +72,7 @@ class TopicPage:
     next: str | None
     """What to give as ``after`` for the next page."""
     total: int
-    """How many rows there are on all pages."""
+    """Number of rows on all pages."""
     items: tuple[TopicRow, ...]
 
 
@@ -132,7 +132,7 @@ class PartitionPage:
     as_of: Wide
     next: str | None
     total: int
-    """How many rows there are on all pages."""
+    """Number of rows on all pages."""
     topic: str
     items: tuple[PartitionRow, ...]
 
@@ -168,7 +168,7 @@ class TransactionPage:
     as_of: Wide
     next: str | None
     total: int
-    """How many rows there are on all pages."""
+    """Number of rows on all pages."""
     items: tuple[TransactionRow, ...]
 
 
@@ -238,7 +238,7 @@ class HolderPage:
     as_of: Wide
     next: str | None
     total: int
-    """How many rows there are on all pages."""
+    """Number of rows on all pages."""
     items: tuple[HeldPartition, ...]
 
 
@@ -278,7 +278,7 @@ class GroupPage:
     as_of: Wide
     next: str | None
     total: int
-    """How many rows there are on all pages."""
+    """Number of rows on all pages."""
     items: tuple[GroupRow, ...]
 
 
@@ -340,7 +340,7 @@ class GroupDescription:
     epoch: int | None
     """Of a consumer group (KIP-848)."""
     lag: Wide | None
-    """Of all partitions with committed offsets; null without any, as the next two."""
+    """The lag of all partitions with committed offsets; null without any, as the next two."""
     lag_readable: Wide | None
     lag_held_back: Wide | None
     last_commit_ms: Wide | None
@@ -368,16 +368,16 @@ class Worst:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What all transactions hold back that have been open for ten seconds, or hang."""
+    """Records that transactions hold back which have been open for ten seconds, or hang."""
 
     transactions: int
     hanging: int
-    """Those of them that no coordinator ends."""
+    """Number of those transactions that no coordinator ends."""
     partitions: int
     records: Wide
     """Offsets that readers of committed records may not see yet."""
     groups: int
-    """With a committed offset of such a partition that has something to wait for."""
+    """Groups with a committed offset below such records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -509,7 +509,7 @@ class SettingPage:
     as_of: Wide
     next: str | None
     total: int
-    """How many rows there are on all pages."""
+    """Number of rows on all pages."""
     items: tuple[Setting, ...]
 
 

@@ -159,7 +159,7 @@ class ClientPage:
     as_of: Wide
     next: str | None
     total: int
-    """How many rows there are on all pages."""
+    """Number of rows on all pages."""
     items: tuple[ClientRow, ...]
 
 
@@ -173,7 +173,7 @@ class ReaderRow:
     client: str | None
     """Shown with DESCRIBE on the cluster or on a group of this client, else None."""
     address: str | None
-    """Shown with DESCRIBE on the cluster, else None; likewise the user."""
+    """Shown with DESCRIBE on the cluster, else None; so is the user."""
     user: str | None
     isolation_seen: str
     in_group: bool
@@ -196,7 +196,7 @@ class ReaderPage:
     as_of: Wide
     next: str | None
     total: int
-    """How many rows there are on all pages."""
+    """Number of rows on all pages."""
     items: tuple[ReaderRow, ...]
 
 
@@ -267,7 +267,7 @@ class PipelinePage:
     as_of: Wide
     next: str | None
     total: int
-    """How many rows there are on all pages."""
+    """Number of rows on all pages."""
     items: tuple[PipelineRow, ...]
 
 

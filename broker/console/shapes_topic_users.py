@@ -34,7 +34,7 @@ class ProducerPage:
     as_of: Wide
     next: str | None
     total: int
-    """How many rows there are on all pages."""
+    """Number of rows on all pages."""
     topic: str
     items: tuple[ProducerRow, ...]
 
@@ -61,6 +61,6 @@ class GroupOfTopicPage:
     as_of: Wide
     next: str | None
     total: int
-    """How many rows there are on all pages."""
+    """Number of rows on all pages."""
     topic: str
     items: tuple[GroupOfTopicRow, ...]

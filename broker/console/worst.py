@@ -108,7 +108,7 @@ async def _walk(question: Question, pace: Pace) -> Worst:
 
 
 async def _lagging(question: Question) -> tuple[int, int, tuple[GroupRow, ...]]:
-    """Return how many groups there are, how many wait, and those with the largest lag."""
+    """Return the number of groups, the number that wait, and those with the largest lag."""
     coordinator = groups.loaded(question)
     selection, waiting = question.selection(groups.ORDERS), 0
     for machine in coordinator.machines:

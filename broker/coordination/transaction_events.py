@@ -5,9 +5,9 @@ Rules of this file:
 * **Fixed memory.** There are two rings: what happens to every transaction is forgotten before what
   is worth a question, so that a busy producer does not wash away how another one was fenced.
   Characters of names are counted, too: where names are long there are fewer events.
-* **Cheap to note**, since each transition does so whether or not somebody reads the story: an event
-  is one object of a compiled class, and whatever can be derived from it is derived by its reader.
-* An event is noted when it is appended. Who shows it waits until that is durable (C14).
+* **Cheap to note**, since each transition notes one even if the story has no reader: an event is
+  one object of a compiled class, and its reader derives the rest.
+* An event is noted when it is appended. The console shows it when that is durable (C14).
 * In memory only: the story begins at the start of the broker, and says so.
 """
 
@@ -124,9 +124,9 @@ class TransactionEvent:
         self.former = former
         """The client that it took the transactional id from, where that was another one."""
         self.start_ms = start_ms
-        """When the transaction of the event began; -1 if none is open."""
+        """Start of the transaction of the event; -1 if none is open."""
         self.partition_count = partition_count
-        """How many partitions were added; at an end, how many the transaction had."""
+        """Number of partitions that were added; at an end, of those that the transaction had."""
         self.names = names
         """The first of the partitions that were added, as topic-partition, one to a line."""
 
@@ -210,7 +210,7 @@ class TransactionEvents:
         self.begin_anew(now_ms)
 
     def begin_anew(self, now_ms: int) -> None:
-        """Let the story begin now, since ids have come whose events were noted elsewhere."""
+        """Restart the story: ids have come whose events another broker noted."""
         self.begun_ms = now_ms
 
     # -------------------------------------------------------------------------------- what happens

@@ -238,7 +238,7 @@ class HttpLogin:
         return json_answer(401, body, headers)
 
     def _session_problem(self, request: Request, peer_host: str) -> str | None:
-        """Return why this client can begin no session, or ``None`` if it can.
+        """Return the reason why this client cannot begin a session, or ``None`` if it can.
 
         A browser that was sent to localhost has reached its own machine: a tunnel or a published
         port of a container has brought the request here, from an address of its own.

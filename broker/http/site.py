@@ -55,7 +55,7 @@ class Doors:
 
     @property
     def closed_reason(self) -> str | None:
-        """Return why every login at the console fails, or ``None`` if none has to."""
+        """Return the reason why every login at the console fails, or ``None`` without one."""
         return None if self.console is None else self.console.ways.closed_reason
 
 

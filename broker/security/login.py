@@ -86,11 +86,11 @@ class LoginFailed(NamedTuple):
     detail: str = ""
     """What is wrong in more words than the client hears."""
     mechanism: str = ""
-    """Mechanism that the client named, where none was begun."""
+    """Mechanism that the client named, if this broker does not offer it."""
 
     @property
     def reason(self) -> str:
-        """What the client hears, or what is wrong where it hears a code only."""
+        """The message for the client, else the detail, else the name of the code."""
         return self.message or self.detail or self.code.name
 
     @property

@@ -51,7 +51,7 @@ WORK_SECONDS: Final = 0.002
 REST_SECONDS: Final = 0.004
 """How long the thread computes before it lets others have the interpreter, and for how long."""
 THREADS_MOST: Final = 32
-"""Passes at a time, whatever ``log.cleaner.threads`` says."""
+"""Most passes at a time; ``log.cleaner.threads`` sets a smaller number."""
 PASSES_REMEMBERED: Final = 50
 
 

@@ -144,7 +144,7 @@ def test_a_stop_has_the_time_that_the_broker_takes(pod, loaded):
 
 
 def test_the_page_makes_the_secret_that_is_read(broker, tmp_path):
-    """Its lines run in a shell; a broker loads the files that they make."""
+    """A shell runs the lines of the page, and a broker loads the files that they make."""
     page = (ROOT / "docs" / "cluster.md").read_text()
     (lines,) = re.findall(r"^```sh\n(mkdir.*?)^```", page, re.MULTILINE | re.DOTALL)
     (folder,) = re.findall(r"create secret generic barnabas --from-file=(\S+)$", page, re.MULTILINE)

@@ -63,13 +63,13 @@ class Field:
     default: str | None = None
     """What a form begins with."""
     label: str = ""
-    """What a form calls it; empty: its name, with a capital."""
+    """The field's title in a form, or "" for its name with a capital."""
     length_most: int = field(init=False)
     """Characters of a text."""
 
     @property
     def title(self) -> str:
-        """Return what a form calls it."""
+        """Return the field's title in a form."""
         return self.label or self.name.replace("_", " ").capitalize()
 
     def __post_init__(self) -> None:

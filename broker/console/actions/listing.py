@@ -42,7 +42,7 @@ class ActionRow:
     destructive: bool
     fields: tuple[FieldOfAction, ...]
     one_of: tuple[str, ...]
-    """Fields of which exactly one is to be given; empty: there are none."""
+    """Fields of which exactly one is required, if any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class Limits(NamedTuple):
 
 MOST = Limits(HELD_MS_MOST, KEPT_BYTES_MOST, PEAK_BYTES_MOST)
 FIXED = Limits(25.0, 8 * MIB, 32 * MIB)
-"""What other work of the loop and the allocator add to a request of any size."""
+"""Costs of a request of any size: other work of the loop, and the allocator."""
 
 
 def limits_of(shape: Shape) -> Limits:

@@ -27,7 +27,7 @@ def broker():
 
 
 def led_by(monkeypatch, broker, node_id):
-    """Have the cluster's view name the leader of every partition."""
+    """Let the cluster's view name the leader of every partition."""
     nodes = (Node(HERE, None, {}), Node(THERE, None, {"PLAINTEXT": ("second.example", 9092)}))
     view = SimpleNamespace(
         node_id=HERE, nodes=nodes, leader_of=lambda _: Leader(node_id, 3), version=1
