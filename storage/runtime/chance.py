@@ -1,0 +1,19 @@
+"""Chance: identifiers and secrets. In a simulation they come from its seed."""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+
+from barnabas.storage.runtime.machine import here
+
+
+def random_bytes(count: int) -> bytes:
+    """Return bytes that nobody can guess."""
+    machine = here()
+    return secrets.token_bytes(count) if machine is None else machine.random_bytes(count)
+
+
+def random_uuid() -> uuid.UUID:
+    """Return a new random UUID (version 4)."""
+    return uuid.UUID(bytes=random_bytes(16), version=4)
