@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
+from types import TracebackType
 from typing import Any, Protocol
+
+from barnabas.storage.runtime.clock import monotonic, now_ns
 
 
 class Timer(Protocol):
@@ -34,6 +37,12 @@ class Clock(Protocol):
     def call_later(self, delay_ms: float, callback: Callable[..., object], *args: Any) -> Timer:  # noqa: ANN401
         """Run ``callback(*args)`` on the running loop in ``delay_ms`` milliseconds."""
 
+    async def sleep(self, seconds: float) -> None:
+        """Wait for ``seconds``; 0 gives other tasks one turn."""
+
+    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
+        """Return a limit for an ``async with`` block, which then raises TimeoutError."""
+
 
 class SystemClock:
     """The machine's clock."""
@@ -42,15 +51,23 @@ class SystemClock:
 
     def now_ms(self) -> int:
         """Return milliseconds since the epoch."""
-        return time.time_ns() // 1_000_000
+        return now_ns() // 1_000_000
 
     def monotonic(self) -> float:
         """Return seconds on a clock that never goes back."""
-        return time.monotonic()
+        return monotonic()
 
     def call_later(self, delay_ms: float, callback: Callable[..., object], *args: Any) -> Timer:  # noqa: ANN401
         """Run ``callback(*args)`` on the running loop in ``delay_ms`` milliseconds."""
         return asyncio.get_running_loop().call_later(delay_ms / 1000, callback, *args)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for ``seconds``; 0 gives other tasks one turn."""
+        await asyncio.sleep(seconds)
+
+    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
+        """Return a limit for an ``async with`` block, which then raises TimeoutError."""
+        return asyncio.timeout(seconds)
 
 
 class _ManualTimer:
@@ -96,6 +113,40 @@ class _ManualTimer:
         return self._callback is None
 
 
+class _ManualTimeout:
+    """A limit by a ManualClock for one ``async with`` block."""
+
+    __slots__ = ("_clock", "_limit", "_seconds", "_timer")
+
+    def __init__(self, clock: ManualClock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._limit = asyncio.timeout(None if seconds > 0 else 0)
+        self._timer: Timer | None = None
+
+    async def __aenter__(self) -> None:
+        await self._limit.__aenter__()
+        self._timer = self._clock.call_later(self._seconds * 1000, self._end)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        if self._timer is not None:
+            self._timer.cancel()
+        return await self._limit.__aexit__(kind, error, traceback)
+
+    def _end(self) -> None:
+        self._limit.reschedule(asyncio.get_running_loop().time())
+
+
+def _complete(waited: asyncio.Future[None]) -> None:
+    if not waited.done():
+        waited.set_result(None)
+
+
 class ManualClock:
     """A clock that a test moves with ``advance``.
 
@@ -105,8 +156,8 @@ class ManualClock:
     """
 
     def __init__(self, now_ms: int | None = None, *, running: bool = False) -> None:
-        self._started = time.monotonic()
-        self._start_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+        self._started = monotonic()
+        self._start_ms = now_ns() // 1_000_000 if now_ms is None else now_ms
         self._running = running
         self._skipped = 0.0
         self._number = 0
@@ -120,7 +171,7 @@ class ManualClock:
 
     def monotonic(self) -> float:
         """Return the seconds since this clock was made, skipped ones included."""
-        elapsed = time.monotonic() - self._started if self._running else 0.0
+        elapsed = monotonic() - self._started if self._running else 0.0
         return elapsed + self._skipped
 
     def call_later(self, delay_ms: float, callback: Callable[..., object], *args: Any) -> Timer:  # noqa: ANN401
@@ -134,6 +185,22 @@ class ManualClock:
             self._forget_at = max(64, 2 * len(self._timers))
         heapq.heappush(self._timers, timer)
         return timer
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until ``seconds`` have passed or were skipped; 0 gives other tasks one turn."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        timer = self.call_later(seconds * 1000, _complete, over)
+        try:
+            await over
+        finally:
+            timer.cancel()
+
+    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
+        """Return a limit for an ``async with`` block, which then raises TimeoutError."""
+        return _ManualTimeout(self, seconds)
 
     def advance(self, **amount: float) -> None:
         """Skip time and fire what has become due: ``advance(minutes=15)``, as for timedelta.

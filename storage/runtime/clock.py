@@ -7,75 +7,70 @@ a thread rests by. In a simulation both are its time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from barnabas.storage.runtime.machine import here
 
-_counter_ns: Callable[[], int] = time.perf_counter_ns
-"""Several times for each request: no thread is looked at unless there is a simulation."""
 _simulations = 0
+"""Without one, a look at the time costs no look at the thread: each request takes several."""
 
 
 @contextmanager
 def simulation() -> Iterator[None]:
-    """Let each thread count in its own machine's time inside the ``with`` block."""
-    global _counter_ns, _simulations  # noqa: PLW0603  See _counter_ns.
+    """Take the time from the machine of each thread inside the ``with`` block."""
+    global _simulations  # noqa: PLW0603  See there.
     _simulations += 1
-    _counter_ns = _counter_ns_here
     try:
         yield
     finally:
         _simulations -= 1
-        if not _simulations:
-            _counter_ns = time.perf_counter_ns
-
-
-def _counter_ns_here() -> int:
-    machine = here()
-    return time.perf_counter_ns() if machine is None else int(machine.monotonic() * 1e9)
 
 
 def monotonic() -> float:
     """Return seconds on a clock that never goes back."""
-    machine = here()
+    machine = here() if _simulations else None
     return time.monotonic() if machine is None else machine.monotonic()
 
 
 def now_ns() -> int:
     """Return nanoseconds since the epoch."""
-    machine = here()
+    machine = here() if _simulations else None
     return time.time_ns() if machine is None else machine.now_ns()
 
 
 def counter_ns() -> int:
     """Return nanoseconds since some moment, as finely as the machine can."""
-    return _counter_ns()
+    machine = here() if _simulations else None
+    return time.perf_counter_ns() if machine is None else int(machine.monotonic() * 1e9)
 
 
 def counter_seconds() -> float:
     """Return seconds since some moment, as finely as the machine can."""
-    machine = here()
+    machine = here() if _simulations else None
     return time.perf_counter() if machine is None else machine.monotonic()
 
 
 def boot_seconds() -> float:
-    """Return seconds since the machine was started, those included in which it slept."""
-    machine = here()
+    """Return seconds since the machine was started, those included in which it slept.
+
+    Where the kernel does not count those, they are missing.
+    """
+    machine = here() if _simulations else None
     if machine is None:
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
+        return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
     return machine.monotonic()
 
 
 def processor_seconds() -> float:
     """Return for how long this thread has computed."""
-    machine = here()
+    machine = here() if _simulations else None
     return time.thread_time() if machine is None else machine.monotonic()
 
 
 def sleep(seconds: float) -> None:
     """Let this thread stand still; 0 lets others run."""
-    machine = here()
+    machine = here() if _simulations else None
     if machine is None:
         time.sleep(seconds)
     else:

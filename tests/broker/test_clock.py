@@ -88,3 +88,55 @@ def test_timers_that_are_done_are_forgotten():
     for _ in range(1000):
         clock.call_later(1000, print).cancel()
     assert len(clock._timers) < 200
+
+
+async def test_sleep_ends_when_its_time_was_skipped():
+    clock, woken = ManualClock(), []
+
+    async def sleep(seconds: float) -> None:
+        await clock.sleep(seconds)
+        woken.append(seconds)
+
+    sleepers = [asyncio.ensure_future(sleep(seconds)) for seconds in (60, 30, 0)]
+    await until(lambda: woken == [0])
+    clock.advance(seconds=30)
+    await until(lambda: woken == [0, 30])
+    sleepers[0].cancel()
+    clock.advance(seconds=30)  # Before the sleeper has seen that it is cancelled.
+    await asyncio.wait(sleepers)
+    assert woken == [0, 30]
+
+
+async def test_timeout_expires_when_its_time_was_skipped():
+    clock = ManualClock()
+
+    async def wait() -> None:
+        async with clock.timeout(60):
+            await asyncio.Event().wait()
+
+    waiting = asyncio.ensure_future(wait())
+    await clock.sleep(0)
+    clock.advance(seconds=59)
+    await clock.sleep(0)
+    assert not waiting.done()
+    clock.advance(seconds=1)
+    with pytest.raises(TimeoutError):
+        await waiting
+
+
+@pytest.mark.parametrize("clock", [SystemClock(), ManualClock(), ManualClock(running=True)])
+async def test_timeout_ends_only_a_block_that_takes_longer(clock):
+    async with clock.timeout(60):
+        await clock.sleep(0)
+    with pytest.raises(TimeoutError):
+        async with clock.timeout(0):
+            await asyncio.Event().wait()
+
+
+async def test_timeout_leaves_a_block_alone_that_has_ended():
+    clock = ManualClock()
+    async with clock.timeout(60):
+        pass
+    clock.advance(seconds=61)
+    await clock.sleep(0)
+    assert asyncio.current_task().cancelling() == 0
