@@ -27,7 +27,6 @@ from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.lease_gate import gate
 from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.cluster.base import ClusterBase
-from barnabas.broker.cluster.membership import boot_time_s
 from barnabas.broker.cluster.moves import Moves
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.addresses import address_text
@@ -101,6 +100,7 @@ from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.log_store import LogStore, StoreCallbacks
 from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.runtime.clock import boot_seconds
 
 logger = logging.getLogger("barnabas.broker.server")
 
@@ -157,7 +157,7 @@ class BrokerServer:
         durable_logs: DurableLogs | None = None,
         base: ClusterBase | None = None,
         over: Callable[[Transport], Transport] = lambda transport: transport,
-        lease_clock: Callable[[], float] = boot_time_s,
+        lease_clock: Callable[[], float] = boot_seconds,
         routes: Routes | None = None,
     ) -> None:
         self.config = config

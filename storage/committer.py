@@ -21,9 +21,6 @@ Rules of this file:
 """
 
 import errno
-import queue
-import threading
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
@@ -35,6 +32,15 @@ from barnabas.storage.file_system import Buffer
 from barnabas.storage.journal import CommitGroup, Operation, SegmentFile, StoredBatches
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import GROUP_HEADER_BYTES
+from barnabas.storage.runtime.clock import counter_ns, sleep
+from barnabas.storage.runtime.threads import (
+    Empty,
+    Queue,
+    Thread,
+    new_lock,
+    new_queue,
+    start_thread,
+)
 
 _HAND_OVER_BYTES: Final = 1024 * 1024
 _HAND_OVER_SECONDS: Final = 0.2
@@ -232,7 +238,7 @@ class JournalCommitter(Committer):
         return True
 
     def _flush_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
-        begun_ns = time.perf_counter_ns()
+        begun_ns = counter_ns()
         try:
             placed = self._files.begin(
                 group.entry_count, bytes(group.table), group.chunks, group.body_bytes
@@ -241,11 +247,11 @@ class JournalCommitter(Committer):
             if error.errno not in FULL_DISK:
                 raise
             return False  # The thread that commits it may wait for room.
-        written_ns = time.perf_counter_ns()
+        written_ns = counter_ns()
         meanwhile()
-        resumed_ns = time.perf_counter_ns()
+        resumed_ns = counter_ns()
         sequence = self._files.finish(placed)
-        ended_ns = time.perf_counter_ns()
+        ended_ns = counter_ns()
         self._flush_took(ended_ns - begun_ns, aside_ns=resumed_ns - written_ns)
         self._flush_batches.observe(group.batches)
         self._leave_to_segments([group], group.body_bytes, sequence)
@@ -285,9 +291,9 @@ class JournalCommitter(Committer):
         if entry_count:
             table = b"".join([group.table for group in groups])
             bodies: list[Buffer] = [chunk for group in groups for chunk in group.chunks]
-            begun_ns = time.perf_counter_ns()
+            begun_ns = counter_ns()
             sequence = self._files.append(entry_count, table, bodies, size)
-            self._flush_took(time.perf_counter_ns() - begun_ns)
+            self._flush_took(counter_ns() - begun_ns)
             self._flush_batches.observe(sum([group.batches for group in groups]))
         self._leave_to_segments(groups, size, sequence)
 
@@ -340,7 +346,7 @@ def until_there_is_room(operation: Callable[[], Result], listener: Listener) -> 
             if not told:
                 told = True
                 listener.disk_full(full=True)
-            time.sleep(FULL_DISK_PAUSE_SECONDS)
+            sleep(FULL_DISK_PAUSE_SECONDS)
     finally:
         if told:
             listener.disk_full(full=False)
@@ -424,9 +430,9 @@ class CommitterThreads:
         self._committer = committer
         self._listener = listener
         self._commits_here = commits_here
-        self._committing = threading.Lock()
-        self._groups: queue.SimpleQueue[CommitGroup | None] = queue.SimpleQueue()
-        self._unwritten: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._committing = new_lock()
+        self._groups: Queue[CommitGroup | None] = new_queue()
+        self._unwritten: Queue[bool] = new_queue()
         self._told = 0
         self._journal_thread = self._start("barnabas-journal", self._commit_next)
         self._segment_thread = self._start("barnabas-segments", self._write_next)
@@ -465,10 +471,8 @@ class CommitterThreads:
             self._journal_thread.join()
         self._segment_thread.join()
 
-    def _start(self, name: str, step: Callable[[], bool]) -> threading.Thread:
-        thread = threading.Thread(target=self._run, args=(step,), name=name, daemon=True)
-        thread.start()
-        return thread
+    def _start(self, name: str, step: Callable[[], bool]) -> Thread:
+        return start_thread(name, partial(self._run, step))
 
     def _run(self, step: Callable[[], bool]) -> None:
         try:
@@ -497,7 +501,7 @@ class CommitterThreads:
             while item is not None:
                 groups.append(item)
                 item = self._groups.get_nowait()
-        except queue.Empty:
+        except Empty:
             return groups, False
         return groups, True
 
@@ -511,7 +515,7 @@ class CommitterThreads:
         """Wait until something is durable, then for more of it, and write; False at the end."""
         goes_on = self._unwritten.get()
         if goes_on:
-            with suppress(queue.Empty):
+            with suppress(Empty):
                 goes_on = self._unwritten.get(timeout=_HAND_OVER_SECONDS)
         # Before the look at what there is: who commits behind it tells again. Who tells at this
         # very moment may be counted wrongly; then a large pile waits for its time, once.

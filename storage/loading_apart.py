@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Final
-from uuid import uuid4
 
 from barnabas.storage.committer import FULL_DISK, apply_group, until_there_is_room
 from barnabas.storage.errors import LedSince, NoRoom
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.loading import Filling
+from barnabas.storage.runtime.chance import random_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def filled_apart(
     snapshot is damaged, and what reading ``durable`` raises.
     """
     log = store.new_log(spec)
-    log.directory.stay_apart(uuid4().hex)
+    log.directory.stay_apart(random_uuid().hex)
     try:
         _fill(log, durable, lambda piece: _write(spec, piece, is_over))
     except BaseException as error:

@@ -8,7 +8,6 @@ next checkpoint makes durable what it speaks of.
 """
 
 from collections.abc import Callable, Container, Iterable
-from threading import Lock
 from typing import Final, TypeVar
 
 from barnabas.storage.checkpoint import (
@@ -25,6 +24,7 @@ from barnabas.storage.directory_names import (
 )
 from barnabas.storage.file_system import File, FileSystem
 from barnabas.storage.open_files import OpenFiles
+from barnabas.storage.runtime.threads import new_lock
 
 PARTITION_METADATA: Final = "partition.metadata"
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
@@ -63,7 +63,7 @@ class LogDirectory:
         self.is_there = False
         """Whether the directory is on disk, with the topic's id inside."""
         self._written: set[str] = set()
-        self._moving = Lock()
+        self._moving = new_lock()
         """Held while the path changes."""
         self.is_apart = False
         """Whether it has a name of its own on disk, which is not that of the partition yet."""

@@ -6,8 +6,6 @@ all of whose ways can be cut at once, and mended.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 
 from barnabas.storage.log_index import Flush, IndexClosed
@@ -16,12 +14,14 @@ from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.memory_transfer import MemoryTransfer
 from barnabas.storage.memory_way import Link, Way
 from barnabas.storage.metastore.memory import MemoryMetadata, MemoryMetaStore
+from barnabas.storage.runtime.clock import monotonic
+from barnabas.storage.runtime.threads import new_lock
 
 
 class MemoryStore:
     """Sessions, logs and metadata of one cluster."""
 
-    def __init__(self, cluster_id: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, cluster_id: str, clock: Callable[[], float] = monotonic) -> None:
         """``cluster_id`` as in ``Identity``; ``clock`` says when leases end, in seconds."""
         self.index = MemoryIndex(clock)
         self._metadata = MemoryMetadata(cluster_id, self.index)
@@ -48,7 +48,7 @@ class MemoryBase:
         self._metadata = metadata
         self._on_flush = on_flush
         self._link = Link()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._ways: list[Way] = []
         self._is_closed = False
         self.has_answered = False

@@ -7,8 +7,6 @@ told. ``MemoryClusterIndex`` (beside this) is its way to the other brokers.
 
 from __future__ import annotations
 
-import threading
-import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,6 +51,8 @@ from barnabas.storage.log_index import (
     PartitionState,
 )
 from barnabas.storage.memory_way import Link, Way
+from barnabas.storage.runtime.clock import monotonic
+from barnabas.storage.runtime.threads import new_condition
 
 _base_offset = attrgetter("base_offset")
 _next_offset = attrgetter("next_offset")
@@ -126,7 +126,7 @@ class MemoryIndex:
     See ``LogIndex`` and ``ClusterIndex`` for what it does.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         """``clock`` says when leases end, in seconds."""
         self.rows: dict[int, PartitionRow] = {}
         self._sessions: dict[int, _Session] = {}
@@ -134,8 +134,7 @@ class MemoryIndex:
         self._nodes: set[int] = set()
         """Every node id that a broker has had."""
         self._clock = clock
-        self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
+        self._changed = new_condition()
         self._version = 0
         self._metadata_version = 0
         self._controller: int | None = None
@@ -146,7 +145,7 @@ class MemoryIndex:
 
     def new_node_id(self) -> int:
         """See ``ClusterIndex``."""
-        with self._lock:
+        with self._changed:
             while self._next_node_id in self._nodes:
                 self._next_node_id += 1
             self._next_node_id += 1
@@ -154,7 +153,7 @@ class MemoryIndex:
 
     def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
         """See ``ClusterIndex``; raises StoreUnusable while nobody is to serve."""
-        with self._lock:
+        with self._changed:
             self._refuse_session(token)
             for number, session in self._sessions.items():
                 if session.token == token:
@@ -166,7 +165,7 @@ class MemoryIndex:
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
         """See ``ClusterIndex``."""
-        with self._lock:
+        with self._changed:
             found = self._session(session)
             if found.is_live:
                 found.lease_until = self._lease_until(lease_ms)
@@ -174,7 +173,7 @@ class MemoryIndex:
 
     def fence_expired(self) -> frozenset[int]:
         """See ``ClusterIndex``."""
-        with self._lock:
+        with self._changed:
             now = self._clock()
             expired = {
                 number: session
@@ -189,21 +188,21 @@ class MemoryIndex:
 
     def fence(self, session: int) -> None:
         """See ``ClusterIndex``."""
-        with self._lock:
+        with self._changed:
             if self._session(session).is_live:
                 self._session(session).is_live = False
                 self._raise_version()
 
     def drain(self, session: int) -> None:
         """See ``ClusterIndex``."""
-        with self._lock:
+        with self._changed:
             if self._session(session).takes_partitions:
                 self._session(session).is_draining = True
                 self._raise_version()
 
     def control(self, session: int) -> bool:
         """See ``ClusterIndex``."""
-        with self._lock:
+        with self._changed:
             if self._live_controller() is None and self._session(session).is_live:
                 self._controller = session
                 self._raise_version()
@@ -213,7 +212,7 @@ class MemoryIndex:
 
     def begin_import(self, token: UUID, node_id: int, *, has_topics: bool) -> int:
         """See ``ClusterTransfer``; ``has_topics``: of the metadata."""
-        with self._lock:
+        with self._changed:
             transfer = self._transfer
             for number, session in self._sessions.items():
                 if session.token == token:
@@ -231,7 +230,7 @@ class MemoryIndex:
 
     def import_logs(self, session: int, epoch: int, bases: Mapping[int, int]) -> None:
         """See ``ClusterTransfer``."""
-        with self._lock:
+        with self._changed:
             if not self._session(session).is_live:
                 raise TransferRefused(SUPERSEDED)
             added = [each for each in bases if each not in self.rows]
@@ -243,13 +242,13 @@ class MemoryIndex:
 
     def is_importing(self, token: UUID) -> bool:
         """Whether this import goes on."""
-        with self._lock:
+        with self._changed:
             transfer = self._transfer
             return transfer is not None and transfer.token == token and not transfer.is_done
 
     def end_import(self, token: UUID) -> None:
         """See ``ClusterTransfer``."""
-        with self._lock:
+        with self._changed:
             transfer = self._transfer
             if transfer is None or transfer.token != token:
                 raise TransferRefused(SUPERSEDED)
@@ -261,7 +260,7 @@ class MemoryIndex:
 
     def begin_export(self, token: UUID) -> None:
         """See ``ClusterTransfer``."""
-        with self._lock:
+        with self._changed:
             transfer = self._transfer
             if transfer is not None and transfer.is_import and not transfer.is_done:
                 raise TransferRefused(NOT_WHOLE)
@@ -271,12 +270,12 @@ class MemoryIndex:
 
     def is_exported(self) -> bool:
         """See ``ClusterTransfer``."""
-        with self._lock:
+        with self._changed:
             return self._transfer is not None and not self._transfer.is_import
 
     def raise_epochs(self, epoch: int) -> None:
         """See ``ClusterTransfer.advance``."""
-        with self._lock:
+        with self._changed:
             if self._is_in_use():
                 raise TransferRefused(IN_USE)
             for row in self.rows.values():
@@ -285,7 +284,7 @@ class MemoryIndex:
 
     def reopen(self) -> bool:
         """See ``ClusterTransfer``."""
-        with self._lock:
+        with self._changed:
             was_exported = self._transfer is not None and not self._transfer.is_import
             if was_exported:
                 self._transfer = None
@@ -295,14 +294,14 @@ class MemoryIndex:
 
     def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
         """See ``LogIndex``."""
-        with self._lock:
+        with self._changed:
             if partition_id not in self.rows:
                 self.rows[partition_id] = PartitionRow(first_epoch - 1)
                 self._note_changed([partition_id])
 
     def remove_partitions(self, partition_ids: Iterable[int]) -> None:
         """Have nobody lead partitions of a topic that was deleted, for good."""
-        with self._lock:
+        with self._changed:
             for partition_id in partition_ids:
                 row = self.rows[partition_id]
                 row.leader_session, row.wanted_node, row.pinned_node = None, None, None
@@ -311,7 +310,7 @@ class MemoryIndex:
 
     def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
         """See ``ClusterIndex``."""
-        with self._lock:
+        with self._changed:
             asked = [each for each in assignments if self._session(each.session).takes_partitions]
             changed = [each for each in asked if self._may_lead_next(each)]
             for each in changed:
@@ -325,7 +324,7 @@ class MemoryIndex:
 
     def hand_over(self, session: int, partitions: Sequence[HandOver]) -> None:
         """See ``ClusterIndex``."""
-        with self._lock:
+        with self._changed:
             led = [each for each in partitions if self._leads(session, *each[:2])]
             for partition_id, _, to in led:
                 if to is not None and self._session(to).takes_partitions:
@@ -337,7 +336,7 @@ class MemoryIndex:
 
     def want(self, nodes: Mapping[int, int | None], *, pins: bool = False) -> None:
         """See ``ClusterIndex``; with ``pins`` its ``pin``."""
-        with self._lock:
+        with self._changed:
             changed = []
             for each, node_id in nodes.items():
                 row = self.rows.get(each)
@@ -355,12 +354,12 @@ class MemoryIndex:
 
     def picture(self, since: int) -> Picture:
         """See ``ClusterIndex``."""
-        with self._lock:
+        with self._changed:
             return self._picture(since)
 
     def look(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Look:
         """See ``ClusterIndex``."""
-        with self._lock:
+        with self._changed:
             picture = self._picture(since)
             gained = [
                 each.partition_id
@@ -378,17 +377,17 @@ class MemoryIndex:
         self, since: int, timeout_s: float, is_over: Callable[[], bool] = lambda: False
     ) -> None:
         """See ``ClusterIndex``; ``is_over``, asked at each ``wake``, ends it, too."""
-        with self._lock:
+        with self._changed:
             self._changed.wait_for(lambda: self._version > since or is_over(), timeout_s)
 
     def wake(self) -> None:
         """Have all that wait ask whether their wait is over."""
-        with self._lock:
+        with self._changed:
             self._changed.notify_all()
 
     def metadata_changed(self, version: int) -> None:
         """Tell all of a new version of the metadata."""
-        with self._lock:
+        with self._changed:
             self._metadata_version = max(self._metadata_version, version)
             self._raise_version()
 
@@ -396,7 +395,7 @@ class MemoryIndex:
 
     def commit_flush(self, session: int, flush: Flush) -> FlushAnswer:
         """See ``LogIndex``."""
-        with self._lock:
+        with self._changed:
             found = self._session(session)
             number = found.next_flushes.get(flush.lane, 0)
             if number > flush.number:
@@ -414,7 +413,7 @@ class MemoryIndex:
 
     def partition(self, partition_id: int) -> PartitionState | None:
         """See ``LogIndex``."""
-        with self._lock:
+        with self._changed:
             row = self.rows.get(partition_id)
             return None if row is None else _state(row)
 
@@ -422,7 +421,7 @@ class MemoryIndex:
         self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
     ) -> list[Extent]:
         """See ``LogIndex``."""
-        with self._lock:
+        with self._changed:
             found = self._extents(partition_id, from_offset, most)
         bytes_before = accumulate((len(each.data) for each in found), initial=0)
         return [
@@ -431,7 +430,7 @@ class MemoryIndex:
 
     def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
         """See ``LogIndex``."""
-        with self._lock:
+        with self._changed:
             found = self._extents(partition_id, from_offset, most)
         return [ExtentSize(each.base_offset, each.next_offset, len(each.data)) for each in found]
 
@@ -439,14 +438,14 @@ class MemoryIndex:
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
     ) -> list[LogBeginning]:
         """See ``LogIndex``."""
-        with self._lock:
+        with self._changed:
             return self._beginnings(partition_ids, most, most_bytes)
 
     def put_snapshot(
         self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
     ) -> bool:
         """See ``LogIndex``."""
-        with self._lock:
+        with self._changed:
             if not self._leads_still(session, partition_id, epoch):
                 return False
             row = self.rows[partition_id]
@@ -459,7 +458,7 @@ class MemoryIndex:
     def collect_garbage(self, most: int) -> int:
         """See ``LogIndex``."""
         deleted = 0
-        with self._lock:
+        with self._changed:
             for row in self.rows.values():
                 found = bisect_right(row.extents, row.needless_offset, key=_next_offset)
                 found = min(found, most - deleted)
@@ -471,7 +470,7 @@ class MemoryIndex:
 
     def forget(self, most: int, kept_ms: int) -> int:
         """See ``LogIndex``."""
-        with self._lock:
+        with self._changed:
             before = self._clock() - kept_ms / 1000
             named = {row.leader_session for row in self.rows.values()} | {self._controller}
             ended = [
@@ -487,7 +486,7 @@ class MemoryIndex:
         self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
     ) -> bool:
         """See ``LogIndex``."""
-        with self._lock:
+        with self._changed:
             if not self._leads_still(session, partition_id, epoch):
                 return False
             row = self.rows[partition_id]

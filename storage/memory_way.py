@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from barnabas.storage.log_index import IndexClosed
+from barnabas.storage.runtime.threads import new_condition
 
 Answer = TypeVar("Answer")
 Asked = ParamSpec("Asked")
@@ -17,7 +17,7 @@ class Link:
 
     def __init__(self) -> None:
         """It is whole."""
-        self.changed = threading.Condition()
+        self.changed = new_condition()
         self.is_cut = False
 
     def cut(self) -> None:

@@ -6,8 +6,9 @@ reader: a descriptor goes when the last one who holds the file has let go of it.
 """
 
 from collections import OrderedDict
-from threading import Lock
 from typing import Protocol
+
+from barnabas.storage.runtime.threads import new_lock
 
 
 class Holder(Protocol):
@@ -23,7 +24,7 @@ class OpenFiles:
     def __init__(self, limit: int) -> None:
         """``limit`` counts files."""
         self._limit = limit
-        self._lock = Lock()
+        self._lock = new_lock()
         self._holders: OrderedDict[Holder, None] = OrderedDict()
 
     def __len__(self) -> int:

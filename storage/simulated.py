@@ -14,11 +14,11 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Sequence
 from random import Random
-from threading import RLock
 from types import UnionType
 from typing import NamedTuple
 
 from barnabas.storage.file_system import AlreadyLocked, Buffer, replace_file
+from barnabas.storage.runtime.threads import new_rlock
 from barnabas.storage.unsynced import (
     SECTOR_BYTES,
     Change,
@@ -186,7 +186,7 @@ class SimulatedFileSystem:
         self.after: Hook | None = None
         self.operations = 0
         self.used_bytes = 0
-        self.lock_of_state = RLock()
+        self.lock_of_state = new_rlock()
         self._root = Directory()
         self._last_operation: int | None = None
         self._failures: dict[int, int] = {}

@@ -7,7 +7,6 @@ that does it here.
 
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
-from time import sleep
 from typing import Final, NamedTuple, TypeAlias
 
 from barnabas.protocol.records import (
@@ -20,6 +19,7 @@ from barnabas.protocol.records import (
 from barnabas.storage.batch_contents import DECOMPRESSED_BYTES_MAX
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.partition_log import READ_UNCOMMITTED, PartitionLog
+from barnabas.storage.runtime.clock import sleep
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_read import FileSpan, LoadedSpan, read_waiting
 

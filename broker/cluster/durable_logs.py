@@ -29,9 +29,9 @@ Rules of this file:
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.cluster.held_bytes import HeldBytes
@@ -49,12 +49,14 @@ from barnabas.storage.log_reading import (
     log_in_pieces,
     whole_log,
 )
+from barnabas.storage.runtime.threads import new_condition, new_semaphore, start_timer
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.base import ClusterBase
     from barnabas.broker.cluster.held_bytes import Share
     from barnabas.storage.loading import DurableLog
     from barnabas.storage.log_index import Extent, LogHead, LogIndex
+    from barnabas.storage.runtime.threads import Event
 
 WAYS_MOST: Final = 4
 """On each one question is under way."""
@@ -79,7 +81,7 @@ class StoredLogs:
     def __init__(self, base: ClusterBase) -> None:
         """Nothing can be read before ``begin``; closing ``base`` ends what is being read."""
         self._base = base
-        self._changed = threading.Condition()
+        self._changed = new_condition()
         self._session: int | None = None
         self._is_closed = False
         self._waiting: deque[_Asked] = deque()
@@ -89,9 +91,9 @@ class StoredLogs:
         self._ways_made = 0
         self._questions = 0
         """On all ways, so far."""
-        self._idle_timer: threading.Timer | None = None
-        """Runs while there are ways."""
-        self._filling = threading.BoundedSemaphore(FILLED_AT_ONCE)
+        self._idle_timer: Event | None = None
+        """Cancels a timer, which runs while there are ways."""
+        self._filling = new_semaphore(FILLED_AT_ONCE)
         self._brought: dict[int, LogBeginning] = {}
         """By partition, the newest last."""
         self._brought_bytes = 0
@@ -139,7 +141,7 @@ class StoredLogs:
             self._is_closed = True
             self._changed.notify_all()
             if self._idle_timer is not None:
-                self._idle_timer.cancel()
+                self._idle_timer.set()
         self.short_bytes.close()
 
     @contextlib.contextmanager
@@ -321,9 +323,8 @@ class StoredLogs:
 
     def _look_for_idle_ways(self) -> None:
         """Close the ways once nothing was asked on any for IDLE_S; the lock is held."""
-        self._idle_timer = threading.Timer(IDLE_S, self._close_idle_ways, (self._questions,))
-        self._idle_timer.daemon = True
-        self._idle_timer.start()
+        look = partial(self._close_idle_ways, self._questions)
+        self._idle_timer = start_timer("barnabas-idle-ways", IDLE_S, look)
 
     def _close_idle_ways(self, questions_before: int) -> None:
         with self._changed:

@@ -10,9 +10,8 @@ Rules of this file:
 
 from __future__ import annotations
 
-import threading
-
 from barnabas.storage.log_index import IndexClosed
+from barnabas.storage.runtime.threads import new_condition
 
 
 class HeldBytes:
@@ -21,7 +20,7 @@ class HeldBytes:
     def __init__(self, most: int) -> None:
         """Nobody holds any yet."""
         self._most = most
-        self._changed = threading.Condition()
+        self._changed = new_condition()
         self._held = 0
         self._growing: list[Share] = []
         """In the order in which they came."""

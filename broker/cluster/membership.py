@@ -18,11 +18,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import threading
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
-from uuid import uuid4
 
 from barnabas.broker.cluster.assigner import Rules, plan
 from barnabas.broker.cluster.endpoints import (
@@ -37,6 +35,9 @@ from barnabas.broker.config.addresses import address_text
 from barnabas.storage.cluster_index import Led, Member, Picture
 from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.log_reading import FIRST_AT_ONCE
+from barnabas.storage.runtime.chance import random_uuid
+from barnabas.storage.runtime.clock import boot_seconds, monotonic
+from barnabas.storage.runtime.threads import new_event, new_lock, start_thread
 
 if TYPE_CHECKING:
     import asyncio
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from barnabas.broker.cluster.base import ClusterBase
     from barnabas.storage.cluster_index import ClusterIndex
     from barnabas.storage.log_index import LogBeginning
+    from barnabas.storage.runtime.threads import Thread
 
 logger = logging.getLogger("barnabas.broker.cluster")
 
@@ -67,11 +69,6 @@ class NodeIdTaken(Exception):
     """Another broker was started with this broker's node id; the message is for the operator."""
 
 
-def boot_time_s() -> float:
-    """Return seconds on a clock that goes on while the machine sleeps, where there is one."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
 class Membership:
     """One broker among the others of its cluster."""
 
@@ -88,7 +85,7 @@ class Membership:
         on_fatal: Callable[[BaseException], object],
         on_looked: Callable[[], object] = lambda: None,
         on_gained: Callable[[Sequence[LogBeginning]], object] = lambda _gained: None,
-        clock: Callable[[], float] = boot_time_s,
+        clock: Callable[[], float] = boot_seconds,
     ) -> None:
         """Begin nothing yet.
 
@@ -97,7 +94,7 @@ class Membership:
         of this broker that the store has ended, once, and ``on_fatal`` with what this broker cannot
         go on with; ``on_looked`` after every look. ``on_gained`` is told, on a thread, of logs that
         the view will show this broker to lead, and did not yet (``StoredLogs.bring``). ``clock``:
-        see ``boot_time_s``. Raises ValueError for a place that no broker could read.
+        see ``boot_seconds``. Raises ValueError for a place that no broker could read.
         """
         self._base = base
         self._node_id = node_id
@@ -113,7 +110,7 @@ class Membership:
         own = Node(node_id, place.rack, place.endpoints, place.features)
         self.view = PicturedView(own, self.may_serve)
         """What this broker knows of the cluster; to be read on the loop."""
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._session: int | None = None
         self._served_until_s = -math.inf
         self._fences_from_s = math.inf
@@ -130,11 +127,11 @@ class Membership:
         self._planned_version = _NOTHING_PLANNED
         self._rules = Rules()
         self._planned_rules = self._rules
-        self._is_closed = threading.Event()
-        self._is_asked = threading.Event()
+        self._is_closed = new_event()
+        self._is_asked = new_event()
         self._beating: ClusterIndex
         self._looking: ClusterIndex
-        self._threads: list[threading.Thread] = []
+        self._threads: list[Thread] = []
 
     # ------------------------------------------------------------------------------------- the life
 
@@ -150,11 +147,8 @@ class Membership:
     def start(self) -> None:
         """Keep the session alive from now on, and look at what the others do."""
         for name, run in (("heartbeat", self._beat), ("look", self._watch)):
-            thread = threading.Thread(
-                target=self._run, args=(run,), name=f"barnabas-{name}", daemon=True
-            )
+            thread = start_thread(f"barnabas-{name}", partial(self._run, run))
             self._threads.append(thread)
-            thread.start()
 
     def new_session(self, index: ClusterIndex) -> int:
         """Register anew after the session has ended and all of it is forgotten; return the session.
@@ -243,7 +237,7 @@ class Membership:
 
     def _register(self, index: ClusterIndex) -> int:
         sent_s = self._clock()
-        session = index.register(uuid4(), self._node_id, self._place, self._lease_ms)
+        session = index.register(random_uuid(), self._node_id, self._place, self._lease_ms)
         with self._lock:
             self._session = session
             self._served_until_s = sent_s + self._lease_s * SERVED_SHARE
@@ -373,11 +367,11 @@ class Membership:
 
     def _pause(self) -> None:
         """Wait until there is a reason to look."""
-        looked_s = time.monotonic()
+        looked_s = monotonic()
         while not self._is_closed.is_set():
-            before_s = time.monotonic()
+            before_s = monotonic()
             self._looking.wait(self._known_version, REFRESH_EVERY_S)
-            now_s = time.monotonic()
+            now_s = monotonic()
             if now_s - before_s < REFRESH_EVERY_S:
                 # Something has changed. Where much does, it is looked at together.
                 return

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TypeVar
+
+from barnabas.storage.runtime.threads import new_executor
 
 Result = TypeVar("Result")
 
@@ -30,7 +32,7 @@ class Pool:
     ) -> None:
         """``loop``: the running one of each call if None. Threads begin with ``initializer``."""
         self._loop = loop
-        self._executor = ThreadPoolExecutor(threads, f"barnabas-{name}", initializer)
+        self._executor = new_executor(f"barnabas-{name}", threads, initializer)
 
     def run(self, work: Callable[[], Result]) -> asyncio.Future[Result]:
         """Run ``work`` on a thread; the future has its result or exception. Call on the loop.

@@ -21,7 +21,6 @@ store that all of them share and that never fails, though each broker's way ther
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
@@ -32,6 +31,7 @@ from barnabas.broker.testing.links import Links
 from barnabas.broker.topics.catalogue import new_cluster_id
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.memory_base import MemoryStore
+from barnabas.storage.runtime.clock import monotonic, sleep
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -253,12 +253,12 @@ class Cluster:
         return Outcome(None, operation())
 
     def _until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = monotonic() + PATIENCE_S
         while not condition():
             self._raise_failures()
-            if time.monotonic() > deadline:
+            if monotonic() > deadline:
                 raise TimeoutError(f"not within {PATIENCE_S} s: {what}")
-            time.sleep(_PAUSE_S)
+            sleep(_PAUSE_S)
 
     def _raise_failures(self) -> None:
         for broker in self.brokers:

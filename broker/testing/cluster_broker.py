@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -14,11 +12,14 @@ from barnabas.broker.testing.embedded import Broker, ReceivedRecord
 from barnabas.broker.testing.inside import InsideClient
 from barnabas.broker.testing.links import LinkedNetwork, Links
 from barnabas.broker.topics.leadership import State
+from barnabas.storage.runtime.clock import monotonic, sleep
+from barnabas.storage.runtime.threads import new_event
 
 if TYPE_CHECKING:
     from barnabas.broker.peers.connection import Transport
     from barnabas.storage.log_index import Flush
     from barnabas.storage.memory_base import MemoryBase, MemoryStore
+    from barnabas.storage.runtime.threads import Event
 
 _CUT: Final = "it was cut from the store"
 _EXPIRING: Final = "its lease runs out"
@@ -55,7 +56,7 @@ class ClusterBroker(Broker):
         self._network: LinkedNetwork | None = None
         self._skipped_s = 0.0
         """What its lease has been shortened by."""
-        self._go_on = threading.Event()
+        self._go_on = new_event()
         self._is_killed = False
         self._is_paused = False
         self._address = ("", 0)
@@ -102,7 +103,7 @@ class ClusterBroker(Broker):
         """Let its loop stand still, and what its threads ask of the store wait."""
         assert self._thread is not None
         assert self.is_running, f"broker {self.node_id} does not run"
-        standing = threading.Event()
+        standing = new_event()
         self._go_on.clear()
         self._is_paused = True
         self._thread.call_soon(lambda: self._stand_still(standing))
@@ -196,7 +197,7 @@ class ClusterBroker(Broker):
         )
 
     def _lease_clock(self) -> float:
-        return time.monotonic() + self._skipped_s
+        return monotonic() + self._skipped_s
 
     def _over_links(self, transport: Transport) -> Transport:
         self._network = LinkedNetwork(self.node_id, self._links, transport)
@@ -211,9 +212,9 @@ class ClusterBroker(Broker):
 
     def _commit(self, _flush: Flush) -> None:
         """Take as long as a commit does; on the thread that flushes."""
-        time.sleep(self._commit_times.random() * self._commit_s)
+        sleep(self._commit_times.random() * self._commit_s)
 
-    def _stand_still(self, standing: threading.Event) -> None:
+    def _stand_still(self, standing: Event) -> None:
         standing.set()
         self._go_on.wait()
         if self._is_killed:

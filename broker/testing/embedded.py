@@ -21,7 +21,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -62,6 +61,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.runtime.threads import new_event, start_thread
 from barnabas.storage.simulated import SimulatedFileSystem
 
 __all__ = ["KAFKA_3_9", "Broker", "ErrorCode", "Interception", "Outcome", "ReceivedRecord"]
@@ -488,12 +488,15 @@ class LoopThread:
 
     def __init__(self) -> None:
         self._loop = loop_factory()()
-        self._thread = threading.Thread(target=self._run, name="barnabas", daemon=True)
-        self._thread.start()
+        self._thread = start_thread("barnabas", self._run)
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Run ``coroutine`` in the loop and wait for what it returns or raises."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        running = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        is_done = new_event()
+        running.add_done_callback(lambda _: is_done.set())
+        is_done.wait()
+        return running.result()
 
     def call_soon(self, function: Callable[[], object]) -> None:
         """Have the loop run ``function`` when it gets to it; wait for nothing."""

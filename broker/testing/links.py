@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 from barnabas.broker.peers.connection import Opened, Refused
+from barnabas.storage.runtime.threads import new_lock
 
 if TYPE_CHECKING:
     from barnabas.broker.peers.connection import Address, PeerConnection, Transport
@@ -17,7 +17,7 @@ class Links:
 
     def __init__(self) -> None:
         """All do."""
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._cut: set[frozenset[int]] = set()
         self._node_ids: dict[int, int] = {}
         """By the port that they listen at."""

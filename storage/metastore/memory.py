@@ -6,7 +6,6 @@ it is where both are one database.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import ParamSpec, TypeVar
 
@@ -26,6 +25,7 @@ from barnabas.storage.metastore.interface import (
     TopicRow,
 )
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.runtime.threads import new_rlock
 
 Result = TypeVar("Result")
 Asked = ParamSpec("Asked")
@@ -38,7 +38,7 @@ class MemoryMetadata:
         """It is a cluster of its own, without topics; ``index`` is shown their partitions."""
         self.store = SqliteMetaStore.open(MEMORY, node_id=0, new_cluster_id=cluster_id)
         self.index = index
-        self.lock = threading.RLock()
+        self.lock = new_rlock()
 
     def close(self) -> None:
         """Forget it all."""

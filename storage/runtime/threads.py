@@ -6,10 +6,10 @@ runs in a simulation.
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from queue import Empty, SimpleQueue
 from typing import Final, TypeVar
 
 from barnabas.storage.runtime.machine import (
@@ -21,7 +21,7 @@ from barnabas.storage.runtime.machine import (
     here,
 )
 
-__all__ = ["LONGEST_WAIT_SECONDS", "Condition", "Event", "Lock", "Queue", "Thread"]
+__all__ = ["LONGEST_WAIT_SECONDS", "Condition", "Empty", "Event", "Lock", "Queue", "Thread"]
 
 Item = TypeVar("Item")
 
@@ -64,7 +64,7 @@ def new_queue() -> Queue[Item]:
     machine = here()
     if machine is not None:
         return machine.queue()
-    made: queue.SimpleQueue[Item] = queue.SimpleQueue()
+    made: SimpleQueue[Item] = SimpleQueue()
     return made
 
 

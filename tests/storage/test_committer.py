@@ -9,6 +9,7 @@ from barnabas.storage import committer as committer_module
 from barnabas.storage.committer import CommitterThreads, JournalCommitter
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.journal_format import BLOCK_BYTES
+from barnabas.storage.runtime import clock
 from barnabas.storage.simulated import SimulatedFile
 from tests.storage.journals import FILE_BYTES, TIMEOUT_S, Heard, Waited, group_of, replayed, started
 
@@ -33,7 +34,7 @@ class Clock:
     def __init__(self, monkeypatch):
         self.flush_ns = 100_000
         self._now_ns = 0
-        monkeypatch.setattr(committer_module.time, "perf_counter_ns", self._look)
+        monkeypatch.setattr(clock.time, "perf_counter_ns", self._look)
 
     def _look(self):
         self._now_ns += self.flush_ns

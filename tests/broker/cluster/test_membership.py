@@ -12,10 +12,11 @@ import pytest
 
 from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.endpoints import Place, encode_place
-from barnabas.broker.cluster.membership import LOOK_EVERY_S, Membership, NodeIdTaken, boot_time_s
+from barnabas.broker.cluster.membership import LOOK_EVERY_S, Membership, NodeIdTaken
 from barnabas.broker.cluster.view import NO_NODE, Leader, Node
 from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.memory_base import MemoryStore
+from barnabas.storage.runtime.clock import boot_seconds
 from tests.seeds import SEED
 from tests.waiting import until
 
@@ -559,7 +560,7 @@ async def test_it_ends_others_once_its_own_heartbeats_have_come_through_for_a_le
 
 
 async def test_by_itself_it_stays_and_takes_over_from_who_does_not(cluster):
-    options = {"lease_ms": 500, "clock": boot_time_s}
+    options = {"lease_ms": 500, "clock": boot_seconds}
     cluster.time.now_s = 0.0  # Of the store, whose leases end when this says so.
     one, two = cluster.broker(1, **options), cluster.broker(2, **options)
     for each in (one, two):
