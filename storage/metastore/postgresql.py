@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from itertools import starmap
 from typing import Any, Final, Self, TypeVar
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import psycopg
 
@@ -41,6 +41,7 @@ from barnabas.storage.metastore.interface import (
 from barnabas.storage.postgresql.durability import CONFIRM
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
+from barnabas.storage.runtime.chance import random_uuid
 
 Result = TypeVar("Result")
 Connection = psycopg.Connection[Row]
@@ -61,7 +62,7 @@ class PostgreSqlMetaStore:
         self._identity = identity
         self.warning = warning
         """What an operator should be told of how durable the server is."""
-        self._token = uuid4()
+        self._token = random_uuid()
         self._changes = 0
         self._version = 0
         self._based_on: int | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -14,6 +13,7 @@ from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
 from barnabas.storage.postgresql.postgresql_transfer import PostgreSqlTransfer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
 from barnabas.storage.postgresql.witness import Witness
+from barnabas.storage.runtime.threads import new_lock
 
 Opened = TypeVar("Opened", PostgreSqlLogIndex, PostgreSqlClusterIndex, PostgreSqlMetaStore)
 
@@ -34,7 +34,7 @@ class PostgreSqlBase:
         self._address = address
         self._new_cluster_id = new_cluster_id
         self._patience_s = patience_s
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._witness = Witness()
         self._primaries: list[Primary] = []
         self._is_closed = False

@@ -28,8 +28,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -51,6 +49,8 @@ from barnabas.storage.postgresql.durability import (
 )
 from barnabas.storage.postgresql.search import AGAIN_S_MIN, Search, place_of
 from barnabas.storage.postgresql.witness import Witness
+from barnabas.storage.runtime.clock import monotonic
+from barnabas.storage.runtime.threads import new_event, new_lock
 
 Result = TypeVar("Result")
 Row = tuple[Any, ...]
@@ -222,8 +222,8 @@ class Primary:
         self._address = make_conninfo("", **(_DEFAULTS | given))
         self.patience_s = patience_s
         self._is_known = is_known
-        self._closed = threading.Event()
-        self._lock = threading.Lock()
+        self._closed = new_event()
+        self._lock = new_lock()
         self._connection: _Connection | None = None
         self._found: _Connection | None = None
         """A connection to another server, for which the one before was left."""
@@ -262,7 +262,7 @@ class Primary:
 
         def first(connection: psycopg.Connection[Row]) -> str | None:
             warning = judge(read_durability(connection))
-            self._until_s = time.monotonic() + PREPARING_PATIENCE_S
+            self._until_s = monotonic() + PREPARING_PATIENCE_S
             prepare(connection)
             return warning
 
@@ -400,7 +400,7 @@ class Primary:
             connection = self._connect(judged=judged)
         self._is_asked = True
         self._warnings.clear()
-        begun_s = time.monotonic()
+        begun_s = monotonic()
         self._until_s = begun_s + self.patience_s
         self._quiet_until_s = begun_s + QUIET_S
         self._goes_on_s = self.patience_s
@@ -408,7 +408,7 @@ class Primary:
             result = act(connection)
         finally:
             self._goes_on_s = 0.0
-        self.took_s = time.monotonic() - begun_s
+        self.took_s = monotonic() - begun_s
         self._look_elsewhere_no_more()
         if self._warnings:
             raise _Warned(self._warnings[0])
@@ -420,7 +420,7 @@ class Primary:
         if connection is None:
             return True  # What the driver says by itself.
         self._warnings.clear()
-        self._until_s = time.monotonic() + self.patience_s
+        self._until_s = monotonic() + self.patience_s
         try:
             connection.execute(CONFIRM)
         except (psycopg.Error, OSError, _Silent):
@@ -434,7 +434,7 @@ class Primary:
         if connection is None:
             self._connect(judged=False).execute(f"LISTEN {channel}".encode())
             return
-        self._until_s, self._quiet_until_s = time.monotonic() + timeout_s, math.inf
+        self._until_s, self._quiet_until_s = monotonic() + timeout_s, math.inf
         with contextlib.suppress(_Silent):
             is_heard = False
             while not is_heard:
@@ -449,7 +449,7 @@ class Primary:
         connection.went_on = self._go_on
         connection.autocommit = True
         connection.add_notice_handler(self._notice)
-        self._until_s = time.monotonic() + self.patience_s
+        self._until_s = monotonic() + self.patience_s
         self._quiet_until_s = math.inf
         connection.execute(_SESSION)
         self._started = _started(connection)
@@ -457,7 +457,7 @@ class Primary:
             durability = read_durability(connection)
             judge(durability)
             self._silence = missing_standby(durability) or NO_ANSWER
-            self._quiet_until_s = time.monotonic() + QUIET_S
+            self._quiet_until_s = monotonic() + QUIET_S
             self._look_for_losses(connection)
         return connection
 
@@ -486,7 +486,7 @@ class Primary:
     def _attend(self) -> None:
         if self._closed.is_set():
             raise IndexClosed
-        now_s = time.monotonic()
+        now_s = monotonic()
         if now_s > self._until_s:
             raise _Silent(self._silence)
         if now_s > self._quiet_until_s:
@@ -494,7 +494,7 @@ class Primary:
 
     def _go_on(self) -> None:
         if self._goes_on_s:
-            self._until_s = max(self._until_s, time.monotonic() + self._goes_on_s)
+            self._until_s = max(self._until_s, monotonic() + self._goes_on_s)
 
     def _look_elsewhere(self, now_s: float) -> None:
         """Look whether another server takes writes by now; raises _Silent where one does."""
@@ -515,12 +515,12 @@ class Primary:
 
     def _another(self, found: PGconn) -> _Connection | None:
         """Return a connection to another server that answers; None: it does not, or is the same."""
-        until_s = time.monotonic() + QUIET_S
+        until_s = monotonic() + QUIET_S
 
         def attend() -> None:
             if self._closed.is_set():
                 raise IndexClosed
-            if time.monotonic() > until_s:
+            if monotonic() > until_s:
                 raise _Silent("no answer in time, nor of another server")
 
         other = _Connection(found)
@@ -536,7 +536,7 @@ class Primary:
             other.close()
             raise
         self._look_elsewhere_no_more()
-        self._quiet_until_s = time.monotonic() + QUIET_S
+        self._quiet_until_s = monotonic() + QUIET_S
         return None
 
     def _look_elsewhere_no_more(self) -> None:

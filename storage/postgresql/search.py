@@ -13,7 +13,6 @@ Rules of this file:
 from __future__ import annotations
 
 import select
-import time
 from collections.abc import Mapping
 from typing import Final, Self
 
@@ -25,6 +24,8 @@ from psycopg.conninfo import (
     make_conninfo,
     timeout_from_conninfo,
 )
+
+from barnabas.storage.runtime.clock import monotonic
 
 STAGGER_S: Final = 0.2
 AGAIN_S_MIN: Final = 0.1
@@ -121,7 +122,7 @@ class Search:
         psycopg.OperationalError for names that cannot be resolved.
         """
         given = conninfo_to_dict(address)
-        now_s = time.monotonic()
+        now_s = monotonic()
         self._until_s = now_s + timeout_from_conninfo(given)
         found = [each for each in conninfo_attempts(given) if _place(each) != but_for]
         self._attempts = [
@@ -139,7 +140,7 @@ class Search:
 
         Raises psycopg.OperationalError when there is none.
         """
-        now_s = time.monotonic()
+        now_s = monotonic()
         poll = select.poll()
         waiting = {}
         before: _Attempt | None = None
@@ -155,10 +156,10 @@ class Search:
         if all(each.is_over for each in self._attempts):
             raise self._error()
         for ready, _ in poll.poll(timeout_ms):
-            made = waiting[ready].go_on(time.monotonic())
+            made = waiting[ready].go_on(monotonic())
             if made is not None:
                 return made
-        if time.monotonic() > self._until_s:
+        if monotonic() > self._until_s:
             raise self._error()
         return None
 

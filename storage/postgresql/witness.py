@@ -16,13 +16,13 @@ Rules of this file:
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from psycopg import errors
 
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.postgresql.durability import CONFIRM_IN_TURN
+from barnabas.storage.runtime.threads import new_lock
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -50,7 +50,7 @@ class Witness:
 
     def __init__(self) -> None:
         """It has seen nothing."""
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._session = _NO_SESSION
         self._token: UUID | None = None
         self._next_flush = 0

@@ -57,7 +57,7 @@ class Attempts:
 @pytest.fixture
 def attempts(monkeypatch):
     made = Attempts()
-    monkeypatch.setattr(search, "time", made)
+    monkeypatch.setattr(search, "monotonic", made.monotonic)
     connecting = SimpleNamespace(connect_start=made.connect_start)
     wrapper = SimpleNamespace(
         PGconn=connecting, PollingStatus=pq.PollingStatus, ConnStatus=pq.ConnStatus
