@@ -17,7 +17,6 @@ Rules of this file:
 
 from __future__ import annotations
 
-import random
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from typing import Final
 from barnabas.broker.security.access import OPEN_MARK
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest
+from barnabas.storage.runtime.chance import random_below
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
@@ -119,7 +119,6 @@ class FetchSessions:
         self._partitions_max = partitions_max
         self._session_max = min(session_max, partitions_max)
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
-        self._random = random.SystemRandom()
         self.partitions = 0
         """How many partitions all sessions remember."""
 
@@ -187,7 +186,7 @@ class FetchSessions:
             return None
         session_id = NO_SESSION
         while session_id == NO_SESSION or session_id in self._sessions:
-            session_id = self._random.randrange(1, 2**31)
+            session_id = 1 + random_below(2**31 - 1)
         epoch = _next_epoch(INITIAL_EPOCH)
         session = FetchSession(session_id, principal, by_id, epoch, now_ms, now_ms)
         for each in asked:

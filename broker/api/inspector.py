@@ -17,10 +17,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from time import perf_counter
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from barnabas.broker.runtime.threads import Pool
+from barnabas.storage.runtime.clock import counter_seconds
 
 Found = TypeVar("Found")
 Found_co = TypeVar("Found_co", covariant=True)
@@ -84,9 +84,9 @@ class Inspected(Generic[Found]):
 
     def go_on(self, seconds: float) -> None:
         """Look for so long, or to the end."""
-        until = perf_counter() + seconds
+        until = counter_seconds() + seconds
         try:
-            while not self.is_done and perf_counter() < until:
+            while not self.is_done and counter_seconds() < until:
                 found = self._tasks[0].step()
                 if found is not None:
                     self._tasks.popleft()

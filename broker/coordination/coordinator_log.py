@@ -30,7 +30,7 @@ from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.coordination.replay import Replay
 from barnabas.broker.coordination.shard import MachineT, Shard
 from barnabas.broker.runtime import failpoints
-from barnabas.broker.topics.changes import REPEATED_MS, time_in
+from barnabas.broker.topics.changes import REPEATED_MS
 from barnabas.coordinator.decision import Decision, Effect, Now
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records import NO_LEADER_EPOCH
@@ -187,8 +187,8 @@ class CoordinatorLog(Generic[MachineT]):
 
     async def _load_the_rest(self) -> None:
         logger.info("loading %s", self.describe_replay())
-        while self._goes_on_after(LOAD_TURN_MS):  # noqa: ASYNC110
-            await asyncio.sleep(0)
+        while self._goes_on_after(LOAD_TURN_MS):
+            await self._clock.sleep(0)
         self._loads_in_background = False
         self.replayed.set()
         logger.info("loaded topic=%s records=%d", self.topic_name, self.replay.records)
@@ -234,8 +234,9 @@ class CoordinatorLog(Generic[MachineT]):
             "compression.type": settings.compression_type,
             "segment.bytes": str(settings.segment_bytes),
         }
+        until_s = self._catalogue.changes.time_in(REPEATED_MS)
         await self._catalogue.ensure_topic(
-            self.topic_name, settings.partition_count, configs, time_in(REPEATED_MS)
+            self.topic_name, settings.partition_count, configs, until_s
         )
 
     def is_coordinator(self) -> bool:

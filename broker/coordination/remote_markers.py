@@ -18,7 +18,6 @@ Rules of this file:
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import Counter, defaultdict, deque
 from functools import partial
@@ -425,7 +424,7 @@ class RemoteMarkers:
                 failure = f": the MetaStore cannot be asked, {error.code.name}"
             for number, (debt, place) in enumerate(absent, start=1):
                 if number % MARKERS_PER_REQUEST_MAX == 0:
-                    await asyncio.sleep(0)
+                    await self._host.clock.sleep(0)
                 debt.waits.discard(place)
                 if not failure and self._catalogue.partition(*place) is None:
                     self._tell(debt, [place], "")

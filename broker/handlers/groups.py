@@ -12,8 +12,8 @@ asked again when it is over.
 
 from __future__ import annotations
 
-import uuid
 from typing import Final
+from uuid import UUID
 
 from barnabas.broker.api.checks import GROUP, GROUP_DENIED, READ
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
@@ -31,6 +31,7 @@ from barnabas.protocol.messages.leave_group import (
     LeaveGroupResponse,
 )
 from barnabas.protocol.messages.sync_group import SYNC_GROUP, SyncGroupRequest, SyncGroupResponse
+from barnabas.storage.runtime.chance import random_uuid
 
 NULL_PROTOCOL_NAME_SINCE: Final = 7
 """Version of JoinGroup."""
@@ -40,7 +41,7 @@ METADATA_BYTES_MAX: Final = 4 * 1024 * 1024
 """What one member may say about itself under all its protocols. Kafka has no limit; a group whose
 members say more than a record can hold would never come to an end of its rebalance."""
 
-NAME_BYTES_MAX: Final = 32_767 - len("-") - len(str(uuid.UUID(int=0)))
+NAME_BYTES_MAX: Final = 32_767 - len("-") - len(str(UUID(int=0)))
 """What a string of a record can hold, less what is added to a name for a member's id."""
 
 
@@ -88,7 +89,7 @@ def join_group(
     caller = caller_of(context)
     new_member_id = ""
     if not request.member_id:
-        new_member_id = f"{request.group_instance_id or caller.client_id}-{uuid.uuid4()}"
+        new_member_id = f"{request.group_instance_id or caller.client_id}-{random_uuid()}"
     command = JoinGroup(caller, request, groups.new_ticket(), new_member_id, groups.image)
     groups.submit(request.group_id, command, respond, refuse, ticket=command.ticket)
     return pending

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterator
-from time import perf_counter
 from typing import Final, TypeAlias
 
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext
@@ -16,6 +15,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from barnabas.storage.runtime.clock import counter_seconds
 
 HandleProduce: TypeAlias = Callable[
     [RequestContext, ProduceRequest], ProduceResponse | Deferred[ProduceResponse] | None
@@ -69,9 +69,9 @@ class SlicedProduce(Parked[ProduceResponse]):
 
     def _go_on(self) -> None:
         """Handle parts for a slice of time."""
-        ends = perf_counter() + SLICE_SECONDS
+        ends = counter_seconds() + SLICE_SECONDS
         while not self._gone and self._parts is not None:
-            if perf_counter() >= ends:
+            if counter_seconds() >= ends:
                 self._loop.call_soon(self._go_on)
                 return
             part = next(self._parts, None)

@@ -21,7 +21,6 @@ written (R10).
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
 from barnabas.broker.api.brokers import Brokers
@@ -30,6 +29,7 @@ from barnabas.broker.api.division import by
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.peers.sessions import PeerLink
+from barnabas.broker.runtime.turns import turn_over
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic_names import TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
@@ -157,7 +157,7 @@ class _Work:
         self._left_in_turn -= 1
         if not self._left_in_turn:
             self._left_in_turn = MARKERS_PER_TURN
-            await asyncio.sleep(0)
+            await turn_over()
             self._check()
 
     def _check(self) -> None:

@@ -13,9 +13,6 @@ Rules of this file:
 from __future__ import annotations
 
 import logging
-import secrets
-import threading
-import time
 from asyncio import Future
 from collections import deque
 from collections.abc import Iterator
@@ -29,6 +26,9 @@ from barnabas.storage.cleaned_segment import CleanedGroup, CleaningPlan, Unreada
 from barnabas.storage.cleaner import clean
 from barnabas.storage.committer import FULL_DISK
 from barnabas.storage.errors import Corrupt
+from barnabas.storage.runtime.chance import random_bytes
+from barnabas.storage.runtime.clock import monotonic, processor_seconds
+from barnabas.storage.runtime.threads import LONGEST_WAIT_SECONDS, new_event
 from barnabas.storage.segment_swap import discard, take_over
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from barnabas.storage.file_system import FileSystem
     from barnabas.storage.log_store import LogStore
     from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.runtime.threads import Event
 
 logger = logging.getLogger(__name__)
 
@@ -87,29 +88,29 @@ class CleaningCounts:
 class Pace:
     """Holds a pass back, on its thread."""
 
-    def __init__(self, logs: LogStore, bytes_per_second: float, stopped: threading.Event) -> None:
+    def __init__(self, logs: LogStore, bytes_per_second: float, stopped: Event) -> None:
         self._logs = logs
         self._stopped = stopped
         self._bytes_per_second = max(1.0, bytes_per_second)
-        self._begun = time.monotonic()
+        self._begun = monotonic()
         self._bytes = 0
-        self._rested = time.thread_time()
+        self._rested = processor_seconds()
 
     def __call__(self, size: int) -> None:
         """Wait as long as it takes; raises PassEnded."""
         if self._stopped.is_set() or self._logs.full:
             raise PassEnded
         self._bytes += size
-        early = self._begun + self._bytes / self._bytes_per_second - time.monotonic()
+        early = self._begun + self._bytes / self._bytes_per_second - monotonic()
         if early > 0:
             self._rest(early)
-        elif time.thread_time() - self._rested >= WORK_SECONDS:
+        elif processor_seconds() - self._rested >= WORK_SECONDS:
             self._rest(REST_SECONDS)
 
     def _rest(self, seconds: float) -> None:
-        if self._stopped.wait(min(seconds, threading.TIMEOUT_MAX)):
+        if self._stopped.wait(min(seconds, LONGEST_WAIT_SECONDS)):
             raise PassEnded
-        self._rested = time.thread_time()
+        self._rested = processor_seconds()
 
 
 class LogCleaner:
@@ -120,12 +121,12 @@ class LogCleaner:
         self._logs = logs
         self._file_system = file_system
         self._timer: Timer | None = None
-        self._stopped = threading.Event()
+        self._stopped = new_event()
         self._threads = Pool("cleaner", THREADS_MOST, loop=host.loop)
         self._running: set[PartitionLog] = set()
         self._is_looking = False
         self._swaps = 0
-        self._salt = secrets.token_bytes(16)
+        self._salt = random_bytes(16)
         self.counts = CleaningCounts()
         self.latest: deque[CompactionPass] = deque(maxlen=PASSES_REMEMBERED)
         """The last passes that have changed something, the oldest first."""

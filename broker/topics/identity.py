@@ -7,8 +7,6 @@ wrong place must not be written to.
 
 from __future__ import annotations
 
-import secrets
-
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.cluster import METADATA
 from barnabas.storage.checkpoint import (
@@ -21,6 +19,7 @@ from barnabas.storage.errors import Corrupt
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.flush_start import CACHE_MARK
 from barnabas.storage.metastore.interface import IdentityMismatch, MetaStore
+from barnabas.storage.runtime.chance import random_bytes
 
 META_PROPERTIES = "meta.properties"
 BACKUP_MANIFEST = "barnabas-backup.json"
@@ -141,7 +140,7 @@ def settle_identity(
             f"the configuration says {config.cluster_id}"
         )
     if properties is None:
-        new = MetaProperties(ours.cluster_id, ours.node_id, secrets.token_bytes(16))
+        new = MetaProperties(ours.cluster_id, ours.node_id, random_bytes(16))
         path = file_system.join(directory, META_PROPERTIES)
         file_system.write_file_atomically(path, encode_meta_properties(new))
     elif (properties.cluster_id, properties.node_id) != (ours.cluster_id, ours.node_id):

@@ -23,7 +23,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
@@ -40,6 +39,7 @@ from barnabas.storage.journal import CommitGroup
 from barnabas.storage.loading import LongLog, LongReading
 from barnabas.storage.loading_apart import filled_apart, remove_apart, require_wanted
 from barnabas.storage.log_store import PartitionSpec
+from barnabas.storage.runtime.clock import counter_ns
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.view import ClusterView
@@ -364,7 +364,7 @@ class Leadership:
         if place.log is not None and step not in _KEEPS_LOG:
             self._let_go(place, place.log)
         if after is State.READING:
-            place.came_ns = time.perf_counter_ns()
+            place.came_ns = counter_ns()
             self._host.spawn(self._bring(place, place.steps), f"load {place.partition.topic.name}")
         elif after is State.OPENED:
             self._take_in(place)
@@ -425,7 +425,7 @@ class Leadership:
             words = "not served, nor can be by others partition=%s-%d: %s"
             logger.critical(words, topic, index, damage)
         place.note_damage(damage)
-        await asyncio.sleep(DAMAGED_AGAIN_S)
+        await self._host.clock.sleep(DAMAGED_AGAIN_S)
         if place.is_still_at(steps):
             self._host.spawn(self._bring(place, steps), f"load {topic} again")
 
@@ -448,7 +448,7 @@ class Leadership:
         words = "no room on the disk, loaded once there is partition=%s-%d needed_bytes=%d or more"
         logger.warning(words, spec.topic, spec.partition, needed_bytes)
         while True:
-            await asyncio.sleep(pause_s)
+            await self._host.clock.sleep(pause_s)
             async with lock:
                 require_wanted(spec, is_over)
                 if disk.free_bytes(self._logs.root) < needed_bytes:
@@ -516,7 +516,7 @@ class Leadership:
 
     def _serve(self, place: _Place) -> None:
         partition = place.partition
-        self.takeover_times.observe(time.perf_counter_ns() - place.came_ns)
+        self.takeover_times.observe(counter_ns() - place.came_ns)
         logger.debug("led here partition=%s-%d", partition.topic.name, partition.index)
         if partition.topic.is_internal:
             assert self._shards is not None
@@ -596,7 +596,7 @@ class _Place:
         self.steps = 0
         """From state to state so far: whoever waits for something compares it."""
         self.came_ns = 0
-        """When it was begun to be read, by ``time.perf_counter_ns``."""
+        """When it was begun to be read, by ``counter_ns``."""
         self.epoch = -1
         """The latest in which it is, or was, led here."""
         self.log: PartitionLog | None = None

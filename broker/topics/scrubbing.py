@@ -20,8 +20,6 @@ Rules of this file:
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,6 +33,8 @@ from barnabas.storage.damage import DamagedRange
 from barnabas.storage.errors import OffsetOffline
 from barnabas.storage.log_store import LogStore
 from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.runtime.clock import monotonic, processor_seconds
+from barnabas.storage.runtime.threads import Event, new_event
 from barnabas.storage.scrub import (
     SegmentCheck,
     Verdict,
@@ -104,9 +104,7 @@ class ScrubCounts:
 class ScrubPace:
     """Holds the scrubber back, on its thread."""
 
-    def __init__(
-        self, bytes_per_second: int, counts: ScrubCounts, stopped: threading.Event
-    ) -> None:
+    def __init__(self, bytes_per_second: int, counts: ScrubCounts, stopped: Event) -> None:
         self._bytes_per_second = bytes_per_second
         self._counts = counts
         self._stopped = stopped
@@ -117,7 +115,7 @@ class ScrubPace:
     def begin(self, *, urgent: bool) -> None:
         """Begin with a segment; ``urgent``: a reader waits for the verdict."""
         self.urgent = urgent
-        self._worked_since = time.thread_time()
+        self._worked_since = processor_seconds()
         self(0)
         if not urgent:
             self._next += SEGMENT_BYTES_MIN / self._bytes_per_second
@@ -125,18 +123,18 @@ class ScrubPace:
     def __call__(self, size: int) -> None:
         """Wait as long as it takes; raises ScrubEndedError."""
         self._counts.bytes_read += size
-        worked = time.thread_time() - self._worked_since
+        worked = processor_seconds() - self._worked_since
         rest = 0.0
         if worked >= WORK_SECONDS:
             rest = worked * (REST_FACTOR_URGENT if self.urgent else REST_FACTOR)
         if size and not self.urgent:
-            now = time.monotonic()
+            now = monotonic()
             rest = max(rest, self._next - now)
             self._next = max(self._next, now) + size / self._bytes_per_second
         if self._stopped.is_set() or (rest > 0 and self._stopped.wait(rest)):
             raise ScrubEndedError
         if rest > 0:
-            self._worked_since = time.thread_time()
+            self._worked_since = processor_seconds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +183,7 @@ class LogScrubber:
         self._clock = clock
         self._enabled = bytes_per_second > 0
         self._interval_ms = interval_ms
-        self._stopped = threading.Event()
+        self._stopped = new_event()
         self.counts = ScrubCounts()
         self._pace = ScrubPace(max(1, bytes_per_second), self.counts, self._stopped)
         self._thread = Pool("scrubber", loop=loop)

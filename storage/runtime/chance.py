@@ -14,6 +14,11 @@ def random_bytes(count: int) -> bytes:
     return secrets.token_bytes(count) if machine is None else machine.random_bytes(count)
 
 
+def random_below(limit: int) -> int:
+    """Return a number from 0 to ``limit`` - 1, for limits far below 2**64."""
+    return int.from_bytes(random_bytes(16)) % limit
+
+
 def random_uuid() -> uuid.UUID:
     """Return a new random UUID (version 4)."""
     return uuid.UUID(bytes=random_bytes(16), version=4)

@@ -78,6 +78,11 @@ def start_thread(name: str, work: Callable[[], object]) -> Thread:
     return thread
 
 
+def thread_id() -> int:
+    """Return the number of this thread, which no other living thread has."""
+    return threading.get_ident()
+
+
 def start_timer(name: str, seconds: float, work: Callable[[], object]) -> Event:
     """Do ``work`` on a thread in ``seconds``, unless the event that is returned is set first."""
     is_cancelled = new_event()

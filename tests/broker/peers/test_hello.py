@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from types import SimpleNamespace
 
 import pytest
 
@@ -141,11 +140,11 @@ async def test_what_an_older_connection_is_in_the_middle_of_ends(
     """Its request is written in slices: what is behind the newer hello is not written any more."""
     begun, goes_on = asyncio.Event(), asyncio.Event()
 
-    async def turn(_seconds) -> None:
+    async def turn() -> None:
         begun.set()
         await goes_on.wait()
 
-    monkeypatch.setattr(transaction_markers, "asyncio", SimpleNamespace(sleep=turn))
+    monkeypatch.setattr(transaction_markers, "turn_over", turn)
     older, newer = await connect(), await connect()
     absent = list(range(100, 100 + MARKERS_PER_TURN))
     topics = [WritableTxnMarkerTopic(TOPIC, [0, *absent])]
