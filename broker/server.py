@@ -447,7 +447,7 @@ class BrokerServer:
         self.asks_for_login = doors.console is not None
         opens = None if self.config.console_access == "none" else self._open_console
         site = Site(pages(self), entry.host_check(), doors, opens)
-        http = HttpServer(*address, site.answer, self.answer_memory)
+        http = HttpServer(*address, site.answer, self.clock, self.answer_memory)
         try:
             await http.start(self.config)
         except ListenError as error:
@@ -664,6 +664,7 @@ class BrokerServer:
             keeper=self.leadership,
             may_serve=None if self._member is None else self._member.may_serve,
             calls=self.metastore_calls,
+            clock=self.clock,
             on_log_removed=self._log_removed,
             on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
             on_config_changed=self._use_config,

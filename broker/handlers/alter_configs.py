@@ -19,7 +19,6 @@ from barnabas.broker.config.types import ConfigKey, ConfigType, format_value
 from barnabas.broker.handlers.configs import check_allowed
 from barnabas.broker.runtime.loggers import ROOT, problem_of, set_levels
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.topics.changes import time_in
 from barnabas.broker.topics.configs import ConfigsChange, DynamicConfigs
 from barnabas.broker.topics.resources import (
     KINDS,
@@ -78,7 +77,7 @@ async def incremental_alter_configs(
 ) -> IncrementalAlterConfigsResponse:
     """Change settings key by key (KIP-339); each resource changes as a whole or not at all."""
     given = Counter(_identity(resource) for resource in request.resources)
-    until_s = time_in(PATIENCE_MS)
+    until_s = configs.changes.time_in(PATIENCE_MS)
     responses = []
     for resource in request.resources:
         response = AlterConfigsResourceResponse(
@@ -117,7 +116,7 @@ async def alter_configs(
 ) -> AlterConfigsResponse:
     """Replace all settings of each resource."""
     given = Counter(_identity(resource) for resource in request.resources)
-    until_s = time_in(PATIENCE_MS)
+    until_s = configs.changes.time_in(PATIENCE_MS)
     responses = []
     for resource in request.resources:
         response = LegacyResult(

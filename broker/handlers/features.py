@@ -17,7 +17,6 @@ from typing import Final
 from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.config.features import FEATURES, GROUP_VERSION, Ranges, why_not_supported
-from barnabas.broker.topics.changes import time_in
 from barnabas.broker.topics.configs import DynamicConfigs
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.update_features import (
@@ -68,7 +67,8 @@ async def update_features(
         if request.validate_only:
             change(configs.features.levels)
         else:
-            await configs.alter_features(change, time_in(request.timeout_ms))
+            until_s = configs.changes.time_in(request.timeout_ms)
+            await configs.alter_features(change, until_s)
     except KafkaError as error:
         message = error.message
         if error.code == ErrorCode.INVALID_UPDATE_VERSION:

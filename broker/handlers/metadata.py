@@ -27,7 +27,7 @@ from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import NOT_ASKED
 from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.changes import REPEATED_MS, time_in
+from barnabas.broker.topics.changes import REPEATED_MS
 from barnabas.broker.topics.topic import Topic
 from barnabas.broker.topics.topic_names import INTERNAL, name_problem
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -138,7 +138,7 @@ async def _create_then_answer(
     """Create topics with the broker's defaults, then answer, telling what went wrong with which."""
     failed: dict[str, ErrorCode] = {}
     access, room = context.access, AUTO_CREATE_MAX
-    until_s = time_in(REPEATED_MS)
+    until_s = catalogue.changes.time_in(REPEATED_MS)
     for number, name in enumerate(names, 1):
         if number % TOPICS_PER_SLICE == 0:
             await next_turn()

@@ -8,7 +8,6 @@ manual assignment says by its first replica who is to lead a partition: it is pi
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
@@ -81,23 +80,14 @@ class Placement:
         assert isinstance(factor, int)
         return max(factor, 1)
 
-    async def place(
-        self, partitions: Sequence[Partition], assigned: Mapping[int, int], until_s: float
-    ) -> None:
-        """Pin new partitions to the leaders that were given by index.
-
-        Raises KafkaError REQUEST_TIMED_OUT if that is not durable at ``until_s``, by the loop.
-        """
+    async def place(self, partitions: Sequence[Partition], assigned: Mapping[int, int]) -> None:
+        """Pin new partitions, durably, to the leaders that were given by index."""
         pins: dict[int, int | None] = {
             each.partition_id: assigned[each.index] for each in partitions if each.index in assigned
         }
         # A broker that is alone leads what it is asked to.
         if pins and self._moves is not None:
-            try:
-                async with asyncio.timeout_at(until_s):
-                    await self._moves.pin(pins)
-            except TimeoutError:
-                raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
+            await self._moves.pin(pins)
 
 
 def check_replicas(broker_ids: Sequence[int], node_ids: Collection[int]) -> None:

@@ -19,8 +19,7 @@ who does hands over to it after that.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from enum import IntEnum
 
 from barnabas.broker.api.brokers import Brokers
@@ -125,7 +124,8 @@ async def elect_leaders(
         ]
     if elections.wishes:
         assert moves is not None, "a broker that is alone leads everything"
-        await _in_time(moves.want(elections.wishes), request.timeout_ms)
+        until_s = catalogue.changes.time_in(request.timeout_ms)
+        await catalogue.changes.in_time(moves.want(elections.wishes), until_s)
     return ElectLeadersResponse(replica_election_results=results)
 
 
@@ -362,7 +362,8 @@ class _Reassigning:
         """Make all of it durable; raises KafkaError REQUEST_TIMED_OUT."""
         # A broker that is alone leads what it is asked to.
         if self._moves is not None and (self._pins or self._wishes):
-            await _in_time(self._tell(self._moves), timeout_ms)
+            changes = self._catalogue.changes
+            await changes.in_time(self._tell(self._moves), changes.time_in(timeout_ms))
 
     async def _tell(self, moves: Moves) -> None:
         if self._pins:
@@ -413,12 +414,3 @@ class _Reassigning:
             pinned = self._pins[partition_id]
             return None if pinned == self._leader_of(partition) else pinned
         return None if self._moves is None else self._moves.wanted(partition_id)
-
-
-async def _in_time(asking: Coroutine[object, object, None], timeout_ms: int) -> None:
-    """Wait for what the store is asked; raises KafkaError REQUEST_TIMED_OUT."""
-    try:
-        async with asyncio.timeout(timeout_ms / 1000):
-            await asking
-    except TimeoutError:
-        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None

@@ -43,7 +43,6 @@ from barnabas.broker.topics.catalogue import (
     CollidingName,
     new_topic_id,
 )
-from barnabas.broker.topics.changes import time_in
 from barnabas.broker.topics.topic import Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.create_partitions import (
@@ -92,7 +91,7 @@ async def create_topics(
     total = sum(max(topic.num_partitions, len(topic.assignments)) for topic in request.topics)
     mutations = Mutations(context, strict_since=6)
     placement = Placement(brokers, moves)
-    until_s = time_in(request.timeout_ms)
+    until_s = catalogue.changes.time_in(request.timeout_ms)
     results = []
     for name, topic in named.items():
         try:
@@ -136,7 +135,7 @@ async def _create_topic(
         topic = await catalogue.create_topic(asked.name, partition_count, configs, until_s)
         topic_id = topic.topic_id
         leaders = {each.partition_index: each.broker_ids[0] for each in asked.assignments}
-        await placement.place(topic.partitions, leaders, until_s)
+        await catalogue.changes.in_time(placement.place(topic.partitions, leaders), until_s)
     own = {name: text for name, text in configs.items() if text is not None}
     return CreatableTopicResult(
         name=asked.name,
@@ -240,7 +239,7 @@ async def delete_topics(
     asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
     results, doomed = await _topics_to_delete(catalogue, context.access, asked)
     mutations = Mutations(context, strict_since=5)
-    until_s = time_in(request.timeout_ms)
+    until_s = catalogue.changes.time_in(request.timeout_ms)
     for topic in doomed:
         result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
         try:
@@ -332,7 +331,7 @@ async def create_partitions(
     given = Counter(topic.name for topic in request.topics)
     mutations = Mutations(context, strict_since=3)
     placement = Placement(brokers, moves)
-    until_s = time_in(request.timeout_ms)
+    until_s = catalogue.changes.time_in(request.timeout_ms)
     results = []
     for name, topic in named.items():
         result = CreatePartitionsTopicResult(name=name)
@@ -379,4 +378,5 @@ async def _grow(
     if asked.assignments and topic is not None:
         first = asked.count - added
         leaders = {first + n: each.broker_ids[0] for n, each in enumerate(asked.assignments)}
-        await placement.place(topic.partitions[first:], leaders, until_s)
+        placing = placement.place(topic.partitions[first:], leaders)
+        await catalogue.changes.in_time(placing, until_s)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +27,8 @@ from typing import Final, Protocol
 from barnabas.broker.cluster.view import ClusterView
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.topic_values import check_topic_configs
-from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.turns import next_turn, turn_over
 from barnabas.broker.topics.changes import Changes
 from barnabas.broker.topics.configs import ConfigCheck, DynamicConfigs, check_configs
 from barnabas.broker.topics.metastore_calls import MetaStoreCalls
@@ -53,6 +53,7 @@ from barnabas.storage.metastore.interface import (
     TopicRow,
 )
 from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.runtime.chance import random_uuid
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +98,7 @@ class Catalogue:
         keeper: LogKeeper | None = None,
         may_serve: Callable[[], bool] | None = None,
         calls: MetaStoreCalls | None = None,
+        clock: Clock | None = None,
         on_log_removed: Callable[[PartitionLog], None] = lambda _log: None,
         on_topic_deleted: Callable[[Topic], None] = lambda _topic: None,
         on_config_changed: Callable[[BrokerConfig], None] = lambda _config: None,
@@ -110,6 +112,7 @@ class Catalogue:
         opened and closed by ``keeper``; None: each stays with this broker, with its log.
         ``may_serve``: whether this broker's lease is valid; None: it needs none.
         ``calls``: how the MetaStore is called while the broker runs; None: on the loop.
+        ``clock``: by which clients wait for changes; None: the machine's.
         ``config`` is the configuration as it was loaded. ``on_event`` is told what has changed:
         a kind, the resource, and words.
         """
@@ -118,7 +121,7 @@ class Catalogue:
         self.topics_by_id: dict[bytes, Topic] = {}
         self.topics_version = 0
         """Grows whenever a topic comes, goes or gets partitions; begins anew at each start."""
-        self.changes = Changes(metastore, on_fatal, calls)
+        self.changes = Changes(metastore, on_fatal, calls, clock)
         self.changes.join(self)
         self.configs = DynamicConfigs(
             metastore,
@@ -411,7 +414,7 @@ class Catalogue:
         for count, partition in enumerate(topic.partitions, start=1):
             delete(partition)
             if count % LOGS_PER_TURN == 0:
-                await asyncio.sleep(0)
+                await turn_over()
         self._on_topic_deleted(topic)
         logger.info("topic deleted name=%s", topic.name)
         self._on_event("topic_deleted", f"Topic:{topic.name}", "")
@@ -476,7 +479,7 @@ class Catalogue:
             log = self._make_log(topic, row) if self._is_led_here(row) else None
             topic.partitions.append(self._new_partition(topic, row, log))
             if count % LOGS_PER_TURN == 0:
-                await asyncio.sleep(0)
+                await turn_over()
 
     def _new_partition(
         self, topic: Topic, row: PartitionRow, log: PartitionLog | None
@@ -534,7 +537,7 @@ def new_topic_id() -> bytes:
 
     Kafka shows ids in URL-safe base64 and draws again when that begins with "-" (value 62).
     """
-    while (topic_id := uuid.uuid4().bytes)[0] >> 2 == 62:
+    while (topic_id := random_uuid().bytes)[0] >> 2 == 62:
         pass
     return topic_id
 

@@ -22,11 +22,13 @@ Rules of this file:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from barnabas.broker.runtime.clock import Clock, SystemClock
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.metastore_calls import CallsHere
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -59,11 +61,6 @@ EARLY_S: Final = 0.002
 """By so much a timer may be early: with less time left than that there is none."""
 
 
-def time_in(timeout_ms: int) -> float:
-    """Return the loop's time in so many milliseconds, for ``Changes.run``."""
-    return asyncio.get_running_loop().time() + timeout_ms / 1000
-
-
 class Part(Protocol):
     """What shows a part of the MetaStore's image, in the form that requests need."""
 
@@ -82,9 +79,11 @@ class Changes:
         metastore: MetaStore,
         on_fatal: Callable[[BaseException], None],
         calls: MetaStoreCalls | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        """``calls``: how the store is called; None: on the loop."""
+        """``calls``: how the store is called; None: on the loop. ``clock`` None: the machine's."""
         self._metastore = metastore
+        self._clock: Clock = clock or SystemClock()
         self._on_fatal = on_fatal
         self._calls: MetaStoreCalls = calls or CallsHere()
         self._parts: list[Part] = []
@@ -110,13 +109,25 @@ class Changes:
         """Return a version of the image up to which all is shown: more may be."""
         return self._shown_version
 
+    def time_in(self, timeout_ms: int) -> float:
+        """Return the clock's seconds in ``timeout_ms`` milliseconds, for ``run``."""
+        return self._clock.monotonic() + timeout_ms / 1000
+
+    async def in_time(self, work: Awaitable[None], until_s: float) -> None:
+        """Wait for another request to the cluster's store; raises KafkaError REQUEST_TIMED_OUT."""
+        try:
+            async with self._clock.timeout(until_s - self._clock.monotonic()):
+                await work
+        except TimeoutError:
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
+
     async def run(
         self, change: Callable[[], Awaitable[Result]], until_s: float | None = None
     ) -> Result:
         """Run one change alone and to its end, whatever happens to its client.
 
         ``change`` is called again where another broker has been quicker (``commit``).
-        ``until_s`` is the loop's time at which the client waits no longer (``time_in``); None: a
+        ``until_s`` is the clock's time at which the client waits no longer (``time_in``); None: a
         time that suits all clients. It counts only where the store may be away. Raises KafkaError,
         which is REQUEST_TIMED_OUT then.
         """
@@ -127,7 +138,7 @@ class Changes:
 
     def _default_end_s(self) -> float:
         patience_s = self._calls.patience_s
-        return FOREVER if patience_s is None else asyncio.get_running_loop().time() + patience_s
+        return FOREVER if patience_s is None else self._clock.monotonic() + patience_s
 
     def admit(self, until_s: float) -> None:
         """Raise KafkaError where a change is not to be begun for who waits until then."""
@@ -137,7 +148,7 @@ class Changes:
             raise KafkaError(
                 ErrorCode.REQUEST_TIMED_OUT, "Too many changes wait for the metadata store."
             )
-        if asyncio.get_running_loop().time() >= until_s - EARLY_S:
+        if self._clock.monotonic() >= until_s - EARLY_S:
             raise _timed_out()
 
     def start(self, change: Callable[[], Awaitable[Result]]) -> asyncio.Task[Result]:
@@ -148,9 +159,12 @@ class Changes:
         """Wait for a change that was started; raises KafkaError, see ``run``."""
         if self._calls.patience_s is None or until_s == FOREVER:
             return await asyncio.shield(change)
-        await asyncio.wait([change], timeout=max(until_s - asyncio.get_running_loop().time(), 0))
-        if not change.done():
-            raise _timed_out()
+        try:
+            async with self._clock.timeout(until_s - self._clock.monotonic()):
+                await asyncio.wait([change])
+        except TimeoutError:
+            if not change.done():
+                raise _timed_out() from None
         return change.result()
 
     def _begin(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
@@ -277,13 +291,13 @@ class Changes:
 
     async def _are_over_within(self, patience_s: float | None) -> bool:
         """Wait until no change is under way; False: some still are after all that time."""
-        loop = asyncio.get_running_loop()
-        end_s = None if patience_s is None else loop.time() + patience_s
-        while self._running:
-            left_s = None if end_s is None else end_s - loop.time()
-            if left_s is not None and left_s <= 0:
-                return False
-            await asyncio.wait(self._running, timeout=left_s)
+        limit = contextlib.nullcontext() if patience_s is None else self._clock.timeout(patience_s)
+        try:
+            async with limit:
+                while self._running:
+                    await asyncio.wait(self._running)
+        except TimeoutError:
+            return not self._running
         return True
 
     def abandon(self) -> None:

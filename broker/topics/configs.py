@@ -73,7 +73,7 @@ class DynamicConfigs:
         self.encodes = False
         """Whether any topic has had a codec of its own (``compression.type``) since the start."""
         self._metastore = metastore
-        self._changes = changes
+        self.changes = changes
         self._loaded_config = config
         self._topics = topics
         self._topics_by_id = topics_by_id
@@ -110,18 +110,18 @@ class DynamicConfigs:
 
         ``until_s``, here and below: how long the caller waits, see ``Changes.run``.
         """
-        await self._changes.run(lambda: self._alter_topic_configs(name, change), until_s)
+        await self.changes.run(lambda: self._alter_topic_configs(name, change), until_s)
 
     async def _alter_topic_configs(self, name: str, change: ConfigsChange) -> None:
         configs = self.checked_topic_configs(name, change)
         topic = self._topics[name]
         if configs == topic.configs:
             return
-        await self._changes.commit(
+        await self.changes.commit(
             partial(self._metastore.set_topic_configs, topic.topic_id, configs)
         )
         configured = ConfiguredTopic(topic.topic_id, configs)
-        await self._changes.show(Difference(topics_configured=(configured,)))
+        await self.changes.show(Difference(topics_configured=(configured,)))
 
     def checked_broker_configs(self, entity: str, change: ConfigsChange) -> Configs:
         """Return what dynamic settings of a node ("" = all nodes) would be; raises KafkaError."""
@@ -133,12 +133,12 @@ class DynamicConfigs:
         self, entity: str, change: ConfigsChange, until_s: float | None = None
     ) -> None:
         """Change dynamic settings of a node ("" = all nodes); raises KafkaError."""
-        await self._changes.run(lambda: self._alter_broker_configs(entity, change), until_s)
+        await self.changes.run(lambda: self._alter_broker_configs(entity, change), until_s)
 
     async def _alter_broker_configs(self, entity: str, change: ConfigsChange) -> None:
         configs = self.checked_broker_configs(entity, change)
-        await self._changes.commit(partial(self._metastore.set_broker_configs, entity, configs))
-        await self._changes.show(Difference(broker_configs={entity: configs}))
+        await self.changes.commit(partial(self._metastore.set_broker_configs, entity, configs))
+        await self.changes.show(Difference(broker_configs={entity: configs}))
 
     @property
     def features(self) -> FeatureLevels:
@@ -149,7 +149,7 @@ class DynamicConfigs:
         self, change: Callable[[Mapping[str, int]], Mapping[str, int]], until_s: float | None = None
     ) -> None:
         """Change the levels of features, given those in force; raises what ``change`` raises."""
-        await self._changes.run(lambda: self._alter_features(change), until_s)
+        await self.changes.run(lambda: self._alter_features(change), until_s)
 
     async def _alter_features(
         self, change: Callable[[Mapping[str, int]], Mapping[str, int]]
@@ -160,8 +160,8 @@ class DynamicConfigs:
             return
         stored = stored_form(FeatureLevels(before.epoch + 1, levels))
         set_levels = partial(self._metastore.set_broker_configs, FEATURES_ENTITY, stored)
-        await self._changes.commit(set_levels)
-        await self._changes.show(Difference(broker_configs={FEATURES_ENTITY: stored}))
+        await self.changes.commit(set_levels)
+        await self.changes.show(Difference(broker_configs={FEATURES_ENTITY: stored}))
 
     def group_value(self, group_id: str, name: str) -> Value:
         """Return the value in force of one key of a group, whether or not it has settings."""
@@ -186,12 +186,12 @@ class DynamicConfigs:
         self, group_id: str, change: ConfigsChange, until_s: float | None = None
     ) -> None:
         """Change the settings of a group; raises KafkaError."""
-        await self._changes.run(lambda: self._alter_group_configs(group_id, change), until_s)
+        await self.changes.run(lambda: self._alter_group_configs(group_id, change), until_s)
 
     async def _alter_group_configs(self, group_id: str, change: ConfigsChange) -> None:
         configs = self.checked_group_configs(group_id, change)
-        await self._changes.commit(partial(self._metastore.set_group_configs, group_id, configs))
-        await self._changes.show(Difference(group_configs={group_id: configs}))
+        await self.changes.commit(partial(self._metastore.set_group_configs, group_id, configs))
+        await self.changes.show(Difference(group_configs={group_id: configs}))
 
     # ------------------------------------------------------------------------- showing a difference
 

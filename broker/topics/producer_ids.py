@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.topics.changes import REPEATED_MS, time_in
+from barnabas.broker.topics.changes import REPEATED_MS
 from barnabas.broker.topics.restored import era_start
 from barnabas.storage.metastore.difference import Difference
 
@@ -56,7 +56,7 @@ class ProducerIds:
 
         Raises KafkaError, be it that the MetaStore is away: not for long, clients ask again.
         """
-        until_s = time_in(REPEATED_MS)
+        until_s = self._changes.time_in(REPEATED_MS)
         while not self._ids:
             await self._changes.outcome_of(self._next_block(), until_s)
         return self._ids.popleft()
@@ -78,7 +78,7 @@ class ProducerIds:
     async def ensure(self) -> None:
         """Wait until there are producer ids to give away; raises KafkaError, see ``next``."""
         if not self._ids:
-            await self._changes.outcome_of(self._next_block(), time_in(REPEATED_MS))
+            await self._changes.outcome_of(self._next_block(), self._changes.time_in(REPEATED_MS))
 
     def _next_block(self) -> asyncio.Task[None]:
         """Return the change that brings the next block, which is one for all who wait."""

@@ -112,7 +112,7 @@ async def test_the_loop_goes_on_and_the_change_is_made_behind(away):
 async def test_who_has_the_time_gets_the_answer(away):
     away.store.cut()
     creation = asyncio.ensure_future(
-        away.catalogue.create_topic("a", 1, {}, changes_module.time_in(LONG_MS))
+        away.catalogue.create_topic("a", 1, {}, away.changes.time_in(LONG_MS))
     )
     await until(lambda: away.store.calls == ["create_topic"])
     assert not creation.done()
@@ -184,12 +184,12 @@ async def test_only_so_many_changes_wait(away, monkeypatch):
     away.store.cut()
     create = away.catalogue.create_topic
     waiting = [
-        asyncio.ensure_future(create(str(number), 1, {}, changes_module.time_in(LONG_MS)))
+        asyncio.ensure_future(create(str(number), 1, {}, away.changes.time_in(LONG_MS)))
         for number in range(3)
     ]
     await until(lambda: away.store.calls)
     with pytest.raises(KafkaError) as caught:
-        await create("more", 1, {}, changes_module.time_in(LONG_MS))
+        await create("more", 1, {}, away.changes.time_in(LONG_MS))
     assert caught.value.code == TIMED_OUT
     image = away.store.store.load()
     following = asyncio.ensure_future(away.changes.follow(image))  # Not a client's.
@@ -205,7 +205,7 @@ async def test_what_the_store_refuses_is_told_and_what_it_cannot_is_the_end(away
 
         return call
 
-    until_s = changes_module.time_in(LONG_MS)
+    until_s = away.changes.time_in(LONG_MS)
     refusal = MetaStoreRefused("no room")
     monkeypatch.setattr(away.store.store, "create_topic", raising(refusal))
     with pytest.raises(KafkaError) as caught:
@@ -226,20 +226,20 @@ async def test_one_change_for_all_who_need_a_topic(away, monkeypatch):
     away.store.cut()
     for _ in range(5):
         with pytest.raises(KafkaError) as caught:
-            await away.catalogue.ensure_topic("a", 1, {}, changes_module.time_in(SHORT_MS))
+            await away.catalogue.ensure_topic("a", 1, {}, away.changes.time_in(SHORT_MS))
         assert caught.value.code == TIMED_OUT
     other = asyncio.ensure_future(
-        away.catalogue.ensure_topic("b", 1, {}, changes_module.time_in(LONG_MS))
+        away.catalogue.ensure_topic("b", 1, {}, away.changes.time_in(LONG_MS))
     )
     await asyncio.sleep(0)
     with pytest.raises(KafkaError) as caught:
-        await away.catalogue.ensure_topic("c", 1, {}, changes_module.time_in(LONG_MS))
+        await away.catalogue.ensure_topic("c", 1, {}, away.changes.time_in(LONG_MS))
     assert caught.value.code == TIMED_OUT
     await away.settled()
     await other
     assert set(away.catalogue.topics) == {"a", "b"}
     assert away.store.calls == ["create_topic"] * 2
-    await away.catalogue.ensure_topic("a", 1, {}, changes_module.time_in(LONG_MS))
+    await away.catalogue.ensure_topic("a", 1, {}, away.changes.time_in(LONG_MS))
     assert away.catalogue._ensuring == {}
 
 
@@ -306,7 +306,7 @@ async def test_others_commit_while_a_change_is_on_its_way(away):
     away.store.calls.clear()
     away.store.cut()
     deletion = asyncio.ensure_future(
-        away.catalogue.delete_topic(doomed.topic_id, changes_module.time_in(LONG_MS))
+        away.catalogue.delete_topic(doomed.topic_id, away.changes.time_in(LONG_MS))
     )
     await until(lambda: away.store.calls == ["delete_topic"])
     store.create_topic("theirs", topic_id(1), 1, {})
@@ -326,10 +326,10 @@ async def test_a_change_that_comes_too_late_is_told_from_the_store(away):
     """Another broker has made the topic while the change waited."""
     away.store.cut()
     creation = asyncio.ensure_future(
-        away.catalogue.create_topic("a", 1, {}, changes_module.time_in(LONG_MS))
+        away.catalogue.create_topic("a", 1, {}, away.changes.time_in(LONG_MS))
     )
     ensured = asyncio.ensure_future(
-        away.catalogue.ensure_topic("a", 1, {}, changes_module.time_in(LONG_MS))
+        away.catalogue.ensure_topic("a", 1, {}, away.changes.time_in(LONG_MS))
     )
     await until(lambda: away.store.calls)
     away.store.store.create_topic("a", topic_id(1), 4, {})

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from barnabas.broker.topics.changes import FOREVER, time_in
+from barnabas.broker.topics.changes import FOREVER
 from barnabas.broker.topics.metastore_calls import CallsAside
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.metastore.interface import TopicRow
@@ -31,7 +31,7 @@ async def test_a_change_goes_on_behind_and_the_end_does_not_wait_for_it(pair):
     await catalogue.configs.alter_topic_configs("kept", lambda _: {"retention.ms": "5"}, FOREVER)
     await catalogue.producer_ids.next()
     pair.cut()
-    await timed_out(catalogue.create_partitions("kept", 3, time_in(SHORT_MS)))
+    await timed_out(catalogue.create_partitions("kept", 3, catalogue.changes.time_in(SHORT_MS)))
     assert len(kept.partitions) == 2
     pair.mend()
     await until(lambda: len(kept.partitions) == 3)
