@@ -11,6 +11,7 @@ from barnabas.broker.config.addresses import plain_host
 from barnabas.broker.http.answer import CONTINUE, Answer, Framing, Piece, Stream, text
 from barnabas.broker.http.answer_memory import AnswerMemory, Holding
 from barnabas.broker.http.request import BadRequest, Request, RequestReader
+from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.protocol.errors import KafkaError
 
 logger = logging.getLogger("barnabas.broker.http")
@@ -30,6 +31,7 @@ class Port(Protocol):
     """The HTTP port, as its connections know it."""
 
     memory: AnswerMemory
+    clock: Clock
 
     def opened(self, connection: HttpConnection) -> None:
         """Admit a connection, at the cost of another one if need be."""
@@ -59,7 +61,7 @@ class HttpConnection(asyncio.Protocol):
     def __init__(self, port: Port) -> None:
         self._port = port
         self._transport: asyncio.Transport
-        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline: Timer | None = None
         self._reader = RequestReader()
         self._answering: asyncio.Task[None] | None = None
         self._body: Iterator[Piece] | None = None
@@ -331,7 +333,7 @@ class HttpConnection(asyncio.Protocol):
     def _set_deadline(self, seconds: float, then: Callable[[], None]) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
-        self._deadline = asyncio.get_running_loop().call_later(seconds, then)
+        self._deadline = self._port.clock.call_later(seconds * 1000, then)
 
 
 def _pieces_of(data: bytes) -> Iterator[memoryview]:

@@ -7,7 +7,6 @@ answered to everybody. What somebody may see is decided where the answer is made
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import hmac
@@ -216,7 +215,7 @@ class HttpLogin:
     async def _hold_back(self, name: str, mechanism: str, reason: str, peer_host: str) -> None:
         self._audit.login_failed(name, peer_host, "http", mechanism, reason)
         self._failed_logins.failed(client_network(peer_host))
-        await asyncio.sleep(self._failed_logins.hold_back() / 1000)
+        await self._clock.sleep(self._failed_logins.hold_back() / 1000)
 
     def _challenge(self, request: Request, peer_host: str) -> Answer:
         """Return the response to a request without valid credentials.

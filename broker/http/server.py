@@ -33,6 +33,7 @@ from barnabas.broker.http.connection_slots import ConnectionSlots
 from barnabas.broker.http.guard import METRICS, PROBES
 from barnabas.broker.http.request import Request
 from barnabas.broker.network.socket_server import Listener, bind
+from barnabas.broker.runtime.clock import Clock
 
 logger = logging.getLogger("barnabas.broker.http")
 
@@ -56,9 +57,15 @@ class HttpServer:
     """Answers requests on one address."""
 
     def __init__(
-        self, host: str, port: int, answering: Answering, memory: AnswerMemory | None = None
+        self,
+        host: str,
+        port: int,
+        answering: Answering,
+        clock: Clock,
+        memory: AnswerMemory | None = None,
     ) -> None:
         """``memory`` is the budget of all answers; a new one of the default size if None."""
+        self.clock = clock
         self.memory = AnswerMemory() if memory is None else memory
         self._asking: ConnectionSlots[HttpConnection] = ConnectionSlots(ASKING_MAX)
         self._answered: ConnectionSlots[HttpConnection] = ConnectionSlots(ANSWERED_MAX)

@@ -18,6 +18,7 @@ from barnabas.broker.http import connection as module
 from barnabas.broker.http.answer import text
 from barnabas.broker.http.answer_memory import AnswerMemory
 from barnabas.broker.http.connection import HttpConnection
+from barnabas.broker.runtime.clock import SystemClock
 from tests.waiting import until
 
 RIGHT = [
@@ -116,6 +117,7 @@ class Port:
     def __init__(self):
         self.requests = []
         self.memory = AnswerMemory()
+        self.clock = SystemClock()
 
     def answer(self, request, peer_host):
         self.requests.append(request)

@@ -25,6 +25,7 @@ from barnabas.broker.security.operations import Operation
 from barnabas.broker.security.passwords import Passwords
 from barnabas.testing import Broker
 from tests.broker.http.test_server import ask
+from tests.waiting import until
 
 BOTH_LOOPS = True
 PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -69,14 +70,21 @@ NO_PASSWORDS = Passwords([], [])
 
 
 def login(
-    token="t0ken", passwords=None, audit=None, *, per_address=100, is_recovered=True, clock=None
+    token="t0ken",
+    passwords=None,
+    audit=None,
+    *,
+    per_address=100,
+    is_recovered=True,
+    clock=None,
+    delay_ms=0,
 ):
     clock = clock or ManualClock()
     return HttpLogin(
         clock=clock,
         token=token,
         passwords=Users() if passwords is None else passwords,
-        failed_logins=FailedLogins(clock, per_address=per_address, held_back=4, delay_ms=1),
+        failed_logins=FailedLogins(clock, per_address=per_address, held_back=4, delay_ms=delay_ms),
         new_access=lambda who, host: Access(str(who), host, OnlyAlice(), Generation()),
         audit=audit or Audit(),
         is_recovered=lambda: is_recovered,
@@ -219,6 +227,19 @@ async def test_an_address_has_so_many_failures_whatever_it_tries():
     assert await status(door, request(authorization="Bearer y")) == 429
     assert await status(door, request(authorization=basic("alice:secret"))) == 429
     assert await status(door, request("livez")) == 200
+
+
+@pytest.mark.parametrize("authorization", ["Bearer x", basic("alice:x"), basic("nobody:x")])
+async def test_failed_login_is_answered_after_a_delay(authorization):
+    clock = ManualClock()
+    door = login(clock=clock, delay_ms=1000)
+    waiting = asyncio.ensure_future(status(door, request(authorization=authorization)))
+    await until(lambda: door._failed_logins.count)
+    clock.advance(seconds=0.9)
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    clock.advance(seconds=0.2)
+    assert await waiting == 401
 
 
 async def test_right_token_and_sessions_pass_while_an_address_is_locked_out():

@@ -18,6 +18,7 @@ from barnabas.broker.http.guard import HostCheck
 from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, PROBES_MAX, HttpServer
 from barnabas.broker.http.site import Doors, Site
 from barnabas.broker.network.socket_server import ListenError
+from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
 from barnabas.testing import Broker
@@ -67,7 +68,7 @@ class Pages:
 
     def __init__(self, **pages):
         site = Site({f"/{name}": page for name, page in pages.items()}, HostCheck(()), Doors())
-        self.server = HttpServer("127.0.0.1", 0, site.answer)
+        self.server = HttpServer("127.0.0.1", 0, site.answer, SystemClock())
 
     async def __aenter__(self):
         await self.server.start(BrokerConfig())
@@ -415,7 +416,7 @@ async def test_a_console_is_opened_once_however_many_ask_first():
         return lambda request, access: text(200, request.path)
 
     site = Site({}, HostCheck(()), Doors(), open_console)
-    server = HttpServer("127.0.0.1", 0, site.answer)
+    server = HttpServer("127.0.0.1", 0, site.answer, SystemClock())
     await server.start(BrokerConfig())
     asking = [asyncio.ensure_future(get(server.address, "/api/x")) for _ in range(5)]
     gone = await asyncio.open_connection(*server.address)

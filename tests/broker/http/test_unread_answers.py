@@ -10,6 +10,7 @@ from barnabas.broker.http import connection as module
 from barnabas.broker.http.answer import Answer, Stream, text
 from barnabas.broker.http.answer_memory import AnswerMemory
 from barnabas.broker.http.connection import PIECE_BYTES, HttpConnection
+from barnabas.broker.runtime.clock import SystemClock
 from tests.waiting import until
 
 GET = b"GET / HTTP/1.1\r\n\r\n"
@@ -64,6 +65,7 @@ class Port:
 
     def __init__(self, answer, memory):
         self.memory = memory
+        self.clock = SystemClock()
         self.free = 0
         self._answer = answer
 
