@@ -7,10 +7,10 @@ Not through prometheus-client: it builds the whole answer at once (100,000 sampl
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from time import perf_counter_ns
 from typing import Final
 
 from barnabas.broker.metrics.families import Family
+from barnabas.storage.runtime.clock import counter_ns
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -23,16 +23,16 @@ PIECE_SAMPLES: Final = 2000
 def exposition(families: Iterable[Family]) -> Iterator[str]:
     """Yield the text of all families in pieces that are quickly made."""
     lines: list[str] = []
-    due_ns = perf_counter_ns() + PIECE_NS
+    due_ns = counter_ns() + PIECE_NS
     for family in families:
         name = family.name
         doc = family.doc.replace("\\", "\\\\").replace("\n", "\\n")
         lines.append(f"# HELP {name} {doc}\n# TYPE {name} {family.kind}\n")
         for key, number in family.samples:
             lines.append(f"{name}{key} {number}\n")
-            if perf_counter_ns() >= due_ns or len(lines) >= PIECE_SAMPLES:
+            if counter_ns() >= due_ns or len(lines) >= PIECE_SAMPLES:
                 yield "".join(lines)
                 lines.clear()
-                due_ns = perf_counter_ns() + PIECE_NS
+                due_ns = counter_ns() + PIECE_NS
     if lines:
         yield "".join(lines)

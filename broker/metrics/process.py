@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import resource
-import time
 from collections.abc import Iterator
 
 from barnabas.broker.metrics.families import COUNTER, GAUGE, Family, value
 from barnabas.broker.runtime.process_usage import memory_bytes
+from barnabas.storage.runtime.clock import now_ns
 
-_STARTED_SECONDS = time.time()
+_STARTED_SECONDS = now_ns() / 1e9
 
 
 def process_families() -> Iterator[Family]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final, cast
 
 from barnabas.broker.api.client_seen import ClientSeen
@@ -29,6 +28,7 @@ from barnabas.broker.tls.der import MalformedDer
 from barnabas.protocol.errors import ErrorCode, Malformed
 from barnabas.protocol.frame import MIN_FRAME_BYTES, FrameRefused
 from barnabas.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN
+from barnabas.storage.runtime.clock import counter_ns
 
 if TYPE_CHECKING:
     from barnabas.broker.network.socket_server import Listener, SocketServer
@@ -360,7 +360,7 @@ class Connection(asyncio.BufferedProtocol):
         """Return how long ago the last request was; None before there is one."""
         if self._pipeline.last_route is None:
             return None
-        return (perf_counter_ns() - self._pipeline.last_ns) // 1_000_000
+        return (counter_ns() - self._pipeline.last_ns) // 1_000_000
 
     @property
     def refusals(self) -> int:
@@ -529,7 +529,7 @@ class Connection(asyncio.BufferedProtocol):
     def _process(self) -> None:
         """Handle whole frames until something pauses the connection or its turn is over."""
         pipeline = self._pipeline
-        begun_ns = perf_counter_ns()
+        begun_ns = counter_ns()
         left = TURN_REQUESTS
         try:
             while left:
@@ -544,7 +544,7 @@ class Connection(asyncio.BufferedProtocol):
             self.bug(pipeline.describe_frame().removeprefix("api=").strip(), error)
         if pipeline.out:
             self._write()
-        self._delivery.spend(perf_counter_ns() - begun_ns)
+        self._delivery.spend(counter_ns() - begun_ns)
 
     def _refuse_frame(self, refused: FrameRefused) -> None:
         if not self.requests and refused.size >> 24 == TLS_HANDSHAKE:

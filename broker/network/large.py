@@ -24,7 +24,6 @@ Rules of this file:
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
@@ -39,6 +38,7 @@ from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed, TooManyElements
 from barnabas.protocol.wire import elements_most
+from barnabas.storage.runtime.clock import counter_seconds, processor_seconds, sleep
 
 Result = TypeVar("Result")
 Decode: TypeAlias = Callable[[memoryview, int, int], Any]
@@ -139,15 +139,15 @@ class _Aside:
         self._pool.close()
 
     def _run(self, work: Callable[[], Result]) -> Result:
-        now = time.perf_counter()
+        now = counter_seconds()
         if now < self._rest_until:
-            time.sleep(self._rest_until - now)
-        begun = time.thread_time()
+            sleep(self._rest_until - now)
+        begun = processor_seconds()
         try:
             return work()
         finally:
-            rest = min(time.thread_time() - begun, REST_SECONDS_MOST)
-            self._rest_until = time.perf_counter() + rest
+            rest = min(processor_seconds() - begun, REST_SECONDS_MOST)
+            self._rest_until = counter_seconds() + rest
 
 
 class LargeRequests:

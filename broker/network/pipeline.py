@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections import deque
 from struct import Struct
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from barnabas.broker.api.dispatch import (
@@ -57,6 +56,7 @@ from barnabas.broker.network.large import (
 from barnabas.broker.network.throttling import Mute, throttle_of
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.header import decode_request_header
+from barnabas.storage.runtime.clock import counter_ns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine
@@ -248,7 +248,7 @@ class Pipeline:
                     self._intake.handled()
                 if left and self.out_bytes >= WRITE_BYTES:
                     return left
-            now_ns = perf_counter_ns()
+            now_ns = counter_ns()
         # The others' turn; the rest waits in the buffer.
         self._frame = None
         if self._line is not None:
@@ -259,7 +259,7 @@ class Pipeline:
         """Move the answers whose turn has come into ``out``."""
         owed = self._owed
         if owed:
-            now_ns = perf_counter_ns()
+            now_ns = counter_ns()
             out = self.out
             while owed:
                 head = owed[0]
@@ -497,7 +497,7 @@ class Pipeline:
             response, is_coroutine = self._refusal(route, request, error), False
         usage: Usage | None = None
         if quota is not None:
-            usage = Usage(quota, len(frame), perf_counter_ns() - begun_ns)
+            usage = Usage(quota, len(frame), counter_ns() - begun_ns)
         if response is None:
             if usage is not None:
                 self._charge(usage, route, None)
@@ -520,7 +520,7 @@ class Pipeline:
             return
         chunks, size = encoded(encode, response, version, correlation_id, flexible_answer)
         self._answer(chunks, size)
-        route.times.observe(perf_counter_ns() - begun_ns)
+        route.times.observe(counter_ns() - begun_ns)
 
     def _encode_aside(
         self,

@@ -218,7 +218,8 @@ class SocketServer:
             connection.drain()
         self.delivery.flush()
         try:
-            await asyncio.wait_for(self._all_gone.wait(), timeout_ms / 1000)
+            async with self.clock.timeout(timeout_ms / 1000):
+                await self._all_gone.wait()
         except TimeoutError:
             logger.warning("connections cut off at shutdown: count=%d", len(self.connections))
         await self.abort()

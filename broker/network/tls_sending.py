@@ -20,6 +20,7 @@ from barnabas.broker.network.sending import (
     has_slices,
     send,
 )
+from barnabas.broker.runtime.clock import SystemClock, Timer
 from barnabas.storage.io import FileSlice
 
 RECORD_BYTES: Final = 16 * 1024
@@ -89,7 +90,7 @@ class TlsSender:
         self._high_bytes = 0
         self._is_full = False
         self._waits = False
-        self._timer: asyncio.Handle | None = None
+        self._timer: Timer | None = None
         self._pages_waits = 0
         self._replies_bytes = 0
         raw.set_write_buffer_limits(high=0)
@@ -187,7 +188,7 @@ class TlsSender:
             return False
         first.will_be_needed()
         self._pages_waits += 1
-        self._timer = self._loop.call_later(PAGES_WAIT_SECONDS, self._go_on)
+        self._timer = SystemClock().call_later(PAGES_WAIT_SECONDS * 1000, self._go_on)
         return True
 
     def _pump(self) -> None:
