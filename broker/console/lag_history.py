@@ -13,7 +13,6 @@ Rules of this file:
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
@@ -134,7 +133,7 @@ class LagHistory:
             while self._still_looked_at(asked.broker.clock.monotonic()):
                 pace = CountingPace()
                 await self._look_round(replace(asked, names={}, values={}, access=OPEN, pace=pace))
-                await asyncio.sleep(rest_seconds(pace, EVERY_SECONDS))
+                await asked.broker.clock.sleep(rest_seconds(pace, EVERY_SECONDS))
         except Exception:
             # The next who looks begins anew.
             logger.exception("the console cannot measure the lag of groups")

@@ -139,11 +139,11 @@ class Live:
     async def _look_while_watched(self) -> None:
         try:
             while True:
-                begun_s = self._broker.loop.time()
+                begun_s = self._broker.clock.monotonic()
                 await self._look()
-                passed_s = self._broker.loop.time() - begun_s
+                passed_s = self._broker.clock.monotonic() - begun_s
                 # A look that took longer than that is not made up for.
-                await asyncio.sleep(INTERVAL_SECONDS - passed_s % INTERVAL_SECONDS)
+                await self._broker.clock.sleep(INTERVAL_SECONDS - passed_s % INTERVAL_SECONDS)
         except Exception:
             # The top frame: a bug ends the streams, and no more.
             logger.exception("the console cannot look")
@@ -175,7 +175,7 @@ class Live:
             watched.route.check_allowed(access, names)
             values = read_query(watched.route.parameters, watched.route.watched_query)
             question = Question(self._broker, self._worst, self._lags, access, names, values)
-            async with asyncio.timeout(LOOK_SECONDS):
+            async with self._broker.clock.timeout(LOOK_SECONDS):
                 state = text_of(await watched.route.answering(question))
         except (KafkaError, TimeoutError) as problem:
             found = problem if isinstance(problem, KafkaError) else _TOO_SLOW

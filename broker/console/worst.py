@@ -71,7 +71,7 @@ class WorstFinder:
         walk = self._walking.get(client)
         if walk is not None:
             with suppress(TimeoutError):
-                async with asyncio.timeout(PATIENCE_SECONDS):
+                async with question.broker.clock.timeout(PATIENCE_SECONDS):
                     await walk.wait()
         found = self._found.get(client)
         return None if found is None else _still_seen(found.worst, access)

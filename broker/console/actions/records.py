@@ -14,7 +14,6 @@ import base64
 import binascii
 import hashlib
 import json
-import random
 from dataclasses import replace
 from typing import Final
 
@@ -32,6 +31,7 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.partitioning import partition_of
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.protocol.versions import PRODUCE_BY_NAME
+from barnabas.storage.runtime.chance import random_below
 
 FORMATS: Final = ("text", "json", "hex", "base64", "null")
 _ALL: Final = -1
@@ -58,7 +58,7 @@ async def produce(command: Command, plan: Plan) -> Plan:
     if index is None:
         count = len(topic.partitions)
         # Any will do, but the same one for the same record.
-        index = random.randrange(count) if number is None else number % count  # noqa: S311
+        index = random_below(count) if number is None else number % count
     batch = _batch(record, number)
     data = PartitionProduceData(index, memoryview(batch))
     request = ProduceRequest(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -66,7 +65,8 @@ async def plan_replay(command: Command) -> Plan:
 
 async def _counted(command: Command, plan: Plan, selection: Selection) -> Plan:
     """Return a plan with figures of what is in it."""
-    pace, begun = ThreadPace(), time.monotonic()
+    pace, clock = ThreadPace(), command.broker.clock
+    ends_s = clock.monotonic() + COUNTED_SECONDS
     records = size = looked = read = 0
     try:
         async with aclosing(selection.found(command.readers, pace, whole=False)) as pieces:
@@ -75,7 +75,7 @@ async def _counted(command: Command, plan: Plan, selection: Selection) -> Plan:
                 read += found.bytes
                 records += len(found.rows)
                 size += sum(each.size_bytes for each in found.rows)
-                if read >= COUNTED_BYTES or time.monotonic() - begun >= COUNTED_SECONDS:
+                if read >= COUNTED_BYTES or clock.monotonic() >= ends_s:
                     break
     finally:
         pace.end()

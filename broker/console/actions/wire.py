@@ -19,6 +19,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.peers.sessions import PeerLink
+    from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.access import Access
     from barnabas.broker.security.quotas import ClientQuota, Quotas
     from barnabas.protocol.api import Api
@@ -37,6 +38,7 @@ class ServesClients(Protocol):
 
     routes: Routes
     quotas: Quotas
+    clock: Clock
 
 
 class _ConsoleAsPeer(PeerWithoutLogin):
@@ -83,6 +85,7 @@ class WireClient:
 
     def __init__(self, broker: ServesClients, access: Access) -> None:
         self._routes = broker.routes
+        self.clock = broker.clock
         self._access = access
         self._peer = _ConsoleAsPeer(access)
         self._quotas = broker.quotas
@@ -112,7 +115,7 @@ class WireClient:
         )
         route.requests += 1
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with self.clock.timeout(ANSWER_SECONDS):
                 return cast("Answered", await self._answer(route.handler(context, request)))
         except TimeoutError:
             words = f"{api.name} has not been answered in {ANSWER_SECONDS:.0f} s"

@@ -13,7 +13,6 @@ Rules of this file:
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 from collections.abc import Iterator, Mapping
@@ -139,7 +138,7 @@ class Replay:
         except BaseException:
             # The broker stops, or this is a bug. Where even this fails the time-out ends it.
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(GOODBYE_SECONDS):
+                async with self._broker.clock.timeout(GOODBYE_SECONDS):
                     await self._abort(FAILED, None)
             raise
         return await self._commit()
@@ -243,7 +242,7 @@ class Replay:
         """Wait as long as the user's quota says, or until it is cancelled."""
         if throttle_ms >= 1:
             try:
-                async with asyncio.timeout(throttle_ms / 1000):
+                async with self._broker.clock.timeout(throttle_ms / 1000):
                     await self._job.cancelled.wait()
             except TimeoutError:
                 return

@@ -5,7 +5,6 @@ Errors of the kind that a client asks again after are asked again after; the res
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -82,7 +81,7 @@ class Transaction:
             self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
             return answer.error_code
 
-        await _patiently(asked)
+        await self._patiently(asked)
 
     async def write(self, batches: Sequence[Batch]) -> None:
         """Write batches, one of a partition at most; acknowledged when they are durable."""
@@ -111,7 +110,7 @@ class Transaction:
             ]
             return next((each for each in codes if each), ErrorCode.NONE)
 
-        await _patiently(asked)
+        await self._patiently(asked)
         self._partitions |= partitions
 
     async def end(self, *, commit: bool) -> None:
@@ -121,14 +120,13 @@ class Transaction:
         async def asked() -> int:
             return (await self._wire.ask(END_TXN, request, END_TXN_CLASSIC)).error_code
 
-        await _patiently(asked)
+        await self._patiently(asked)
 
-
-async def _patiently(asked: Callable[[], Awaitable[int]]) -> None:
-    """Ask until it is done; raises KafkaError."""
-    loop = asyncio.get_running_loop()
-    until_s = loop.time() + PATIENCE_SECONDS
-    while code := await asked():
-        if code not in _NOT_YET or loop.time() >= until_s:
-            raise KafkaError(ErrorCode(code))
-        await asyncio.sleep(AGAIN_SECONDS)
+    async def _patiently(self, asked: Callable[[], Awaitable[int]]) -> None:
+        """Ask until it is done; raises KafkaError."""
+        clock = self._wire.clock
+        until_s = clock.monotonic() + PATIENCE_SECONDS
+        while code := await asked():
+            if code not in _NOT_YET or clock.monotonic() >= until_s:
+                raise KafkaError(ErrorCode(code))
+            await clock.sleep(AGAIN_SECONDS)

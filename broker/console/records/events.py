@@ -72,7 +72,7 @@ class Events(ABC):
             logger.exception("records cannot be shown")
             self._viewer.abort()
         # Who is cut off comes again: let him close it himself.
-        await asyncio.sleep(GOODBYE_SECONDS)
+        await self._question.broker.clock.sleep(GOODBYE_SECONDS)
         self._viewer.abort()
 
     @abstractmethod
@@ -85,5 +85,5 @@ class Events(ABC):
 
     async def shown(self, text: str) -> None:
         """Show events; nothing more is made until the viewer has read those before."""
-        while not self.show(text):  # noqa: ASYNC110  a viewer does not say when he has read
-            await asyncio.sleep(SLOW_SECONDS)
+        while not self.show(text):  # A viewer does not say when he has read.
+            await self._question.broker.clock.sleep(SLOW_SECONDS)

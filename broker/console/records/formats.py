@@ -8,9 +8,9 @@ from __future__ import annotations
 import base64
 import codecs
 import json
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from barnabas.broker.console.records.json_layout import NotJson, lay_out
 from barnabas.broker.console.records.messagepack import NotMessagePack, json_of_messagepack
@@ -99,7 +99,7 @@ def _integer(content: Content, most: int, pace: ThreadPace) -> tuple[str, bool]:
 def _uuid(content: Content, most: int, pace: ThreadPace) -> tuple[str, bool]:  # noqa: ARG001
     if content.size_bytes != _UUID_BYTES:
         raise NotShown(f"a UUID has {_UUID_BYTES} bytes, not {content.size_bytes}")
-    return str(uuid.UUID(bytes=content.data)), False
+    return str(UUID(bytes=content.data)), False
 
 
 def _messagepack(content: Content, most: int, pace: ThreadPace) -> tuple[str, bool]:

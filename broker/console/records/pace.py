@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import Final
+
+from barnabas.storage.runtime.clock import processor_seconds
+from barnabas.storage.runtime.threads import new_event, thread_id
 
 WORK_SECONDS: Final = 0.001
 REST_SECONDS: Final = 0.002
@@ -20,7 +21,7 @@ class ThreadPace:
     """Holds one reader's work back, on whichever thread it runs."""
 
     def __init__(self) -> None:
-        self._ended = threading.Event()
+        self._ended = new_event()
         self._rested = 0.0
         self._thread = 0
         self._steps = 0
@@ -40,10 +41,10 @@ class ThreadPace:
         self._steps = 0
         if self._ended.is_set():
             raise Ended
-        now, thread = time.thread_time(), threading.get_ident()
+        now, thread = processor_seconds(), thread_id()
         if thread != self._thread:
             self._thread, self._rested = thread, now
         elif now - self._rested >= WORK_SECONDS:
             if self._ended.wait(REST_SECONDS):
                 raise Ended
-            self._rested = time.thread_time()
+            self._rested = processor_seconds()

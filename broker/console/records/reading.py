@@ -88,7 +88,7 @@ async def begin(
         max(kept_bytes, KEPT_BYTES_INTERNAL) if internal else kept_bytes,
     )
     parts = {each.index: each for each in partitions}
-    scan = Scan(readers, pace, parts, ranges, terms, place.hold)
+    scan = Scan(readers, pace, parts, ranges, terms, place.hold, question.broker.clock)
     return Reading(question, topic, formats, scan, pace, readers)
 
 

@@ -8,7 +8,6 @@ is how young it can be at most, so of many partitions only those are read that m
 from __future__ import annotations
 
 import heapq
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from barnabas.broker.console.records.filters import Filter
     from barnabas.broker.console.records.pace import ThreadPace
     from barnabas.broker.console.records.pieces import RecordReaders
+    from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.topics.topic import Partition
     from barnabas.storage.partition_log import PartitionLog
 
@@ -97,6 +97,7 @@ class Scan:
         ranges: Sequence[Range],
         terms: Terms,
         hold: Callable[[int], None],
+        clock: Clock,
     ) -> None:
         """``hold`` counts bytes that are kept until the request ends."""
         self._readers = readers
@@ -110,7 +111,8 @@ class Scan:
         self._records = self._bytes = self._undecided = self._given = 0
         self._unread: list[UnreadRange] = []
         self._stopped_by = "end"
-        self._begun = time.monotonic()
+        self._clock = clock
+        self._begun = clock.monotonic()
         ranges = [each for each in ranges if each.partition in parts]
         many = len(ranges) > 4
         self._rows = max(16, _ROWS_KEPT // max(1, len(ranges)))
@@ -158,7 +160,7 @@ class Scan:
     def _has_had_enough(self) -> bool:
         if self._bytes >= BYTES_MOST or self._kept_bytes >= KEPT_MOST_BYTES:
             self._stopped_by = "bytes"
-        elif time.monotonic() - self._begun >= SECONDS_MOST:
+        elif self._clock.monotonic() - self._begun >= SECONDS_MOST:
             self._stopped_by = "time"
         else:
             return False
@@ -228,7 +230,7 @@ class Scan:
 
     def said(self) -> Scanned:
         """Return what was looked at."""
-        took_ms = int((time.monotonic() - self._begun) * 1000)
+        took_ms = int((self._clock.monotonic() - self._begun) * 1000)
         parts = []
         for part in self._parts.values():
             log = part.partition.log_here()

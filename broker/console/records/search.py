@@ -58,13 +58,13 @@ class _Search(Events):
             places.forget_search(viewing, end)
 
     async def _search(self, reading: Reading) -> None:
-        loop = self._question.broker.loop
+        clock = self._question.broker.clock
         waiting: list[FoundRecord] = []
-        shown_s = progress_s = loop.time()
+        shown_s = progress_s = clock.monotonic()
         async for found in reading.scan.records():
             if found is not None:
                 waiting.append(found)
-            now_s = loop.time()
+            now_s = clock.monotonic()
             if len(waiting) >= TOGETHER or (waiting and now_s - shown_s >= SHOWN_SECONDS):
                 await self._show(reading, waiting)
                 waiting, shown_s = [], now_s

@@ -6,7 +6,6 @@ looked at is passed over, and counted as well. Nothing waits for anybody.
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -77,7 +76,7 @@ class _Tail(Events):
         quiet = 0
         self.show(COMMENT)
         while True:
-            await asyncio.sleep(TICK_SECONDS)
+            await self._question.broker.clock.sleep(TICK_SECONDS)
             access = self._question.access
             if not access.login_holds() or not access.may(READ, TOPIC, self._topic.name):
                 raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)

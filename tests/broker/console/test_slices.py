@@ -238,7 +238,7 @@ def crowd():
         stage=Stage.LISTENING,
         failure=None,
         node_id=1,
-        clock=SimpleNamespace(now_ms=lambda: 1_700_000_000_000, monotonic=lambda: 0.0),
+        clock=ManualClock(1_700_000_000_000),
         config=BrokerConfig(),
         cluster_id="",
         history=None,
