@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import secrets
 import uuid
 
@@ -12,6 +13,11 @@ def random_bytes(count: int) -> bytes:
     """Return bytes that nobody can guess."""
     machine = here()
     return secrets.token_bytes(count) if machine is None else machine.random_bytes(count)
+
+
+def random_text(count: int) -> str:
+    """Return ``count`` random bytes as letters, digits, ``-`` and ``_``."""
+    return base64.urlsafe_b64encode(random_bytes(count)).rstrip(b"=").decode()
 
 
 def random_uuid() -> uuid.UUID:
