@@ -296,7 +296,6 @@ class BrokerServer:
         self.stage = Stage.STOPPING
         self.events.add("stopping", "no requests are taken any more")
         await self._stop_serving()
-        self.logins.close()
         if self._housekeeping is not None:
             self._housekeeping.stop()
         self._close_coordinators()
@@ -311,6 +310,7 @@ class BrokerServer:
         self.loop_monitor.stop()
         if self.http is not None:
             await self.http.stop()
+        self.logins.close()
         if self.failure is not None:
             return False
         self._engine.dead = True
@@ -345,10 +345,10 @@ class BrokerServer:
         """Let go of files and threads without writing anything more."""
         self._engine.dead = True
         self.loop_monitor.stop()
-        self.logins.close()
         self.sockets.close_listeners()
         if self.http is not None:
             self.http.close()
+        self.logins.close()
         self._close_coordinators()
         if hasattr(self, "catalogue"):
             self.catalogue.changes.abandon()
@@ -584,7 +584,7 @@ class BrokerServer:
                 on_fatal=self.fatal,
             ),
         )
-        self._checkpoints = Checkpoints(self.logs, self.wait_for_failure)
+        self._checkpoints = Checkpoints(self.logs, self.wait_for_failure, self.clock)
         self.scrubber = LogScrubber(
             self.logs,
             self.loop,

@@ -15,7 +15,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from barnabas.broker.runtime.clock import Clock
 
 logger = logging.getLogger("barnabas.broker.cluster")
 
@@ -38,10 +41,13 @@ class Leading(Protocol):
 class Drain:
     """The end of a broker of a cluster, as far as the others are to take over."""
 
-    def __init__(self, leading: Leading, tell_store: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, leading: Leading, tell_store: Callable[[], Awaitable[None]], clock: Clock
+    ) -> None:
         """``tell_store`` has the store give this broker no more partitions."""
         self._leading = leading
         self._tell_store = tell_store
+        self._clock = clock
         self._changed = asyncio.Event()
 
     def changed(self) -> None:
@@ -57,7 +63,7 @@ class Drain:
         if not led_before or not self._leading.has_others:
             return led_before
         try:
-            async with asyncio.timeout(timeout_ms / 1000):
+            async with self._clock.timeout(timeout_ms / 1000):
                 await self._tell_store()
                 await self._until_empty()
         except TimeoutError:
@@ -74,7 +80,7 @@ class Drain:
         while self._leading.led_count and self._leading.has_others:
             self._changed.clear()
             try:
-                async with asyncio.timeout(LOOK_EVERY_S):
+                async with self._clock.timeout(LOOK_EVERY_S):
                     await self._changed.wait()
             except TimeoutError:
                 continue  # Looked at again, whether or not somebody says so.

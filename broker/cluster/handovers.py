@@ -16,7 +16,6 @@ Rules of this file:
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -68,13 +67,13 @@ class HandOvers:
         hand_over: Callable[[int, Sequence[HandOver]], Awaitable[None]],
         spawn: Callable[[Coroutine[object, object, None], str], object],
         *,
+        sleep: Callable[[float], Awaitable[object]],
         at_once: int = HANDED_OVER_AT_ONCE,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """``session`` is this broker's now; ``release``: see ``Leadership``.
 
         ``hand_over`` asks the store, as ``ClusterIndex`` does, and has a look be taken at what
-        follows.
+        follows. ``sleep``: see ``Clock``.
         """
         self._leaderships = leaderships
         self._session = session

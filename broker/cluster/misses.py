@@ -18,7 +18,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from barnabas.broker.runtime.clock import Clock
 
 PATIENCE_S: Final = 0.3
 COORDINATOR_PATIENCE_S: Final = 2.0
@@ -41,7 +44,11 @@ class Misses:
     """Those who wait for a look; all of it on the loop."""
 
     def __init__(
-        self, looks: Looks, is_following: Callable[[], bool], is_away: Callable[[], bool]
+        self,
+        looks: Looks,
+        is_following: Callable[[], bool],
+        is_away: Callable[[], bool],
+        clock: Clock,
     ) -> None:
         """``is_following``: whether metadata is not shown yet that a look has found to be newer.
 
@@ -50,6 +57,7 @@ class Misses:
         self._looks = looks
         self._is_following = is_following
         self._is_away = is_away
+        self._clock = clock
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
@@ -62,13 +70,13 @@ class Misses:
         if self._is_away():
             return
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_S):
+            async with self._clock.timeout(PATIENCE_S):
                 await self._looked()
 
     async def look_for_coordinator(self, is_known: Callable[[], bool]) -> None:
         """Return when it is known who that is, or in COORDINATOR_PATIENCE_S."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(COORDINATOR_PATIENCE_S):
+            async with self._clock.timeout(COORDINATOR_PATIENCE_S):
                 while not is_known():
                     await self._looked()
 

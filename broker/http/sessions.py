@@ -6,12 +6,11 @@ A restart logs everybody out, and so does a change of what somebody has logged i
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from barnabas.storage.runtime.chance import random_bytes
+from barnabas.storage.runtime.chance import random_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +51,7 @@ class HttpSessions:
     ) -> str:
         """Begin a session; return the header that has the browser keep it."""
         self._make_room(principal)
-        key = urlsafe_b64encode(random_bytes(ID_BYTES)).rstrip(b"=").decode()
+        key = random_text(ID_BYTES)
         ends_s = self._clock.monotonic() + SESSION_SECONDS
         self._sessions[key] = HttpSession(principal, login_holds, ends_s)
         return _cookie(request, key, SESSION_SECONDS)

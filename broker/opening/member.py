@@ -134,7 +134,7 @@ class ClusterMember:
             around.on_event,
         )
         self.misses = Misses(
-            self._membership, self._is_following, lambda: bool(around.base.trouble)
+            self._membership, self._is_following, lambda: bool(around.base.trouble), host.clock
         )
         """Who asks for what is not known here."""
         self.moves = StoredMoves(self._errands, self._membership.view, self._membership.refresh)
@@ -204,7 +204,12 @@ class ClusterMember:
         on_event("cluster_joined", f"node {self.node_id}, session {self._sessions.newest}")
         membership, sessions = self._membership, self._sessions
         hand_overs = HandOvers(
-            membership, lambda: sessions.newest, leadership.release, self._hand_over, host.spawn
+            membership,
+            lambda: sessions.newest,
+            leadership.release,
+            self._hand_over,
+            host.spawn,
+            sleep=host.clock.sleep,
         )
         follower = MetadataFollower(host, membership, changes, self.misses.wake)
         self._service = Service(
@@ -305,7 +310,7 @@ class ClusterMember:
     async def drain(self, timeout_ms: int) -> None:
         """Have others lead what is led here, as far as they do in time."""
         self._sessions.begin_no_other()
-        self._drain = Drain(self, self._take_no_more)
+        self._drain = Drain(self, self._take_no_more, self._around.host.clock)
         await self._drain.run(timeout_ms)
 
     async def _take_no_more(self) -> None:
@@ -334,7 +339,7 @@ class ClusterMember:
         self.close()
         leaving = self._errands.run(self._fence)
         try:
-            async with asyncio.timeout(LEAVE_TIMEOUT_S):
+            async with self._around.host.clock.timeout(LEAVE_TIMEOUT_S):
                 await leaving
         except TimeoutError:
             logger.warning("left without a word: the store of the cluster does not answer")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -48,7 +47,7 @@ class MetadataFollower:
             self._followed_version = image.version
             if image.version < asked:
                 # What was seen of a primary is gone with it; another change will have its number.
-                await asyncio.sleep(REFRESH_EVERY_S)
+                await self._host.clock.sleep(REFRESH_EVERY_S)
         self.is_under_way = False
         self._on_shown()
 

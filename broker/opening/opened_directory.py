@@ -6,7 +6,6 @@ import logging
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from barnabas.storage.log_store import LogStore
 from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore, remove_store
 from barnabas.storage.recovery import RecoveryReport, open_store
+from barnabas.storage.runtime.clock import now_ns
 from barnabas.storage.salvage import Salvage
 
 _SILENT: Final = logging.getLogger("barnabas.rehearsal")
@@ -92,7 +92,7 @@ def opened(
     store = LogStore(files, root, engine=_NoEngine(), now_ms=lambda: 0)
     try:
         if is_restored(files, root):
-            advance_counters(metastore, time.time_ns() // 1_000_000)
+            advance_counters(metastore, now_ns() // 1_000_000)
         adopt_if_foreign(files, root, metastore, config, log)
         view = OneBroker(metastore.identity.node_id, None, lambda: store.leader_epoch)
         catalogue = Catalogue(metastore, store, view, config)

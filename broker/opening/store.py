@@ -47,11 +47,15 @@ class Checkpoints:
     """The first and the last checkpoint of a broker's life, which are waited for."""
 
     def __init__(
-        self, logs: LogStore, wait_for_failure: Callable[[], Coroutine[Any, Any, BaseException]]
+        self,
+        logs: LogStore,
+        wait_for_failure: Callable[[], Coroutine[Any, Any, BaseException]],
+        clock: Clock,
     ) -> None:
         """No checkpoint becomes durable any more once ``wait_for_failure`` returns."""
         self._logs = logs
         self._wait_for_failure = wait_for_failure
+        self._clock = clock
 
     async def first(self, on_done: Callable[[], None]) -> None:
         """Make one before anything is appended: this run's groups follow it only."""
@@ -64,7 +68,7 @@ class Checkpoints:
         """
         logs = self._logs
         try:
-            async with asyncio.timeout(timeout_ms / 1000):
+            async with self._clock.timeout(timeout_ms / 1000):
                 if logs.is_checkpointing:
                     await self._make()
                 await self._make(clean=True)

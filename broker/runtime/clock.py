@@ -133,10 +133,10 @@ class _ManualTimeout:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> bool | None:
+    ) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        return await self._limit.__aexit__(kind, error, traceback)
+        await self._limit.__aexit__(kind, error, traceback)
 
     def _end(self) -> None:
         self._limit.reschedule(asyncio.get_running_loop().time())

@@ -24,9 +24,10 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from barnabas.storage.runtime.clock import sleep
 
 if TYPE_CHECKING:
     from barnabas.storage.journal import Journal
@@ -77,7 +78,7 @@ def _make_durable(journal: Journal) -> None:
     journal.flush()
     # The journal thread numbers a group when it is durable; the loop, held here, hears it later.
     while group is not None and group.sequence < 0:
-        time.sleep(_POLL_SECONDS)
+        sleep(_POLL_SECONDS)
 
 
 def _armed() -> Failpoints | None:

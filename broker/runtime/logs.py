@@ -11,10 +11,11 @@ import json
 import logging
 import re
 import sys
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Final, TextIO
+
+from barnabas.storage.runtime.clock import monotonic
 
 AUDIT: Final = "barnabas.audit"
 CONVERSION: Final = re.compile(r"%[-#0 +]*\d*(?:\.\d+)?[a-z]")
@@ -84,7 +85,7 @@ class ErrorLimit:
     The lines that were left out are counted in a line before the next one of their place.
     """
 
-    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, seconds: Callable[[], float] = monotonic) -> None:
         self._seconds = seconds
         # The second, and lines in it so far, of places; there are as many as the code has.
         self._written: dict[tuple[str, int], tuple[int, int]] = {}

@@ -6,12 +6,14 @@ import ctypes
 import os
 import resource
 import sys
-import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from barnabas.broker.runtime.process_usage import memory_bytes
+from barnabas.storage.runtime.clock import sleep
+from barnabas.storage.runtime.threads import start_thread
 
 # With one journal thread beside the loop, the default of 5 ms is what a group commit would wait
 # for the interpreter; shorter, and its answers go out as soon as the disk is done.
@@ -73,12 +75,7 @@ def return_freed_memory(quiet_seconds: float = QUIET_SECONDS) -> None:
     glibc looks through 200 MB, for some 50 ms (measured), every thread that needs a block from it
     waits.
     """
-    threading.Thread(
-        target=_watch_memory,
-        args=(ctypes.CDLL(None), quiet_seconds),
-        name="barnabas-memory",
-        daemon=True,
-    ).start()
+    start_thread("barnabas-memory", partial(_watch_memory, ctypes.CDLL(None), quiet_seconds))
 
 
 def _watch_memory(library: ctypes.CDLL, quiet_seconds: float) -> None:
@@ -86,7 +83,7 @@ def _watch_memory(library: ctypes.CDLL, quiet_seconds: float) -> None:
     _, least_bytes = memory_bytes()
     cpu_s = time.process_time()
     while True:
-        time.sleep(quiet_seconds)
+        sleep(quiet_seconds)
         before_s, cpu_s = cpu_s, time.process_time()
         _, resident_bytes = memory_bytes()
         least_bytes = min(least_bytes, resident_bytes)

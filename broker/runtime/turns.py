@@ -8,10 +8,11 @@ a hundred tasks that do so hold the others no longer than one does.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from typing import Final
 from weakref import WeakKeyDictionary
+
+from barnabas.storage.runtime.clock import counter_seconds
 
 SLICE_SECONDS: Final = 0.005
 
@@ -27,7 +28,7 @@ class Turns:
 
     async def next(self) -> None:
         """Go on at once while the slice lasts, else when it is the caller's turn again."""
-        if time.perf_counter() >= self._slice_ends:
+        if counter_seconds() >= self._slice_ends:
             await self.next_slice()
 
     async def next_slice(self) -> None:
@@ -47,7 +48,7 @@ class Turns:
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():  # Not cancelled meanwhile.
-                self._slice_ends = time.perf_counter() + SLICE_SECONDS
+                self._slice_ends = counter_seconds() + SLICE_SECONDS
                 turn.set_result(None)
                 break
         self._schedule()

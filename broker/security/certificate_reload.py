@@ -9,13 +9,13 @@ the old one; if it cannot be made, the old one stays, which a metric and the log
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.security.tls import ListenerTls, refused_by, settings_of
 from barnabas.broker.tls.certificates import describe_time
 from barnabas.broker.tls.errors import TlsError
+from barnabas.storage.runtime.clock import now_seconds
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
@@ -82,7 +82,7 @@ class CertificateReload:
 
     def _made(self, tls: ListenerTls, settings: ServerSettings, config: BrokerConfig) -> ServerTls:
         try:
-            return tls.made(settings, time.time())
+            return tls.made(settings, now_seconds())
         except TlsError as error:
             raise refused_by(config, tls.endpoint, error) from None
 
@@ -99,7 +99,7 @@ class CertificateReload:
                 if not wanted(tls):
                     continue
                 try:
-                    results.append((tls, settings, tls.made(settings, time.time())))
+                    results.append((tls, settings, tls.made(settings, now_seconds())))
                 except TlsError as error:
                     results.append((tls, settings, error))
 

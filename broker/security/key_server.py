@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from barnabas.broker.security.token_keys import KeySet, MalformedKeys
 from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.runtime.clock import monotonic
+from barnabas.storage.runtime.threads import start_thread
 
 if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock, Timer
@@ -118,7 +118,7 @@ class KeyServer:
                 loop.call_soon_threadsafe(self._fetched, found, then)
 
         # Not one of a pool: the process may end while it waits for a server that does not answer.
-        threading.Thread(target=work, name="barnabas-keys", daemon=True).start()
+        start_thread("barnabas-keys", work)
 
     def _fetched(self, found: KeySet | str, then: Callable[[], None]) -> None:
         self._is_fetching = False
@@ -169,7 +169,7 @@ def _get(url: str, scheme: str) -> bytes:
         opener.add_handler(HTTPSHandler(context=ssl.create_default_context()))
     else:
         opener.add_handler(HTTPHandler())
-    deadline = time.monotonic() + FETCH_TIMEOUT_S
+    deadline = monotonic() + FETCH_TIMEOUT_S
     request = Request(url, headers={"Accept": "application/json"})  # noqa: S310  see SCHEMES
     received = bytearray()
     try:
@@ -182,7 +182,7 @@ def _get(url: str, scheme: str) -> bytes:
                 received += data
                 if len(received) > KEYS_BYTES_MAX:
                     raise KeysUnavailable(f"more than {KEYS_BYTES_MAX} bytes")
-                if time.monotonic() > deadline:
+                if monotonic() > deadline:
                     raise KeysUnavailable(f"not there after {FETCH_TIMEOUT_S:g} s")
     except (OSError, HTTPException, ValueError) as error:
         raise KeysUnavailable(str(error) or type(error).__name__) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +18,7 @@ from barnabas.protocol.sasl.oauthbearer import MECHANISM as OAUTHBEARER
 from barnabas.protocol.sasl.plain import MECHANISM as PLAIN
 from barnabas.protocol.sasl.plain import PlainServer
 from barnabas.protocol.sasl.scram import ScramServer
+from barnabas.storage.runtime.chance import random_text
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
@@ -47,6 +47,8 @@ class Logins:
         self._tokens: TokenLogins | None = None
         self._plain_users: list[PlainUsers] = []
         self._offered_scram: dict[str, ScramMechanism] = {}
+        self._passwords: list[Passwords] = []
+        """Objects that ``close`` closes."""
 
     def mechanisms_of(self, listener: ListenerConfig, name: str) -> dict[str, NewExchange]:
         """Return what begins an exchange, by the mechanisms of a listener; raises ConfigError."""
@@ -63,7 +65,9 @@ class Logins:
     def passwords(self) -> Passwords:
         """Return who has a password, at whichever listener; for after ``mechanisms_of``."""
         offered = self._offered_scram.values()
-        return Passwords(self._plain_users, [(each, self.scram.finder(each)) for each in offered])
+        finders = [(each, self.scram.finder(each)) for each in offered]
+        self._passwords.append(Passwords(self._plain_users, finders))
+        return self._passwords[-1]
 
     def load(self, image: MetadataImage, metastore: MetaStore) -> None:
         """Take over the stored users, make those of the configuration that are missing.
@@ -84,9 +88,11 @@ class Logins:
             await self._tokens.open()
 
     def close(self) -> None:
-        """Fetch no more keys."""
+        """Stop fetching keys, and close the threads that verify passwords."""
         if self._tokens is not None:
             self._tokens.close()
+        for each in self._passwords:
+            each.close()
 
     def _refuse_lock_out(self) -> None:
         """Refuse listeners at which nobody could log in, and nobody could change that."""
@@ -134,7 +140,7 @@ class Logins:
         self._modules.of(listener, name, mechanism)  # Of no use, but not to be another one's.
         kind = self._offered_scram[mechanism] = scram.MECHANISMS[mechanism]
         find = self.scram.finder(kind)
-        return lambda only: ScramServer(kind, find, secrets.token_urlsafe(NONCE_BYTES), only)
+        return lambda only: ScramServer(kind, find, random_text(NONCE_BYTES), only)
 
     def _oauthbearer(self, listener: ListenerConfig, name: str, mechanism: str) -> NewExchange:
         module = self._modules.of(listener, name, mechanism)

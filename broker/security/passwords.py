@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.security.access import always
 from barnabas.protocol.sasl.scram import (
     ScramCredential,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from barnabas.broker.security.plain_users import PlainUsers
 
 Find: TypeAlias = Callable[[str], ScramCredential]
+THREADS: Final = 4
 StillHolds: TypeAlias = Callable[[], bool]
 """Says whether what somebody has logged in with is still a credential of his."""
 
@@ -35,6 +37,7 @@ class Passwords:
         """``scram``: the mechanisms that are offered, and what finds the credential of a name."""
         self._plain = plain
         self._scram = scram
+        self._threads = Pool("passwords", THREADS)
 
     def __bool__(self) -> bool:
         return bool(self._plain or self._scram)
@@ -47,7 +50,9 @@ class Passwords:
         """
         plain = [users.verify(name, password) for users in self._plain]
         credentials = [(mechanism, find(name)) for mechanism, find in self._scram]
-        matches = await asyncio.to_thread(_match_all, credentials, password) if credentials else []
+        matches = []
+        if credentials:
+            matches = await self._threads.run(partial(_match_all, credentials, password))
         if any(plain):
             return always  # They are those of the configuration.
         proved = [
@@ -60,6 +65,10 @@ class Passwords:
             return any(find(name) == kept for find, kept in proved)
 
         return still_holds if still_holds() else None
+
+    def close(self) -> None:
+        """Close the threads that verify passwords."""
+        self._threads.close()
 
 
 def _match_all(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hmac
-import secrets
 from collections.abc import Mapping
 from typing import Final
+
+from barnabas.storage.runtime.chance import random_bytes
 
 _USER: Final = "user_"
 
@@ -18,7 +19,7 @@ class PlainUsers:
 
         Its ``username`` and ``password`` are the broker's own, for connections to others.
         """
-        self._key = secrets.token_bytes(32)
+        self._key = random_bytes(32)
         self._digests = {
             name.removeprefix(_USER): self._digest(password)
             for name, password in options.items()

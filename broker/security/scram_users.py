@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hmac
 import logging
-import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,6 +26,7 @@ from barnabas.protocol.sasl.scram import (
     salted_password,
 )
 from barnabas.storage.metastore.interface import ScramRow
+from barnabas.storage.runtime.chance import random_bytes
 
 if TYPE_CHECKING:
     from barnabas.broker.config.scram_credentials import NewCredential
@@ -57,8 +57,8 @@ class ScramUsers:
         self._iterations = iterations
         self._by_owner: dict[Owner, ScramCredential] = {}
         # Another one is kept in most cases (keep_secret).
-        self._secret = secrets.token_bytes(32)
-        self._nothing = secrets.token_bytes(64)
+        self._secret = random_bytes(32)
+        self._nothing = random_bytes(64)
 
     def keep_secret(self, metastore: MetaStore) -> None:
         """Say of those that are not there what was said before the restart."""
@@ -174,7 +174,7 @@ class ScramUsers:
 
 def new_salt() -> bytes:
     """Return a salt for a new credential, like those of ``kafka-configs``."""
-    return _salt(secrets.randbits(_SALT_BITS))
+    return _salt(int.from_bytes(random_bytes(32)) >> (256 - _SALT_BITS))
 
 
 def row_of(user: str, mechanism: ScramMechanism, credential: ScramCredential) -> ScramRow:

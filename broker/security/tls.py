@@ -8,7 +8,6 @@ old one; one that cannot be made changes nothing.
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.types import HIDDEN, ConfigError, ConfigType, ConflictingValues
@@ -20,6 +19,7 @@ from barnabas.broker.tls.contexts import ENABLED_PROTOCOLS, PROTOCOLS
 from barnabas.broker.tls.errors import TlsError
 from barnabas.broker.tls.server import ServerSettings, ServerTls, files_of, server_tls
 from barnabas.broker.tls.stores import KeyStoreSettings, TrustStoreSettings
+from barnabas.storage.runtime.clock import now_seconds
 
 if TYPE_CHECKING:
     import ssl
@@ -176,7 +176,7 @@ def refused_by(config: BrokerConfig, endpoint: Endpoint, error: TlsError) -> Con
 
 def _warn_of_dates(tls: ListenerTls) -> None:
     """Say that clients will refuse the certificate, which alone does not stop a start."""
-    now_s = time.time()
+    now_s = now_seconds()
     if tls.not_after_s <= now_s:
         end = describe_time(tls.not_after_s)
         logger.error("the certificate has expired listener=%s at=%s", tls.name, end)

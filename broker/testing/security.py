@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -35,6 +34,7 @@ from barnabas.broker.tls.client import client_context
 from barnabas.broker.tls.issuing import Authority, Issued
 from barnabas.protocol.sasl.jaas import JaasModule, jaas_text
 from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.runtime.clock import now_seconds
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -347,7 +347,7 @@ def _base64(number: int) -> str:
 
 def token_of(user: str, lifetime_s: float) -> str:
     """Return a token that proves to be a user."""
-    now_s = time.time()
+    now_s = now_seconds()
     times = {"iat": int(now_s), "exp": int(now_s + lifetime_s)}
     return _token_keys().sign({"sub": user, "iss": ISSUER, "aud": AUDIENCE, **times})
 
@@ -365,7 +365,7 @@ def client_config(settings: ClientSettings, style: Style, token: str | None) -> 
     if style in {"confluent", "librdkafka"}:
         found: dict[str, Any] = {**settings.librdkafka()}
         if token is not None:
-            expires_s = time.time() + TOKEN_LIFETIME_S
+            expires_s = now_seconds() + TOKEN_LIFETIME_S
             found["oauth_cb"] = lambda _config: (token, expires_s)
         return found
     if style not in STYLES:

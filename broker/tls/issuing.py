@@ -7,11 +7,13 @@ when a certificate is made, so that a broker that makes none does not pay for it
 from __future__ import annotations
 
 import ipaddress
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Self
+
+from barnabas.storage.runtime.chance import random_bytes
+from barnabas.storage.runtime.clock import now_seconds
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -53,7 +55,7 @@ class Authority:
         Two authorities of one name in a trust store would be taken for each other.
         """
         key = _new_key()
-        subject = _name(f"{name} {secrets.token_hex(4)}")
+        subject = _name(f"{name} {random_bytes(4).hex()}")
         builder = _builder(subject, subject, key, AUTHORITY_DAYS)
         return cls(_signed_as_authority(builder, key), key)
 
@@ -124,7 +126,7 @@ class Authority:
             before.verify_directly_issued_by(self._certificate)
         except (InvalidSignature, ValueError, TypeError):
             raise CannotIssue("its certificate is not of this authority") from None
-        if self._certificate.not_valid_after_utc <= datetime.now(UTC):
+        if self._certificate.not_valid_after_utc <= _now():
             raise CannotIssue("the authority itself is not valid any more: clients need a new one")
         names = before.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
         try:
@@ -150,7 +152,7 @@ def _builder(
     """What all certificates have; valid for so many days, but not beyond ``ends``."""
     from cryptography import x509
 
-    now = datetime.now(UTC)
+    now = _now()
     last = now + timedelta(days=days)
     return (
         x509.CertificateBuilder()
@@ -162,6 +164,10 @@ def _builder(
         .not_valid_after(last if ends is None else min(last, ends))
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
+
+
+def _now() -> datetime:
+    return datetime.fromtimestamp(now_seconds(), UTC)
 
 
 def _certificate_in(text: str) -> x509.Certificate:

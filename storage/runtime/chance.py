@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import secrets
 import uuid
 
@@ -17,6 +18,11 @@ def random_bytes(count: int) -> bytes:
 def random_below(limit: int) -> int:
     """Return a number from 0 to ``limit`` - 1, for limits far below 2**64."""
     return int.from_bytes(random_bytes(16)) % limit
+
+
+def random_text(count: int) -> str:
+    """Return ``count`` random bytes as letters, digits, ``-`` and ``_``."""
+    return base64.urlsafe_b64encode(random_bytes(count)).rstrip(b"=").decode()
 
 
 def random_uuid() -> uuid.UUID:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from barnabas.storage.runtime.machine import here
 
 _simulations = 0
-"""Without one, a look at the time costs no look at the thread: each request takes several."""
+"""How many run. A thread is looked up only if there are any: requests read the time often."""
 
 
 @contextmanager
@@ -37,6 +37,11 @@ def now_ns() -> int:
     """Return nanoseconds since the epoch."""
     machine = here() if _simulations else None
     return time.time_ns() if machine is None else machine.now_ns()
+
+
+def now_seconds() -> float:
+    """Return seconds since the epoch."""
+    return now_ns() / 1e9
 
 
 def counter_ns() -> int:

@@ -359,7 +359,7 @@ class ReplicatedIndex(MemoryIndex):
 
     def fail_over(self):
         """The standby takes over, and gets a standby of its own."""
-        with self._order, self._lock:
+        with self._order, self._changed:
             self.rows, self._sessions = self._standby
             self.isolated = False
             self._standby = self._copy()

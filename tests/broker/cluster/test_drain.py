@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from barnabas.broker.cluster.drain import Drain
+from barnabas.broker.cluster.drain import LOOK_EVERY_S, Drain
+from barnabas.broker.runtime.clock import ManualClock
 from tests.waiting import until
 
 FOREVER_MS = 3_600_000
@@ -21,7 +22,8 @@ class Scripted:
         self.told = 0
         self.store_answers = asyncio.Event()
         self.store_answers.set()
-        self.drain = Drain(self, self._tell)
+        self.clock = ManualClock()
+        self.drain = Drain(self, self._tell, self.clock)
 
     async def _tell(self) -> None:
         await self.store_answers.wait()
@@ -56,6 +58,8 @@ async def test_it_ends_when_nothing_is_led_any_more(is_told):
     scripted.led_count = 0
     if is_told:
         scripted.drain.changed()
+    else:
+        scripted.clock.advance(seconds=LOOK_EVERY_S)
     assert await running == 0
 
 
@@ -63,14 +67,20 @@ async def test_it_ends_when_the_last_other_has_gone():
     scripted = Scripted(2)
     running = await scripted.run()
     scripted.has_others = False
+    scripted.clock.advance(seconds=LOOK_EVERY_S)
     assert await running == 2
 
 
 async def test_it_ends_in_time(caplog):
     scripted = Scripted(2)
-    assert await scripted.drain.run(1) == 2
+    running = await scripted.run(timeout_ms=1000)
+    scripted.clock.advance(seconds=1)
+    assert await running == 2
     assert "others have not taken over in time" in caplog.text
     away = Scripted(2)
     away.store_answers.clear()
-    assert await away.drain.run(1) == 2
+    running = asyncio.create_task(away.drain.run(1000))
+    await away.clock.sleep(0)
+    away.clock.advance(seconds=1)
+    assert await running == 2
     assert away.told == 0

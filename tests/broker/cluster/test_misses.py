@@ -6,7 +6,8 @@ import asyncio
 import time
 
 from barnabas.broker.cluster import membership, misses
-from barnabas.broker.cluster.misses import Misses
+from barnabas.broker.cluster.misses import COORDINATOR_PATIENCE_S, PATIENCE_S, Misses
+from barnabas.broker.runtime.clock import ManualClock
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
@@ -23,7 +24,8 @@ class ScriptedLooks:
     def __init__(self) -> None:
         self.looks_begun = self.looks_shown = self.asked = 0
         self.is_following = self.is_away = False
-        self.misses = Misses(self, lambda: self.is_following, lambda: self.is_away)
+        self.clock = ManualClock()
+        self.misses = Misses(self, lambda: self.is_following, lambda: self.is_away, self.clock)
 
     def refresh(self) -> None:
         self.asked += 1
@@ -48,8 +50,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_look_under_way_answers_only_those_who_came_before_it(monkeypatch):
-    monkeypatch.setattr(misses, "PATIENCE_S", LONG_S)
+async def test_a_look_under_way_answers_only_those_who_came_before_it():
     looks = ScriptedLooks()
     first = await looks.ask()
     looks.begin()
@@ -63,8 +64,7 @@ async def test_a_look_under_way_answers_only_those_who_came_before_it(monkeypatc
     await second
 
 
-async def test_newer_metadata_is_shown_first(monkeypatch):
-    monkeypatch.setattr(misses, "PATIENCE_S", LONG_S)
+async def test_newer_metadata_is_shown_first():
     looks = ScriptedLooks()
     waiting = await looks.ask()
     looks.begin()
@@ -77,21 +77,19 @@ async def test_newer_metadata_is_shown_first(monkeypatch):
     await waiting
 
 
-async def test_nobody_waits_for_long_nor_for_a_store_that_is_away(monkeypatch):
+async def test_nobody_waits_for_long_nor_for_a_store_that_is_away():
     looks = ScriptedLooks()
-    monkeypatch.setattr(misses, "PATIENCE_S", 0.01)
-    await looks.misses.look()
+    waiting = await looks.ask()
+    looks.clock.advance(seconds=PATIENCE_S)
+    await waiting
     looks.is_away = True
-    monkeypatch.setattr(misses, "PATIENCE_S", LONG_S)
     asked = looks.asked
     await looks.misses.look()
     assert looks.asked == asked == 1
 
 
-async def test_looks_are_taken_until_there_is_a_coordinator(monkeypatch):
+async def test_looks_are_taken_until_there_is_a_coordinator():
     """Also while the store is away: somebody takes over as soon as it is back."""
-    monkeypatch.setattr(misses, "PATIENCE_S", 0.01)
-    monkeypatch.setattr(misses, "COORDINATOR_PATIENCE_S", LONG_S)
     looks, known = ScriptedLooks(), []
     looks.is_away = True
     waiting = asyncio.ensure_future(looks.misses.look_for_coordinator(lambda: bool(known)))
@@ -100,6 +98,9 @@ async def test_looks_are_taken_until_there_is_a_coordinator(monkeypatch):
         looks.begin()
         looks.show()
     await until(lambda: looks.asked == 3)
+    looks.clock.advance(seconds=2 * PATIENCE_S)
+    await settle()
+    assert not waiting.done()
     known.append(1)
     looks.begin()
     looks.show()
@@ -107,10 +108,12 @@ async def test_looks_are_taken_until_there_is_a_coordinator(monkeypatch):
     assert looks.asked == 3
 
 
-async def test_a_coordinator_is_not_waited_for_for_ever(monkeypatch):
-    monkeypatch.setattr(misses, "COORDINATOR_PATIENCE_S", 0.01)
+async def test_a_coordinator_is_not_waited_for_for_ever():
     looks = ScriptedLooks()
-    await looks.misses.look_for_coordinator(lambda: False)
+    waiting = asyncio.ensure_future(looks.misses.look_for_coordinator(lambda: False))
+    await until(lambda: looks.asked)
+    looks.clock.advance(seconds=COORDINATOR_PATIENCE_S)
+    await waiting
     assert looks.asked == 1
 
 

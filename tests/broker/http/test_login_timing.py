@@ -109,10 +109,10 @@ class LooksFirst:
 def here(monkeypatch):
     """Have hashed on the spot what else a thread hashes: how long those wait is the machine's."""
 
-    async def at_once(work, *arguments):
-        return work(*arguments)
+    async def at_once(_pool, work):
+        return work()
 
-    monkeypatch.setattr("barnabas.broker.security.passwords.asyncio.to_thread", at_once)
+    monkeypatch.setattr("barnabas.broker.security.passwords.Pool.run", at_once)
 
 
 CASES = pytest.mark.parametrize(
