@@ -100,18 +100,3 @@ def imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.ImportFrom) and not node.level:
         return [node.module or ""]
     return []
-
-
-THREADS_OF = ("broker/cli/", "broker/client/", "broker/testing/")
-"""Programs and libraries that have no loop of a broker."""
-
-
-def test_threads_beside_the_loop_come_from_one_place():
-    """A World replaces ``runtime/threads.py``, and nothing else runs beside its loop."""
-    pools = {
-        source.name
-        for source in sources("broker")
-        if not source.name.startswith(THREADS_OF)
-        if any(each.partition(".")[0] == "concurrent" for each in imported_modules(source))
-    }
-    assert pools == {"broker/runtime/threads.py"}
