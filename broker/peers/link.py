@@ -172,7 +172,8 @@ class Link:
 
     async def _open(self, address: Address) -> None:
         this = asyncio.current_task()
-        limit = self._clock.call_later(self._limits.connect_timeout_ms, self._opening_is_late)
+        assert this is not None
+        limit = self._clock.call_later(self._limits.connect_timeout_ms, self._opening_is_late, this)
         failure, reason = Failure.UNREACHABLE, ""
         opened: Opened | None = None
         try:
@@ -196,9 +197,9 @@ class Link:
         else:
             self._could_not_open(failure, reason)
 
-    def _opening_is_late(self) -> None:
-        opening = self._opening
-        assert opening is not None
+    def _opening_is_late(self, opening: asyncio.Task[Any]) -> None:
+        if self._opening is not opening:
+            return  # It was given up; a loop that stood still meets its limit before its end.
         opening.cancel()
         self._could_not_open(Failure.UNREACHABLE, "no connection in time")
 

@@ -167,6 +167,32 @@ async def test_a_hello_that_is_not_answered_in_time_ends_the_attempt(peer, new_a
     await until(lambda: not peer.lines[0].is_open)
 
 
+async def test_the_time_of_an_attempt_that_was_given_up_ends_no_other(peer, new_asking):
+    """A broker that stood still finds the limit due before the attempt has come to its end."""
+    asking = new_asking(connect_timeout_ms=2000)
+    peer.on_hello = lambda _asked: None
+    asking.ask(1)
+    await until(lambda: peer.hellos)
+    other = ScriptedPeer()
+    await other.start()
+    other.on_question = echo
+    asking.addresses[NODE] = lambda: other.address
+    asking.ask(2)
+    asking.clock.advance(seconds=2)
+    assert await asking.answer_to(2) == answer(2)
+    await other.stop()
+
+
+async def test_the_time_of_an_attempt_that_was_given_up_finds_nothing(peer, new_asking):
+    asking = new_asking(connect_timeout_ms=2000)
+    peer.on_hello = lambda _asked: None
+    asking.ask(1)
+    await until(lambda: peer.hellos)
+    asking.client.forget(NODE)
+    asking.clock.advance(seconds=2)
+    failure(await asking.answer_to(1), Failure.UNKNOWN_NODE, was_sent=False)
+
+
 # ------------------------------------------------------------------------------ cut, and refused
 
 
