@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import time
 from collections.abc import Callable
+
+from barnabas.storage.runtime.clock import monotonic, sleep
 
 WAIT_S = 60.0
 """Far more than anything takes; whoever waits this long waits for what will not happen."""
@@ -23,20 +24,21 @@ def wait_until(
     pause_s: float = PAUSE_S,
 ) -> float:
     """Wait until something is so; return the seconds it took. AssertionError when it is not."""
-    started_s = time.monotonic()
+    started_s = monotonic()
     while not condition():
-        assert time.monotonic() - started_s < seconds, in_vain(condition, what, seconds)
-        time.sleep(pause_s)
-    return time.monotonic() - started_s
+        passed_s = monotonic() - started_s
+        assert passed_s < seconds, in_vain(condition, what, seconds)
+        sleep(max(pause_s, passed_s / 50))
+    return monotonic() - started_s
 
 
 async def until(
     condition: Callable[[], object], what: What = "", *, seconds: float = WAIT_S
 ) -> None:
     """Let the loop go on until something is so. AssertionError when it is not."""
-    started_s = time.monotonic()
+    started_s = monotonic()
     while not condition():
-        assert time.monotonic() - started_s < seconds, in_vain(condition, what, seconds)
+        assert monotonic() - started_s < seconds, in_vain(condition, what, seconds)
         await asyncio.sleep(PAUSE_S)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import collections
-import select
 import socket
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from barnabas.broker.client.dialing import connect, is_readable
 from barnabas.broker.client.errors import TlsIsSpoken
 from barnabas.broker.version import __version__
 from barnabas.protocol.api import Api
@@ -71,7 +71,7 @@ class WireClient:
 
     def _connected(self, address: tuple[str, int]) -> socket.socket:
         """Return the connection's socket; raises OSError."""
-        connected = socket.create_connection(address, self.timeout_seconds)
+        connected = connect(address, self.timeout_seconds)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connected
 
@@ -172,8 +172,7 @@ class WireClient:
         """Return whether there is something for `receive`, or comes within so long."""
         if self._early or self._connection.has_received or self._has_decrypted():
             return True
-        readable, _, _ = select.select([self._socket], [], [], timeout_seconds)
-        return bool(readable)
+        return is_readable(self._socket, timeout_seconds)
 
     def _has_decrypted(self) -> bool:
         """Whether bytes of TLS were taken from the socket that nobody has read yet."""

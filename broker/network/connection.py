@@ -136,7 +136,8 @@ class Connection(asyncio.BufferedProtocol):
             transport.abort()
             return
         self._descriptor = transport.get_extra_info("socket").fileno()
-        if self.peer_host.startswith("127.") or self.peer_host == "::1":
+        is_local = self.peer_host.startswith("127.") or self.peer_host == "::1"
+        if is_local and self._descriptor >= 0:
             send_unpaced(self._descriptor)
         transport.set_write_buffer_limits(high=self._server.write_buffer_bytes)
         if self.listener.security.tls is None:

@@ -31,6 +31,7 @@ from barnabas.broker.network.large import LargeRequests
 from barnabas.broker.network.tls import TlsHost, TlsTransport
 from barnabas.broker.peers.sessions import PeerSessions
 from barnabas.broker.runtime.clock import Clock, Timer
+from barnabas.broker.runtime.simulated import simulated_host
 from barnabas.broker.security.access import Generation
 from barnabas.broker.security.audit import AuditLog
 from barnabas.broker.security.failed_logins import FailedLogins
@@ -156,7 +157,8 @@ class SocketServer:
         if self.tls_listeners:
             self.tls = TlsHost(self.loop, lambda: self._config.tls_handshakes_max)
         self.peer_sessions = PeerSessions()
-        self.connections: set[Connection] = set()
+        self.connections: dict[Connection, None] = {}
+        """In the order in which they came."""
         # In the order in which they came; some are no strangers any more.
         self._newcomers: dict[Connection, None] = {}
         self.backlog = Backlog()
@@ -172,7 +174,7 @@ class SocketServer:
         self._host_limits = address_limits(config.max_connections_per_ip_overrides)
         self._listener_limits = _listener_limits(config)
         self._rates = ConnectionRates(clock, self.quotas, config)
-        self._held: set[Doorman] = set()
+        self._held: dict[Doorman, None] = {}
         self._requests: set[asyncio.Task[None]] = set()
         self._sweeper: Timer | None = None
         self._judge: Timer | None = None
@@ -282,7 +284,7 @@ class SocketServer:
         if refused is not None:
             self.connections_refused += 1
             return refused
-        self.connections.add(connection)
+        self.connections[connection] = None
         self._newcomers[connection] = None
         self.connections_accepted += 1
         connection.number = self.connections_accepted
@@ -335,7 +337,7 @@ class SocketServer:
         """Let go of a connection that is closed."""
         if connection not in self.connections:
             return
-        self.connections.remove(connection)
+        del self.connections[connection]
         self._newcomers.pop(connection, None)
         self._per_listener[connection.listener.name] -= 1
         self.closed_received_bytes += connection.received_bytes
@@ -376,12 +378,12 @@ class SocketServer:
         """Keep a connection that waits; False: there are too many."""
         if len(self._held) >= HELD_MAX:
             return False
-        self._held.add(doorman)
+        self._held[doorman] = None
         return True
 
     def released(self, doorman: Doorman) -> None:
         """Forget a connection that waited."""
-        self._held.discard(doorman)
+        self._held.pop(doorman, None)
 
     def refused(self, text: str) -> None:
         """Count and log a connection that is not served."""
@@ -564,6 +566,9 @@ def bound_socket(
     family: socket.AddressFamily, address: str, port: int, config: BrokerConfig
 ) -> socket.socket:
     """Return one bound socket; what accepted connections inherit is set here."""
+    host = simulated_host()
+    if host is not None:
+        return host.bind(address, port)
     # asyncio sets TCP_NODELAY on what is accepted only if the protocol is named.
     sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:

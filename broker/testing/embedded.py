@@ -39,6 +39,7 @@ from barnabas.broker.daemon import loop_factory
 from barnabas.broker.peers.interface import Peers
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.runtime.first import wait_for_first
+from barnabas.broker.runtime.simulated import simulated_host
 from barnabas.broker.security.acls import AclFilter
 from barnabas.broker.server import BrokerServer
 from barnabas.broker.testing.inside import InsideClient, connect_inside
@@ -487,7 +488,8 @@ class LoopThread:
     """An event loop in a thread of its own, and how others have it run something."""
 
     def __init__(self) -> None:
-        self._loop = loop_factory()()
+        host = simulated_host()
+        self._loop = loop_factory()() if host is None else host.new_loop()
         self._thread = start_thread("barnabas", self._run)
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:

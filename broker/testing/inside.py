@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.broker.network.connection import Connection
 from barnabas.broker.network.socket_server import Listener
+from barnabas.broker.runtime.simulated import simulated_host
 
 if TYPE_CHECKING:
     from barnabas.broker.network.socket_server import SocketServer
@@ -32,7 +33,8 @@ async def connect_inside(sockets: SocketServer) -> socket.socket:
 
     Call it on the broker's loop; the one who blocks on that end has another thread.
     """
-    ours, theirs = socket.socketpair()
+    host = simulated_host()
+    ours, theirs = socket.socketpair() if host is None else host.pair()
     try:
         theirs.setblocking(False)
         listener = Listener("INSIDE", *_NOWHERE, advertised=_NOWHERE)

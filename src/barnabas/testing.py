@@ -1,5 +1,6 @@
 """A real broker inside a test: ``with Broker() as broker:``; see docs/testing.md."""
 
+from barnabas.broker.client.dialing import connect
 from barnabas.broker.testing.cluster import Cluster
 from barnabas.broker.testing.cluster_broker import ClusterBroker
 from barnabas.broker.testing.embedded import (
@@ -11,6 +12,8 @@ from barnabas.broker.testing.embedded import (
     ReceivedRecord,
 )
 from barnabas.broker.testing.security import AccessRule, Security, allow, deny
+from barnabas.broker.testing.world.scheduler import Stuck
+from barnabas.broker.testing.world.world import World
 
 __all__ = [
     "KAFKA_3_9",
@@ -23,6 +26,9 @@ __all__ = [
     "Outcome",
     "ReceivedRecord",
     "Security",
+    "Stuck",
+    "World",
     "allow",
+    "connect",
     "deny",
 ]

@@ -1,4 +1,4 @@
-"""What storage takes from the machine: time, threads and chance, each at one door.
+"""Interface to the machine: time, threads and random values.
 
-A simulated machine (``barnabas.broker.testing.world``) stands behind the same doors.
+A simulated machine (``barnabas.broker.testing.world``) implements the same interface.
 """

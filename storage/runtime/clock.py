@@ -1,7 +1,7 @@
-"""The machine's time. Behaviour of the broker goes through ``Clock`` of ``broker.runtime``.
+"""Clocks of the machine. Code that decides by the time of a broker uses ``broker.runtime.Clock``.
 
-``counter_ns`` measures how long something takes, ``processor_seconds`` how long it computes: what
-a thread rests by. In a simulation both are its time.
+``counter_ns`` measures elapsed time. ``processor_seconds`` measures the computing time of a thread.
+In a simulation both return simulated time.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from barnabas.storage.runtime.machine import here
 
 _simulations = 0
-"""How many run. A thread is looked up only if there are any: requests read the time often."""
+"""Number of running simulations. With 0, the clocks skip the look-up of the thread's machine."""
 
 
 @contextmanager
 def simulation() -> Iterator[None]:
-    """Take the time from the machine of each thread inside the ``with`` block."""
-    global _simulations  # noqa: PLW0603  See there.
+    """Read the time from the machine of each thread inside the ``with`` block."""
+    global _simulations  # noqa: PLW0603  Process-wide.
     _simulations += 1
     try:
         yield
@@ -28,38 +28,38 @@ def simulation() -> Iterator[None]:
 
 
 def monotonic() -> float:
-    """Return seconds on a clock that never goes back."""
+    """Return the seconds of a monotonic clock."""
     machine = here() if _simulations else None
     return time.monotonic() if machine is None else machine.monotonic()
 
 
 def now_ns() -> int:
-    """Return nanoseconds since the epoch."""
+    """Return the nanoseconds since the epoch."""
     machine = here() if _simulations else None
     return time.time_ns() if machine is None else machine.now_ns()
 
 
 def now_seconds() -> float:
-    """Return seconds since the epoch."""
+    """Return the seconds since the epoch."""
     return now_ns() / 1e9
 
 
 def counter_ns() -> int:
-    """Return nanoseconds since some moment, as finely as the machine can."""
+    """Return the nanoseconds of the clock with the highest resolution."""
     machine = here() if _simulations else None
-    return time.perf_counter_ns() if machine is None else int(machine.monotonic() * 1e9)
+    return time.perf_counter_ns() if machine is None else machine.counter_ns()
 
 
 def counter_seconds() -> float:
-    """Return seconds since some moment, as finely as the machine can."""
+    """Return the seconds of the clock with the highest resolution."""
     machine = here() if _simulations else None
-    return time.perf_counter() if machine is None else machine.monotonic()
+    return time.perf_counter() if machine is None else machine.counter_ns() / 1e9
 
 
 def boot_seconds() -> float:
-    """Return seconds since the machine was started, those included in which it slept.
+    """Return the seconds since the boot of the machine, including the time of suspension.
 
-    Where the kernel does not count those, they are missing.
+    On a kernel without CLOCK_BOOTTIME, the time of suspension is not included.
     """
     machine = here() if _simulations else None
     if machine is None:
@@ -68,13 +68,13 @@ def boot_seconds() -> float:
 
 
 def processor_seconds() -> float:
-    """Return for how long this thread has computed."""
+    """Return the processor time of this thread in seconds."""
     machine = here() if _simulations else None
-    return time.thread_time() if machine is None else machine.monotonic()
+    return time.thread_time() if machine is None else machine.counter_ns() / 1e9
 
 
 def sleep(seconds: float) -> None:
-    """Let this thread stand still; 0 lets others run."""
+    """Suspend this thread; 0 only yields to other threads."""
     machine = here() if _simulations else None
     if machine is None:
         time.sleep(seconds)

@@ -1,7 +1,7 @@
-"""The machine that a thread runs on: the real one, unless the thread belongs to a simulation.
+"""Machine of a thread: the real machine, unless the thread belongs to a simulation.
 
-``clock``, ``threads`` and ``chance`` look here. A simulation claims the threads that it starts
-(``claim``); all other threads of the process keep the real machine.
+``clock``, ``threads`` and ``chance`` get the machine from ``here``. A simulation claims each thread
+that it starts (``claim``). All other threads of the process use the real machine.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Lock(Protocol):
     """``threading.Lock``, or ``threading.RLock``."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002
-        """Take the lock; False if it was not free in time."""
+        """Acquire the lock; return False on timeout."""
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
 
     def __enter__(self) -> bool: ...
 
@@ -42,101 +42,104 @@ class Condition(Lock, Protocol):
     """``threading.Condition``."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Give the lock back until notified; False if that took ``timeout`` seconds."""
+        """Release the lock until notified; return False after ``timeout`` seconds."""
 
     def wait_for(self, predicate: Callable[[], bool], timeout: float | None = None) -> bool:
-        """Wait until ``predicate`` holds; return its last value."""
+        """Wait until ``predicate`` returns a true value; return its last value."""
 
     def notify(self, n: int = 1) -> None:
-        """Wake up to ``n`` threads that wait."""
+        """Wake up to ``n`` waiting threads."""
 
     def notify_all(self) -> None:
-        """Wake all threads that wait."""
+        """Wake all waiting threads."""
 
 
 class Event(Protocol):
     """``threading.Event``."""
 
     def is_set(self) -> bool:
-        """Return whether the event has happened."""
+        """Return whether the event is set."""
 
     def set(self) -> None:
-        """Wake all threads that wait."""
+        """Set the event and wake all waiting threads."""
 
     def clear(self) -> None:
-        """Have threads wait again."""
+        """Clear the event."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the event; False if it did not come within ``timeout`` seconds."""
+        """Wait until the event is set; return False after ``timeout`` seconds."""
 
 
 class Queue(Protocol[Item]):
     """``queue.SimpleQueue``; ``get`` raises ``queue.Empty``."""
 
     def put(self, item: Item) -> None:
-        """Add an item; never blocks."""
+        """Append an item without blocking."""
 
     def get(self, block: bool = True, timeout: float | None = None) -> Item:  # noqa: FBT001, FBT002
-        """Take the oldest item."""
+        """Remove and return the oldest item."""
 
     def get_nowait(self) -> Item:
-        """Take the oldest item, if there is one."""
+        """Remove and return the oldest item without blocking."""
 
 
 class Thread(Protocol):
-    """``threading.Thread``, started."""
+    """Started ``threading.Thread``."""
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until the thread ends."""
 
     def is_alive(self) -> bool:
-        """Return whether the thread still runs."""
+        """Return whether the thread is still running."""
 
 
 class SimulatedMachine(Protocol):
-    """What a simulation puts in the place of the machine."""
+    """Machine of a simulation, which replaces the real machine."""
 
     def monotonic(self) -> float:
-        """Return seconds on a clock that never goes back."""
+        """Return the seconds of a monotonic clock."""
+
+    def counter_ns(self) -> int:
+        """Return the nanoseconds of a counter that also counts simulated computing time."""
 
     def now_ns(self) -> int:
-        """Return nanoseconds since the epoch."""
+        """Return the nanoseconds since the epoch."""
 
     def sleep(self, seconds: float) -> None:
-        """Let so much time pass."""
+        """Wait for ``seconds`` of simulated time."""
 
     def random_bytes(self, count: int) -> bytes:
-        """Return bytes drawn from the simulation's seed."""
+        """Return ``count`` bytes that the seed of the simulation decides."""
 
     def lock(self) -> Lock:
-        """Return a lock."""
+        """Return a new lock."""
 
     def rlock(self) -> Lock:
-        """Return a lock that its holder may take again."""
+        """Return a new reentrant lock."""
 
     def condition(self) -> Condition:
-        """Return a condition with a lock of its own."""
+        """Return a new condition variable with its own lock."""
 
     def event(self) -> Event:
-        """Return an event that has not happened."""
+        """Return a new event that is not set."""
 
     def semaphore(self, count: int) -> Lock:
-        """Return a lock that ``count`` may hold at once."""
+        """Return a new semaphore for ``count`` threads."""
 
     def queue(self) -> Queue[Item]:
-        """Return an empty queue."""
+        """Return a new empty queue."""
 
     def start(self, name: str, work: Callable[[], object]) -> Thread:
-        """Start a thread that does ``work``."""
+        """Start a thread that runs ``work``."""
 
     def executor(
         self, name: str, threads: int, initializer: Callable[[], object] | None
     ) -> Executor:
-        """Return an executor with at most so many threads."""
+        """Return a new executor with at most ``threads`` threads."""
 
 
 class _Claimed(threading.local):
-    """The simulated machine of a thread."""
+    """Simulated machine of each thread, or None for the real machine."""
 
     machine: SimulatedMachine | None = None
 
@@ -145,13 +148,13 @@ _claimed = _Claimed()
 
 
 def here() -> SimulatedMachine | None:
-    """Return the simulated machine that this thread runs on; None: the real one."""
+    """Return the simulated machine of this thread, or None if it runs on the real machine."""
     return _claimed.machine
 
 
 @contextmanager
 def claim(machine: SimulatedMachine) -> Iterator[None]:
-    """Let this thread run on ``machine`` inside the ``with`` block."""
+    """Run this thread on ``machine`` inside the ``with`` block."""
     before = _claimed.machine
     _claimed.machine = machine
     try:

@@ -1,7 +1,7 @@
-"""Threads, and what they wait for each other with.
+"""Threads, locks, queues and executors.
 
-Like those of ``threading``, ``queue`` and ``concurrent.futures``, which they are unless the caller
-runs in a simulation.
+The objects are those of ``threading``, ``queue`` and ``concurrent.futures``. In a simulation the
+simulated machine provides them.
 """
 
 from __future__ import annotations
@@ -26,50 +26,50 @@ __all__ = ["LONGEST_WAIT_SECONDS", "Condition", "Empty", "Event", "Lock", "Queue
 Item = TypeVar("Item")
 
 LONGEST_WAIT_SECONDS: Final = threading.TIMEOUT_MAX
-"""The longest time for which a thread can wait."""
+"""Maximum timeout of a wait."""
 
 
 def new_lock() -> Lock:
-    """Return a lock."""
+    """Return a new lock."""
     machine = here()
     return threading.Lock() if machine is None else machine.lock()
 
 
 def new_rlock() -> Lock:
-    """Return a lock that its holder may take again."""
+    """Return a new reentrant lock."""
     machine = here()
     return threading.RLock() if machine is None else machine.rlock()
 
 
 def new_condition() -> Condition:
-    """Return a condition with a lock of its own."""
+    """Return a new condition variable with its own lock."""
     machine = here()
     return threading.Condition() if machine is None else machine.condition()
 
 
 def new_event() -> Event:
-    """Return an event that has not happened."""
+    """Return a new event that is not set."""
     machine = here()
     return threading.Event() if machine is None else machine.event()
 
 
 def new_semaphore(count: int) -> Lock:
-    """Return a lock that ``count`` threads may hold at once."""
+    """Return a new semaphore for ``count`` threads."""
     machine = here()
     return threading.BoundedSemaphore(count) if machine is None else machine.semaphore(count)
 
 
 def new_queue() -> Queue[Item]:
-    """Return an empty queue without a limit."""
+    """Return a new empty queue without a size limit."""
     machine = here()
     if machine is not None:
         return machine.queue()
-    made: SimpleQueue[Item] = SimpleQueue()
-    return made
+    created: SimpleQueue[Item] = SimpleQueue()
+    return created
 
 
 def start_thread(name: str, work: Callable[[], object]) -> Thread:
-    """Do ``work`` on a thread of its own, which does not keep the process alive."""
+    """Start a daemon thread that runs ``work``."""
     machine = here()
     if machine is not None:
         return machine.start(name, work)
@@ -79,12 +79,12 @@ def start_thread(name: str, work: Callable[[], object]) -> Thread:
 
 
 def thread_id() -> int:
-    """Return the number of this thread, which no other living thread has."""
+    """Return the identifier of this thread, unique among the running threads."""
     return threading.get_ident()
 
 
 def start_timer(name: str, seconds: float, work: Callable[[], object]) -> Event:
-    """Do ``work`` on a thread in ``seconds``, unless the event that is returned is set first."""
+    """Run ``work`` on a new thread after ``seconds``; return an event that cancels the timer."""
     is_cancelled = new_event()
 
     def run() -> None:
@@ -98,7 +98,7 @@ def start_timer(name: str, seconds: float, work: Callable[[], object]) -> Event:
 def new_executor(
     name: str, threads: int, initializer: Callable[[], object] | None = None
 ) -> Executor:
-    """Return an executor of at most ``threads`` threads, which begin with ``initializer``."""
+    """Return a new executor; each of at most ``threads`` threads calls ``initializer`` first."""
     machine = here()
     if machine is not None:
         return machine.executor(name, threads, initializer)

@@ -389,7 +389,7 @@ def test_testing(tmp_path):
     blocks = [block for block in blocks_of(ROOT / "docs/testing.md") if block.language == "python"]
     programs = [block.text for block in blocks if "def test_" not in block.text]
     tests = [block.text for block in blocks if "def test_" in block.text]
-    assert (len(programs), len(tests)) == (6, 1)
+    assert (len(programs), len(tests)) == (7, 1)
     names: dict[str, object] = {}
     exec(programs[0], names)
     exec(SEND, names)

@@ -1,0 +1,266 @@
+"""Scheduler of simulated threads and simulated time.
+
+Each simulated thread is a real thread. One thread at a time holds the baton and runs, until it
+waits. Then the seed chooses the next thread among the ready threads. If no thread is ready, time
+moves to the next event. If no event is due either, the simulation is deadlocked: the test's thread
+gets ``Stuck``, with a list of the waiting threads.
+
+Only the running thread calls the scheduler, so the scheduler needs no lock.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from random import Random
+from typing import Final
+
+from barnabas.storage.runtime.machine import SimulatedMachine, claim
+
+_LOOK_NS: Final = 100
+"""Simulated time that a read of the clock takes. It ends loops that only read the clock."""
+
+LAGS_ONE_IN: Final = 8
+LAG_NS_MOST: Final = 1_000_000
+"""One in ``LAGS_ONE_IN`` ready threads runs up to ``LAG_NS_MOST`` late, as on a busy machine."""
+
+STOPPED_MOST: Final = 1000
+"""Number of rounds in which all threads must end when the simulation ends."""
+
+
+class Stuck(AssertionError):
+    """Deadlock of all threads, or timeout of a condition of the test."""
+
+
+class Ended(BaseException):
+    """End of the simulation; raised in waiting simulated threads."""
+
+
+class SimulatedThread:
+    """Thread of the simulation, and the state of its wait."""
+
+    __slots__ = (
+        "baton",
+        "goes_on",
+        "identifier",
+        "is_done",
+        "is_ready",
+        "name",
+        "number",
+        "raises",
+        "wait",
+        "waits_for",
+    )
+
+    def __init__(self, number: int, name: str) -> None:
+        self.number = number
+        self.name = name
+        self.baton = threading.Lock()
+        self.baton.acquire()
+        self.waits_for = ""
+        self.wait = 0
+        """Number of the wait. A timeout of an earlier wait has no effect."""
+        self.goes_on = False
+        """Whether ``wake`` ended the wait, not a timeout."""
+        self.is_ready = False
+        self.raises: BaseException | None = None
+        self.identifier = 0
+        """Identifier of the real thread."""
+        self.is_done = False
+
+
+class Scheduler:
+    """Threads and due events of one simulation."""
+
+    def __init__(self, seed: int, machine: SimulatedMachine) -> None:
+        self.chance = Random(f"{seed} scheduler")  # noqa: S311  Repeatable.
+        self.now_ns = 0
+        self.events = 0
+        """Number of times that the scheduler has chosen a thread or moved the time."""
+        self._machine = machine
+        self._due: list[tuple[int, int, Callable[[], object]]] = []
+        self._numbers = 0
+        self._ready: list[SimulatedThread] = []
+        self._threads: dict[int, SimulatedThread] = {}
+        self._main = self._new_thread("the test")
+        self._main.identifier = threading.get_ident()
+        self._running = self._main
+        self._is_ending = False
+        self.on_start: Callable[[str], object] = lambda _name: None
+
+    # --------------------------------------------------------------------------------- threads
+
+    @property
+    def running(self) -> SimulatedThread:
+        """Return the running thread."""
+        return self._running
+
+    @property
+    def is_ending(self) -> bool:
+        """Return whether the simulation is ending its threads."""
+        return self._is_ending
+
+    def read_ns(self) -> int:
+        """Return the time. The read itself takes ``_LOOK_NS``."""
+        self.now_ns += _LOOK_NS
+        return self.now_ns
+
+    def compute(self, took_ns: int) -> int:
+        """Advance the time by ``took_ns`` of computing; return the time."""
+        self.now_ns += took_ns
+        return self.now_ns
+
+    def start(self, name: str, work: Callable[[], object]) -> SimulatedThread:
+        """Start a thread that runs ``work`` once the scheduler chooses it."""
+        thread = self._new_thread(name)
+        self.on_start(name)
+        threading.Thread(
+            target=self._live, args=(thread, work), name=f"{name} (simulated)", daemon=True
+        ).start()
+        self._make_ready(thread)
+        return thread
+
+    def wait(self, waits_for: str, seconds: float | None = None) -> bool:
+        """Run other threads until this thread is woken; return False after ``seconds``."""
+        thread = self._running
+        if threading.get_ident() != thread.identifier:
+            raise RuntimeError(
+                f"a thread outside of the simulation waits for {waits_for};"
+                " use objects of a World only on threads of that World"
+            )
+        if self._is_ending and thread is not self._main:
+            raise Ended
+        thread.waits_for = waits_for
+        thread.goes_on = False
+        thread.wait += 1
+        if seconds is not None:
+            wait = thread.wait
+            delay_ns = max(0, math.ceil(seconds * 1e9)) if seconds < 1e9 else 10**18
+            self.at(self.now_ns + delay_ns, lambda: self._is_late(thread, wait))
+        self._pass_baton()
+        thread.waits_for = ""
+        if thread.raises is not None:
+            error, thread.raises = thread.raises, None
+            raise error
+        return thread.goes_on
+
+    def wake(self, thread: SimulatedThread) -> None:
+        """Wake a waiting thread; do nothing if it does not wait."""
+        if thread.waits_for:
+            thread.goes_on = True
+            self._make_ready(thread)
+
+    def at(self, due_ns: int, event: Callable[[], object]) -> None:
+        """Call ``event`` at the simulated time ``due_ns``; it must not wait."""
+        self._numbers += 1
+        heapq.heappush(self._due, (due_ns, self._numbers, event))
+
+    def end(self) -> None:
+        """Raise ``Ended`` in all other threads, and wait until they have ended."""
+        self._is_ending = True
+        self._due.clear()
+        self._ready = [each for each in self._threads.values() if each is not self._main]
+        for thread in self._ready:
+            thread.is_ready = True
+            thread.raises = Ended()
+        rounds = 0
+        while any(not each.is_done for each in self._threads.values() if each is not self._main):
+            rounds += 1
+            if rounds > STOPPED_MOST:
+                raise Stuck(f"threads did not end with the simulation:\n{self.report()}")
+            self._main.waits_for = "the end of the other threads"
+            self._pass_baton()
+        self._main.waits_for = ""
+
+    def report(self) -> str:
+        """Return a line for each thread, with its name and the reason of its wait."""
+        return "\n".join(
+            f"  {thread.name}: {thread.waits_for or 'running'}"
+            for thread in self._threads.values()
+            if not thread.is_done
+        )
+
+    # --------------------------------------------------------------------------------- private
+
+    def _new_thread(self, name: str) -> SimulatedThread:
+        number = len(self._threads) + 1
+        while number in self._threads:
+            number += 1
+        thread = self._threads[number] = SimulatedThread(number, name)
+        return thread
+
+    def _make_ready(self, thread: SimulatedThread) -> None:
+        if thread.is_ready:
+            return
+        thread.is_ready = True
+        thread.wait += 1
+        if self._is_ending or thread is self._main or self.chance.randrange(LAGS_ONE_IN):
+            self._ready.append(thread)
+        else:
+            lag_ns = self.chance.randrange(LAG_NS_MOST)
+            self.at(self.now_ns + lag_ns, lambda: self._ready.append(thread))
+
+    def _live(self, thread: SimulatedThread, work: Callable[[], object]) -> None:
+        """Run ``work`` of a simulated thread on its real thread."""
+        thread.baton.acquire()
+        thread.identifier = threading.get_ident()
+        with ExitStack() as machine:
+            machine.enter_context(claim(self._machine))
+            try:
+                if not self._is_ending:
+                    work()
+            except BaseException:
+                if not self._is_ending:  # Errors of a thread that is being ended are ignored.
+                    raise
+            finally:
+                thread.is_done = True
+                del self._threads[thread.number]
+                self._hand_on()
+
+    def _is_late(self, thread: SimulatedThread, wait: int) -> None:
+        if thread.wait == wait and not thread.is_done:
+            self._make_ready(thread)
+
+    def _pass_baton(self) -> None:
+        """Wait until the scheduler chooses this thread."""
+        thread = self._running
+        chosen = self._choose()
+        if chosen is not thread:
+            self._running = chosen
+            chosen.baton.release()
+            thread.baton.acquire()
+
+    def _hand_on(self) -> None:
+        """Give the baton of a thread that has ended to the next thread."""
+        chosen = self._running = self._choose()
+        chosen.baton.release()
+
+    def _happen(self, event: Callable[[], object]) -> None:
+        """Call an event; raise its error in the test's thread."""
+        try:
+            event()
+        except Exception as error:  # noqa: BLE001  Not an error of this thread.
+            self._main.raises = error
+            self._make_ready(self._main)
+
+    def _choose(self) -> SimulatedThread:
+        """Remove the next thread from the ready threads and return it."""
+        while True:
+            self.events += 1
+            while self._due and self._due[0][0] <= self.now_ns:
+                self._happen(heapq.heappop(self._due)[2])
+            if self._ready:
+                index = self.chance.randrange(len(self._ready)) if len(self._ready) > 1 else 0
+                chosen = self._ready.pop(index)
+                chosen.is_ready = False
+                return chosen
+            if self._is_ending:
+                return self._main
+            if not self._due:
+                self._main.raises = Stuck(f"all threads wait and no event is due:\n{self.report()}")
+                self._main.wait += 1
+                return self._main
+            self.now_ns = self._due[0][0]
