@@ -20,7 +20,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector \
-	bench cluster counterparts groups history javascript))
+	bench cluster counterparts groups history javascript real))
 COMPAT_SPARK ?= 4.3.0
 # Tests run beside each other: what only computes one for each processor, what also waits, for disks,
 # timers and other processes, more.
@@ -271,6 +271,7 @@ nightly: $(VENV)/.counterparts ## What left `make test`: the rest of its product
 	$(call heading,nightly tests)
 	@$(PYTEST) --quiet $(IN_FOURS) -m nightly $(or $(ARGS),tests/interop)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
+	@$(MAKE) --no-print-directory torture-simulated SEEDS=200
 
 .PHONY: browser
 browser: $(VENV)/.counterparts ## The console in a browser; pictures of it in build/browser
@@ -377,6 +378,11 @@ soak: $(VENV)/.counterparts ## Groups under random faults for an hour (DURATION=
 soak-memory: $(VENV)/.dev ## Every load of the benchmark for minutes: memory stays flat (DURATION=)
 	@$(BIN)/python -m tests.soak.memory --duration $(DURATION) $(ARGS)
 
+.PHONY: torture-simulated
+torture-simulated: $(VENV)/.dev ## Three brokers in simulated time (SEEDS=, SEED=, SECONDS=): a failure comes again
+	@$(BIN)/python -m tests.cluster.torture --seeds $(or $(SEEDS),10) $(if $(SEED),--seed $(SEED)) \
+		--seconds $(or $(SECONDS),600) $(ARGS)
+
 .PHONY: torture
 torture: $(VENV)/.counterparts ## Transactions under random faults for an hour (DURATION=, SEED=)
 	@$(BIN)/python -m tests.torture --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
@@ -405,6 +411,7 @@ soak-cluster: $(VENV)/.counterparts ## Clients of a cluster of which a broker di
 .PHONY: attack
 attack: $(VENV)/.dev ## Clients that mean harm for an hour (DURATION=, SEED=), and the largest requests
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
+	@$(MAKE) --no-print-directory torture-simulated SEEDS=200
 	@$(BIN)/python -m tests.attack --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: demo

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from barnabas.protocol.errors import ErrorCode
@@ -14,6 +13,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import PRODUCE, PartitionProduceResponse, ProduceRequest
+from barnabas.storage.runtime.clock import monotonic, sleep
 from tests.broker.data_plane import Named, Wire, batch, produce_request, topic_data
 
 ADDS_SINCE = 12
@@ -49,10 +49,10 @@ class RawProducer:
     def init(self) -> None:
         """Begin anew, fencing whoever had the name."""
         request = InitProducerIdRequest(self.name, TIMEOUT_MS)
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = monotonic() + PATIENCE_S
         while (answer := self.wire.ask(INIT_PRODUCER_ID, request, 4)).error_code in AGAIN:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+            assert monotonic() < deadline
+            sleep(0.02)
         assert answer.error_code == 0, ErrorCode(answer.error_code)
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
         self._next.clear()

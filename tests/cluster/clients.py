@@ -7,8 +7,6 @@ error of the test.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any
@@ -30,6 +28,8 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.storage.runtime.clock import counter_ns
+from barnabas.storage.runtime.threads import new_event, start_thread
 from tests.broker.committed_reader import READ_COMMITTED, Seen, committed_records
 from tests.broker.data_plane import (
     Named,
@@ -57,24 +57,37 @@ class Abortable(Exception):
     """The transaction may go on in one way only: it is aborted."""
 
 
-class Client(threading.Thread):
+class Client:
     """Does one thing until it is told to stop; begins no new one then."""
 
     def __init__(self, name: str, addresses: Sequence[tuple[str, int]], seed: int) -> None:
-        super().__init__(name=name, daemon=True)
+        self.name = name
         self.random = Random(f"{seed} {name}")
         self.routing = Routing(addresses, self.random, name)
         self.history: list[Operation] = []
-        self.is_over = threading.Event()
+        self.is_over = new_event()
         self.error: BaseException | None = None
+        self.rest_s = 0.0
+        """The longest time from one of its operations to the next."""
         self.done = 0
         """How often it has done its thing."""
 
-    def run(self) -> None:
+    def start(self) -> None:
+        """Begin, on a thread of its own."""
+        self._thread = start_thread(self.name, self._run)
+
+    def join(self, seconds: float) -> bool:
+        """Wait for its end; return whether it has come."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
         try:
             while not self.is_over.is_set():
                 self.once()
                 self.done += 1
+                if self.rest_s:
+                    self.is_over.wait(self.random.random() * self.rest_s)
         except BaseException as error:  # noqa: BLE001  told by the test's own thread
             self.error = error
         finally:
@@ -122,7 +135,7 @@ class Writer(Client):
     def once(self) -> None:
         if self.producer_id == NOT_KNOWN:
             self.producer_id = self._new_producer_id()
-        value, begun_ns = f"{self.name}-{self.done}", time.monotonic_ns()
+        value, begun_ns = f"{self.name}-{self.done}", counter_ns()
         records = batch(
             value.encode(),
             producer_id=self.producer_id,
@@ -135,7 +148,7 @@ class Writer(Client):
                 SEND,
                 self.name,
                 invoked_ns=begun_ns,
-                completed_ns=time.monotonic_ns(),
+                completed_ns=counter_ns(),
                 writes=(Write(*self.place, value, offset),),
             )
         )
@@ -208,7 +221,7 @@ class Reader(Client):
 
     def poll(self, place: Led) -> None:
         """Read what there is of one partition."""
-        begun_ns = time.monotonic_ns()
+        begun_ns = counter_ns()
         seen, self.positions[place] = read(self, place, self.positions[place], self.isolation)
         if seen:
             self.note(begun_ns, place, seen)
@@ -220,7 +233,7 @@ class Reader(Client):
                 POLL,
                 self.name,
                 invoked_ns=begun_ns,
-                completed_ns=time.monotonic_ns(),
+                completed_ns=counter_ns(),
                 isolation=self.isolation,
                 reads=tuple(reads),
             )

@@ -6,18 +6,30 @@ after the broker that was killed meanwhile has come back. One broker at least al
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
+from barnabas.storage.runtime.clock import monotonic, sleep
 from barnabas.testing import Cluster
 
-LONGEST_HARM_S = 0.6
 LONGEST_DEAFNESS_S = 0.1
-PAUSE_S = 0.15
-"""The longest time from one harm to the next."""
+
+
+class Pace(NamedTuple):
+    """How quickly things happen, in seconds."""
+
+    longest_harm_s: float = 0.6
+    between_harms_s: float = 0.15
+    """The longest time from one harm to the next."""
+    between_requests_s: float = 0.0
+    """The longest rest of a client between two of its operations."""
+
+
+HURRIED = Pace()
+STEADY = Pace(longest_harm_s=15, between_harms_s=5, between_requests_s=1)
+"""Harms outlast a lease of 10 s now and then."""
 
 
 class Cure(NamedTuple):
@@ -32,9 +44,16 @@ class Cure(NamedTuple):
 class Nemesis:
     """Harms a cluster, and heals it; everything it draws comes from its seed."""
 
-    def __init__(self, cluster: Cluster, seed: int, partitions: list[tuple[str, int]]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        seed: int,
+        partitions: list[tuple[str, int]],
+        pace: Pace = HURRIED,
+    ) -> None:
         """``partitions`` are moved."""
         self.cluster = cluster
+        self.pace = pace
         self.random = Random(f"{seed} nemesis")
         self.partitions = partitions
         self.done: Counter[str] = Counter()
@@ -54,13 +73,13 @@ class Nemesis:
 
     def run(self, seconds: float, look: Callable[[], None]) -> None:
         """Harm it for a while; ``look`` is called again and again. Everything is healed then."""
-        until_s = time.monotonic() + seconds
-        while time.monotonic() < until_s:
-            self._cure(time.monotonic())
+        until_s = monotonic() + seconds
+        while monotonic() < until_s:
+            self._cure(monotonic())
             harm = self.random.choice(self._harms)
             harm()
             look()
-            time.sleep(self.random.random() * PAUSE_S)
+            sleep(self.random.random() * self.pace.between_harms_s)
         self.heal()
 
     def heal(self) -> None:
@@ -92,7 +111,7 @@ class Nemesis:
 
             def cure() -> None:
                 cluster.resume(victim)
-                time.sleep(deaf_s)
+                sleep(deaf_s)
                 cluster.mend_to_store(victim)
 
             cluster.pause(victim, expire=True)
@@ -131,7 +150,7 @@ class Nemesis:
 
     def _harmed(self, kind: str, broker: int | None, cure: Callable[[], object]) -> None:
         self.done[kind] += 1
-        due_s = time.monotonic() + self.random.random() * LONGEST_HARM_S
+        due_s = monotonic() + self.random.random() * self.pace.longest_harm_s
         self._cures.append(Cure(due_s, broker, cure))
 
     def _cure(self, now_s: float) -> None:

@@ -6,7 +6,6 @@ thing to it, ``Lost``: what it asked may have been done. It looks up again then 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple, TypeVar
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from barnabas.storage.runtime.clock import monotonic, sleep
 from tests.broker.data_plane import Wire
 
 Answer = TypeVar("Answer")
@@ -116,9 +116,9 @@ class Routing:
 
     def until_answered(self, place: Place, ask: Callable[[], int]) -> ErrorCode:
         """Ask until the answer is no reason to ask again; ``ask`` returns an error code."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = monotonic() + PATIENCE_S
         reason: object = None
-        while time.monotonic() < deadline:
+        while monotonic() < deadline:
             try:
                 code = ErrorCode(ask())
             except Lost as lost:
@@ -128,7 +128,7 @@ class Routing:
                     return code
                 reason = code
             self.forget(place)
-            time.sleep(self._random.random() * 2 * PAUSE_S)
+            sleep(self._random.random() * 2 * PAUSE_S)
         raise AssertionError(f"{self._client_id} asked {place} for {PATIENCE_S} s: {reason!r}")
 
     def _hang_up(self, address: Address) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
@@ -14,6 +13,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.storage.cluster_index import Assignment, Picture
+from barnabas.storage.runtime.clock import counter_ns, sleep
 from barnabas.testing import Cluster
 from tests.broker.raw_producer import TIMEOUT_MS
 from tests.cluster.clients import Client, Writer
@@ -95,7 +95,7 @@ class Stage:
     def deafen(self, number: int) -> None:
         """Let a broker hear of nothing; its session goes on."""
         self._deaf.add(number)
-        self._membership(number).look_once = lambda: time.sleep(0.01)
+        self._membership(number).look_once = lambda: sleep(0.01)
 
     def let_hear(self, number: int) -> None:
         """Undo ``deafen``."""
@@ -164,7 +164,7 @@ class Scripted(Transactional):
         request = InitProducerIdRequest(self.name, self.timeout_ms)
         answer = self._ask_coordinator(INIT_PRODUCER_ID, request, 4)
         self._use(answer.producer_id, answer.producer_epoch)
-        self.begun_ns = time.monotonic_ns()
+        self.begun_ns = counter_ns()
 
     def end_request(self, *, commit: bool) -> tuple[Any, EndTxnRequest, int]:
         version = 3 if self.is_classic else 5
@@ -172,7 +172,7 @@ class Scripted(Transactional):
 
     def note(self, outcome: str) -> None:
         """Note what it knows of its transaction, whose commit it has asked for or not."""
-        now_ns = time.monotonic_ns()
+        now_ns = counter_ns()
         asked_ns = NOT_KNOWN if outcome == FAILED else now_ns
         told = Operation(TRANSACTED, self.name, outcome, self.begun_ns, asked_ns, now_ns)
         self.history.append(replace(told, producer=self.name, writes=tuple(self.writes)))

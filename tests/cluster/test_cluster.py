@@ -6,7 +6,6 @@ import contextlib
 import operator
 import queue
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.storage.runtime.clock import sleep
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.cluster.clients import Client
@@ -223,7 +223,7 @@ def test_no_client_is_told_of_a_cluster_of_one(cluster, monkeypatch):
 
     def look_late(membership: Membership) -> None:
         if not membership.looks_begun:
-            time.sleep(LATE_S)
+            sleep(LATE_S)
         look(membership)
 
     monkeypatch.setattr(Membership, "look_once", look_late)

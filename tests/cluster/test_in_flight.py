@@ -8,7 +8,6 @@ flush or by its heartbeat; or partitions are to be led elsewhere. Swept over the
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from random import Random
@@ -23,6 +22,7 @@ from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCo
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import PRODUCE, ProduceRequest
 from barnabas.storage.memory_index import MemoryIndex
+from barnabas.storage.runtime.clock import sleep
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.seeds import SEED
@@ -67,7 +67,7 @@ class Victim:
         if session != self.session or not self.has_begun:
             return ask()
         self.flushes += 1
-        time.sleep(FLUSH_S)  # So that requests come meanwhile.
+        sleep(FLUSH_S)  # So that requests come meanwhile.
         happens = self.happens.get(self.flushes)
         if happens is None:
             return ask()

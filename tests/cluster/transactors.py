@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from barnabas.storage.runtime.clock import counter_ns
 from tests.broker.data_plane import batch
 from tests.broker.raw_producer import ADDS_SINCE, TIMEOUT_MS
 from tests.cluster.clients import Abortable, Client, committed_offset, read
@@ -71,7 +71,7 @@ class Transactional(Client):
             request = InitProducerIdRequest(self.name, TIMEOUT_MS)
             answer = self._ask_coordinator(INIT_PRODUCER_ID, request, 4)
             self._use(answer.producer_id, answer.producer_epoch)
-        begun_ns = time.monotonic_ns()
+        begun_ns = counter_ns()
         self.writes, self.reads, self.commits = [], [], []
         commit = self.random.random() < COMMITS
         try:
@@ -155,7 +155,7 @@ class Transactional(Client):
 
     def _end(self, begun_ns: int, *, commit: bool) -> None:
         """Decide the transaction, and note it."""
-        asked_ns = time.monotonic_ns()
+        asked_ns = counter_ns()
         request = EndTxnRequest(self.name, self.producer_id, self.epoch, commit)
         answer = self._ask_coordinator(END_TXN, request, 3 if self.is_classic else 5)
         if not self.is_classic:
@@ -167,7 +167,7 @@ class Transactional(Client):
                 OK if commit else FAILED,
                 begun_ns,
                 asked_ns,
-                time.monotonic_ns(),
+                counter_ns(),
                 producer=self.name,
                 writes=tuple(self.writes),
                 reads=tuple(self.reads),

@@ -6,13 +6,13 @@ transaction is open, and everything is stable up to its end.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any, Self
 
 from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
+from barnabas.storage.runtime.clock import counter_ns
 from tests.cluster.clients import Client, Committer, Reader, Writer, committed_offset, end_of
 from tests.cluster.routing import Led, Lost, Routing
 from tests.cluster.transactors import Transactor, Transformer
@@ -40,7 +40,8 @@ ADDRESSES = Sequence[tuple[str, int]]
 class Workload:
     """``with Workload(addresses, seed) as workload:`` all of the clients, at work."""
 
-    def __init__(self, addresses: ADDRESSES, seed: int) -> None:
+    def __init__(self, addresses: ADDRESSES, seed: int, rest_s: float = 0) -> None:
+        """``rest_s``: the longest time from one operation of a client to its next."""
         self.addresses = addresses
         self.seed = seed
         source, outputs = Led("input", 0), [Led("output", index) for index in (0, 1)]
@@ -58,6 +59,8 @@ class Workload:
             Reader("committed", *at, PLACES, COMMITTED),
             Reader("uncommitted", *at, PLACES, UNCOMMITTED),
         ]
+        for client in self.clients:
+            client.rest_s = rest_s
 
     def __enter__(self) -> Self:
         for client in self.clients:
@@ -91,8 +94,7 @@ class Workload:
         for client in self.clients:
             client.is_over.set()
         for client in self.clients:
-            client.join(60)
-            assert not client.is_alive(), client.name
+            assert client.join(60), client.name
         self.raise_errors()
 
     def judge(self) -> History:
@@ -152,6 +154,6 @@ def _everything_read(
     for reader in readers:
         reader.routing.close()
         yield from reader.history
-    now_ns = time.monotonic_ns()
+    now_ns = counter_ns()
     told = Operation(END, "final", invoked_ns=now_ns, completed_ns=now_ns, ends=tuple(ends))
     yield replace(told, commits=tuple(offsets), readers=tuple(each.name for each in readers))

@@ -1,0 +1,109 @@
+"""Torture test: random failures of three brokers in a world, while clients send requests.
+
+The responses to the clients and the final state of the cluster must agree. Each acknowledged record
+exists exactly once and in order. Each transaction is complete or has no effect. Committed offsets
+never decrease. No transaction stays open.
+
+``python -m tests.cluster.torture --seeds 200 --seconds 600`` runs one world for each seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import traceback
+from collections import Counter
+from typing import NamedTuple
+
+from barnabas.testing import Cluster, World
+from tests.cluster.nemesis import HURRIED, STEADY, Nemesis, Pace
+from tests.cluster.workload import PLACES, TOPICS, Workload
+from tests.seeds import SEED
+
+COMMIT_MS = 6
+INTERNAL = [
+    (topic, index) for topic in ("__consumer_offsets", "__transaction_state") for index in range(3)
+]
+
+
+class Tortured(NamedTuple):
+    """Result of the torture test for one seed."""
+
+    digest: str
+    passed_s: float
+    """Duration of the world in simulated seconds."""
+    harms: Counter[str]
+    done: dict[str, int]
+    """Number of operations of each client."""
+
+
+def torture(seed: int, seconds: float, pace: Pace) -> Tortured:
+    """Torture a cluster for ``seconds`` of simulated time; raises AssertionError on a failure."""
+    with World(seed) as world:
+        harms, done = _live(seed, seconds, pace)
+        passed_s = world.now_s
+    # The digest includes the last events of the threads, which end with the world.
+    return Tortured(world.digest, passed_s, harms, done)
+
+
+def _live(seed: int, seconds: float, pace: Pace) -> tuple[Counter[str], dict[str, int]]:
+    """Run the clients and the failures in a new cluster, then check its history."""
+    with Cluster(brokers=3, commit_ms=COMMIT_MS, seed=seed) as cluster:
+        for topic, partitions in TOPICS.items():
+            cluster.create_topic(topic, partitions)
+        addresses = [broker.address for broker in cluster.brokers]
+        with Workload(addresses, seed, pace.between_requests_s) as workload:
+            workload.goes_on()
+            nemesis = Nemesis(cluster, seed, [*PLACES, *INTERNAL], pace)
+            nemesis.run(seconds, workload.raise_errors)
+            print(f"seed={seed} {dict(nemesis.done)}")
+            cluster.wait_until_served()
+            workload.goes_on()
+            workload.end()
+            workload.judge()
+            return nemesis.done, {client.name: client.done for client in workload.clients}
+
+
+def main() -> int:
+    """Torture one cluster for each seed; return the number of failed seeds."""
+    parser = argparse.ArgumentParser(description="Torture three simulated brokers.")
+    parser.add_argument("--seeds", type=int, default=1, help="number of seeds to run")
+    parser.add_argument("--seed", type=int, default=SEED, help="first seed")
+    parser.add_argument(
+        "--seconds", type=float, default=600, help="simulated seconds for each seed"
+    )
+    parser.add_argument(
+        "--hurried",
+        action="store_true",
+        help="run short failures (milliseconds) in quick succession",
+    )
+    options = parser.parse_args()
+    failed = []
+    for seed in range(options.seed, options.seed + options.seeds):
+        started_s, computed_s = time.monotonic(), time.process_time()
+        try:
+            found = torture(seed, options.seconds, HURRIED if options.hurried else STEADY)
+        except Exception:  # noqa: BLE001  Printed, and counted in the exit code.
+            traceback.print_exc()
+            print(
+                f"failed: python -m tests.cluster.torture --seed {seed} "
+                f"--seconds {options.seconds:g}{' --hurried' if options.hurried else ''}"
+            )
+            failed.append(seed)
+            continue
+        print(
+            f"seed={seed} simulated={found.passed_s:.0f} s "
+            f"wall={time.monotonic() - started_s:.1f} s "
+            f"cpu={time.process_time() - computed_s:.1f} s "
+            f"operations={sum(found.done.values())} digest={found.digest[:16]}",
+            flush=True,
+        )
+    print(
+        f"{options.seeds - len(failed)} of {options.seeds} seeds passed; failed: {failed or 'none'}"
+    )
+    return len(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
