@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from functools import cache
 from typing import Any
 
@@ -12,6 +11,8 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+
+from barnabas.storage.runtime.clock import now_seconds
 
 ISSUER = "https://issuer.example"
 AUDIENCE = "brokers"
@@ -69,7 +70,7 @@ def private_key(algorithm: str) -> Any:
 
 def claims(user: str = "alice", lifetime_s: float = 600, **changes: Any) -> dict[str, Any]:
     """Return claims that hold, with changes; None takes one away."""
-    now = time.time()
+    now = now_seconds()
     found = {
         "sub": user,
         "iss": ISSUER,

@@ -27,6 +27,7 @@ UNIT: Final = (
     "groups",
     "history",
     "javascript",
+    "real",
     "tidy",
 )
 """The directories of tests/ whose tests start no processes of others."""

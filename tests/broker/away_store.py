@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.storage.metastore.interface import MetaStoreError, Outdated
+from barnabas.storage.runtime.threads import new_event
 
 
 class AwayStore:
@@ -22,7 +23,7 @@ class AwayStore:
         self.is_closed = False
         self._based_on: int | None = None
         self._was_cut = False
-        self._is_there = threading.Event()
+        self._is_there = new_event()
         self._is_there.set()
 
     def cut(self) -> None:

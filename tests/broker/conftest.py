@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-import uvloop
+from tests.worlds import new_event_loop
 
 
 def pytest_asyncio_loop_factories(config, item):
-    factories = {"uvloop": uvloop.new_event_loop}
+    factories = {"uvloop": new_event_loop}
     if getattr(item.module, "BOTH_LOOPS", False):
         factories["asyncio"] = asyncio.new_event_loop
     return factories

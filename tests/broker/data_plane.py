@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
+from barnabas.broker.client.dialing import connect
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.messages.fetch import (
     FETCH,
@@ -159,7 +160,7 @@ class Wire:
     def __init__(
         self, address: tuple[str, int], client_id: str | None = "wire", timeout_s: float = 60
     ) -> None:
-        self.socket = socket.create_connection(address, timeout=timeout_s)
+        self.socket = connect(address, timeout_s)
         self._connection = ClientConnection(client_id)
 
     def __enter__(self) -> Self:

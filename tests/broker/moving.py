@@ -7,8 +7,6 @@ that when a test tells it, or when it is refused.
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -22,6 +20,8 @@ from barnabas.storage.log_reading import read_log
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.runtime.clock import sleep
+from barnabas.storage.runtime.threads import Queue, new_event, new_queue, new_rlock
 from tests.broker.several import (
     CLUSTER_ID,
     LISTENER,
@@ -69,7 +69,7 @@ class Flushing:
         logs.start_on(self.committer)
 
     def _take_a_while(self, _flush: Flush) -> None:
-        time.sleep(self._random.random() * 0.004)
+        sleep(self._random.random() * 0.004)
 
     def _begin_session(self) -> None:
         self.session = self._store.register_node(self._node_id)
@@ -88,7 +88,7 @@ class Store:
         self.index = MemoryIndex()
         self.nodes: dict[int | None, int] = {None: NO_NODE}
         """Node ids by session."""
-        self._may_read = threading.Event()
+        self._may_read = new_event()
         self._may_read.set()
 
     def register_node(self, node_id: int) -> int:
@@ -220,16 +220,16 @@ class MovingCluster:
 
     def move(self, broker: MovingBroker, *partition_ids: int) -> None:
         """The same, once who leads them now has let go of them."""
-        released = threading.Semaphore(0)
+        released: Queue[int] = new_queue()
         for partition_id in partition_ids:
             former = self.leader[partition_id]
             former.call(
                 lambda former=former, each=partition_id: former.server.leadership.release(
-                    each, released.release
+                    each, lambda: released.put(each)
                 )
             )
         for _ in partition_ids:
-            assert released.acquire(timeout=60)
+            released.get(timeout=60)
         self.give(broker, *partition_ids)
 
     def served(self, broker: MovingBroker, *partition_ids: int) -> None:
@@ -260,7 +260,7 @@ def moving_brokers(
     database = SqliteMetaStore.open(MEMORY, node_id=0, new_cluster_id=CLUSTER_ID)
     for number, (name, partitions) in enumerate(topics.items(), start=1):
         database.create_topic(name, bytes([number] * 16), partitions, {})
-    lock = threading.RLock()
+    lock = new_rlock()
     store = Store()
     random = Random(seed)
     brokers: list[MovingBroker] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ from barnabas.broker.peers.connection import Network
 from barnabas.broker.peers.interface import Limits
 from barnabas.storage.metastore.interface import Identity, Outdated
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.runtime.threads import Lock, new_rlock
 from barnabas.testing import Broker
 
 CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
@@ -84,7 +84,7 @@ class DividedView(ScriptedView):
 class SharedMetaStore:
     """A store as one of several brokers has it, each in a thread and under a node id of its own."""
 
-    def __init__(self, store: SqliteMetaStore, node_id: int, lock: threading.RLock) -> None:
+    def __init__(self, store: SqliteMetaStore, node_id: int, lock: Lock) -> None:
         self.identity = Identity(store.identity.cluster_id, node_id)
         self._store = store
         self._lock = lock
@@ -207,7 +207,7 @@ def pair(topics: dict[str, int], **config: str) -> Iterator[tuple[BrokerWithView
 def sharing_pair(**config: str) -> Iterator[tuple[BrokerWithView, BrokerWithView]]:
     """Brokers 1 and 2 over one MetaStore: what one changes the other shows once it follows."""
     store = SqliteMetaStore.open(MEMORY, node_id=0, new_cluster_id=CLUSTER_ID)
-    lock = threading.RLock()
+    lock = new_rlock()
     brokers = []
     with contextlib.closing(store), contextlib.ExitStack() as stack:
         for node_id in (1, 2):

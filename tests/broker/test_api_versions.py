@@ -11,6 +11,9 @@ from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsReq
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.testing import Broker
 from tests.broker.toy import RawClient, request
+from tests.worlds import world
+
+__all__ = ["world"]
 
 KEY = API_VERSIONS.key
 

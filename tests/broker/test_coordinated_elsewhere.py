@@ -24,6 +24,9 @@ from tests.broker.raw_producer import RawProducer
 from tests.broker.security.access_users import AUTHORIZER
 from tests.broker.several import FIRST_EPOCH, LISTENER, node, pair, topic_id
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 TOPIC = Named("t", topic_id(1))
 MANY = Named("many", topic_id(4))

@@ -30,6 +30,9 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
+from tests.worlds import world
+
+__all__ = ["world"]
 
 CODE = ErrorCode.COORDINATOR_NOT_AVAILABLE
 

@@ -11,6 +11,9 @@ from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.testing import Broker
+from tests.worlds import world
+
+__all__ = ["world"]
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 
 from barnabas.broker.api.dispatch import PRODUCE_KEY, ROUTES
 from barnabas.broker.api.division import count_elements
+from barnabas.broker.client.dialing import connect
 from barnabas.broker.daemon import COLLECT_EVERY
 from barnabas.broker.network.large import LARGE_BYTES
 from barnabas.protocol.client import NEED_DATA, ClientConnection
@@ -85,7 +86,7 @@ def frame_of(api, version, message):
 
 def exchange(address, frame):
     """Send a frame; return the size of what is answered, None where the connection closes."""
-    with socket.create_connection(address, 120) as sock:
+    with connect(address, 120) as sock:
         try:
             sock.sendall(frame)
             head = sock.recv(4, socket.MSG_WAITALL)
@@ -103,7 +104,7 @@ def ask(broker, api, version, message):
     """The response to ``message``, None where the connection closes."""
     connection = ClientConnection("large")
     frame = b"".join(connection.request(api, version, message)[1])
-    with socket.create_connection(broker.address, 120) as sock:
+    with connect(broker.address, 120) as sock:
         sock.sendall(frame)
         while (answer := connection.next_response()) is NEED_DATA:
             data = sock.recv(1 << 20)
@@ -263,7 +264,7 @@ def test_a_fetch_of_many_partitions_waits_and_is_woken(running, wide):
     )
     connection = ClientConnection("large")
     frame = b"".join(connection.request(FETCH, 11, request)[1])
-    with socket.create_connection(running.address, 120) as sock:
+    with connect(running.address, 120) as sock:
         sock.sendall(frame)
         sock.settimeout(0.3)
         with pytest.raises(TimeoutError):
@@ -303,7 +304,7 @@ def test_a_client_that_leaves_while_its_fetch_waits_leaves_nothing(running, wide
     ]
     request = FetchRequest(max_wait_ms=600_000, min_bytes=1 << 20, max_bytes=1 << 21, topics=topics)
     waits = running.server.fetch_waits
-    with socket.create_connection(running.address, 120) as sock:
+    with connect(running.address, 120) as sock:
         sock.sendall(frame_of(FETCH, 11, request))
         running.call(lambda: None)
         wait_until(lambda: running.call(lambda: len(waits)) > 0)
@@ -320,7 +321,7 @@ def test_a_request_behind_a_large_one_is_answered_after_it(running, wide):
         connection.request(METADATA, 9, MetadataRequest([MetadataRequestTopic(name="kept")]))[1]
     )
     answers = []
-    with socket.create_connection(running.address, 120) as sock:
+    with connect(running.address, 120) as sock:
         sock.sendall(frames)
         while len(answers) < 2:
             answer = connection.next_response()

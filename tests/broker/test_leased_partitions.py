@@ -14,6 +14,9 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
 )
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch
+from tests.worlds import world
+
+__all__ = ["world"]
 
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 

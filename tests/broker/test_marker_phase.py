@@ -25,6 +25,9 @@ from tests.crash.transaction_client import Producer, committed_offset, ends, per
 from tests.crash.transaction_history import partition_history
 from tests.crash.transaction_life import batches_of
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 NONE = ErrorCode.NONE
 PLACES = [("t", index) for index in range(3)]

@@ -44,6 +44,9 @@ from tests.crash.transaction_client import Producer, committed_offset, persisten
 from tests.crash.transaction_history import partition_history
 from tests.crash.transaction_life import batches_of
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 NONE = ErrorCode.NONE
 GENERATIONS = pytest.mark.parametrize("generation", [CLASSIC, TRANSACTIONS_V2], ids=["tv1", "tv2"])

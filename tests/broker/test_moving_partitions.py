@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -31,6 +30,7 @@ from barnabas.protocol.messages.offset_commit import (
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage import time_lookup
 from barnabas.storage.errors import Corrupt
+from barnabas.storage.runtime.threads import new_event
 from tests.broker.committed_reader import committed_values
 from tests.broker.data_plane import (
     NOW_MS,
@@ -48,6 +48,9 @@ from tests.broker.metrics.in_cluster import scrape_kafka_names
 from tests.broker.moving import MovingBroker, moving_pair
 from tests.broker.raw_producer import RawProducer
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -305,7 +308,7 @@ def test_a_search_by_time_in_a_log_that_goes(cluster, brokers, wires, monkeypatc
     (moved, *_), (first, _) = cluster.ids["data"], wires
     assert first.produce(DATA, batch(b"a")).error_code == 0
     assert first.produce(DATA, batch(b"b"), 1).error_code == 0
-    searched, may_go_on = threading.Event(), threading.Event()
+    searched, may_go_on = new_event(), new_event()
     genuine = time_lookup._record_in
 
     def held(header, records, *more):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
-import socket
+from socket import SHUT_WR
 
 import pytest
 
 from barnabas.broker.api.dispatch import ROUTES
+from barnabas.broker.client.dialing import connect
 from barnabas.protocol.client import ClientConnection
 from barnabas.protocol.messages import ENTRIES
 from barnabas.testing import Broker
 from tests.broker.odd_requests import odd_requests
 from tests.broker.sample_requests import SAMPLES
+from tests.worlds import world
+
+__all__ = ["world"]
 
 APIS = sorted(SAMPLES)
 
@@ -34,9 +38,9 @@ def test_no_odd_value_in_a_request_of_any_api_is_a_bug(running, name, caplog):
             module, version, lambda: SAMPLES[name]("kept", topic_id, "gone", bytes(16))
         ):
             frame = b"".join(ClientConnection("odd").request(route.api, version, message)[1])
-            with socket.create_connection(running.address, 60) as sock:
+            with connect(running.address, 60) as sock:
                 sock.sendall(frame)
-                sock.shutdown(socket.SHUT_WR)
+                sock.shutdown(SHUT_WR)
                 while sock.recv(65536):
                     pass
             bugs = [record for record in caplog.records if record.levelno >= logging.ERROR]

@@ -33,6 +33,9 @@ from tests.broker.data_plane import (
     topic_data,
 )
 from tests.seeds import SEED
+from tests.worlds import world
+
+__all__ = ["world"]
 
 REQUESTS = 250
 PATIENCE_S = 60

@@ -45,6 +45,9 @@ from barnabas.storage.refusal import Refusal
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 VERSIONS = (7, 8, 9, 12, 13)

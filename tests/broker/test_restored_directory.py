@@ -5,7 +5,6 @@ and its groups reached later generations. The restored broker takes none of that
 """
 
 import shutil
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -47,10 +46,14 @@ from barnabas.protocol.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
+from barnabas.storage.runtime.clock import now_ns
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 from tests.storage.stores import batch
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 SESSION_MS, REBALANCE_MS, TIMEOUT_MS = 600_000, 600_000, 900_000
 CLASSIC, CONSUMER = "classic", "consumer"
@@ -59,7 +62,7 @@ RECORDS = 10
 
 def append(broker, count):
     log = broker.server.catalogue.topics["orders"].partitions[0].log
-    records = batch(count, timestamp=time.time_ns() // 1_000_000)
+    records = batch(count, timestamp=now_ns() // 1_000_000)
     broker.call(lambda: log.append(records))
     wait_until(lambda: log.high_watermark == log.next_offset)
 

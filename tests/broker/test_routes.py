@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import socket
 import struct
 
 import pytest
 
 from barnabas.broker import handlers
 from barnabas.broker.api.dispatch import PRODUCE_KEY, ROUTES
+from barnabas.broker.client.dialing import connect
 from barnabas.broker.handlers.api_versions import advertised
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.header import RequestHeader, encode_request_header
@@ -26,6 +26,9 @@ from tests.broker.sample_requests import (
 from tests.protocol.random_messages import Case
 from tests.protocol.schemas import SCHEMAS
 from tests.protocol.test_codec_against_oracles import kio_cases, through_kio
+from tests.worlds import world
+
+__all__ = ["world"]
 
 assert handlers
 
@@ -65,7 +68,7 @@ def ask(address, api, version, request):
     connection.request(api, version, request)  # notes what is expected back
     body = as_kio_writes_it(api, request, version)
     header = encode_request_header(RequestHeader(api.key, version, 0, "sample"))
-    with socket.create_connection(address, 60) as sock:
+    with connect(address, 60) as sock:
         sock.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
         while (answer := connection.next_response()) is NEED_DATA:
             data = sock.recv(65536)

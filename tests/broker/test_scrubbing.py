@@ -7,7 +7,6 @@ import os
 import time
 from collections import deque
 from random import Random
-from urllib.request import urlopen
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
@@ -20,6 +19,7 @@ from barnabas.storage.segment_read import SLICE_BYTES_MIN
 from barnabas.testing import Broker
 from tests.broker.data_plane import NOW_MS, Named, Wire, batch, complaints, list_offsets_request
 from tests.broker.handlers.test_fetch import fill, log_of, positions, settle, use_small_segments
+from tests.http_client import urlopen
 from tests.waiting import wait_until
 
 CONFIG = {

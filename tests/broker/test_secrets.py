@@ -2,7 +2,6 @@
 
 import json
 import logging
-import urllib.request
 
 import pytest
 
@@ -16,6 +15,10 @@ from barnabas.protocol.messages.describe_configs import (
 from barnabas.testing import Broker
 from tests.broker.cli.command import barnabas, error_of
 from tests.broker.data_plane import Wire
+from tests.http_client import urlopen
+from tests.worlds import world
+
+__all__ = ["world"]
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SECRET = "keep-this-to-yourself"
@@ -42,7 +45,7 @@ def test_pages_and_logs(caplog):
     caplog.set_level(logging.DEBUG)
     with Broker(config=SETTINGS | {"barnabas.http.listener": "127.0.0.1:0"}) as broker:
         host, port = broker.call(lambda: broker.server.http.address)
-        with urllib.request.urlopen(f"http://{host}:{port}/config", timeout=20) as answer:
+        with urlopen(f"http://{host}:{port}/config", timeout=20) as answer:
             text = answer.read().decode()
     assert SECRET not in text
     assert {e["key"]: e["value"] for e in json.loads(text)["config"]}["sasl.jaas.config"] == (

@@ -21,6 +21,9 @@ from tests.broker.security.access_users import AUTHORIZER
 from tests.broker.security.test_scram_logins import SCRAM, connected, delete, set_password
 from tests.broker.several import sharing_pair
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 LED_BY_1, LED_BY_2 = 0, 1

@@ -5,7 +5,6 @@ Of Kafka itself: tests/interop/test_adoption.py.
 
 import logging
 import shutil
-import time
 
 import pytest
 
@@ -20,9 +19,12 @@ from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
+from tests.broker.data_plane import NOW_MS
 from tests.storage.stores import batch
+from tests.worlds import world
 
-NOW_MS = time.time_ns() // 1_000_000
+__all__ = ["world"]
+
 MARK = ".kafka_cleanshutdown"
 STEM = f"{0:020}"
 

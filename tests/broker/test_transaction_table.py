@@ -58,6 +58,9 @@ from tests.coordinator.transactions.table import (
     shown_records,
 )
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 E = ErrorCode
 WIRE_COMMANDS = [each for each in COMMANDS if each not in {"Timeout", "Expiry"}]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 
 import pytest
 
@@ -23,6 +22,10 @@ from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitPr
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.testing import Broker
 from tests.broker.data_plane import Wire, complaints
+from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 E = ErrorCode
 TOPIC = "__transaction_state"
@@ -288,10 +291,7 @@ def test_nobody_waits_for_a_broker_that_has_stopped(caplog):
         assert end(wire, producer) == E.NONE
         wire.send(INIT_PRODUCER_ID, InitProducerIdRequest("id", 1000), 5)
         ended = broker.server.transactions
-        deadline = time.monotonic() + 60
-        while not broker.call(lambda: len(ended._waits)):
-            assert time.monotonic() < deadline
-            time.sleep(0.001)
+        wait_until(lambda: broker.call(lambda: len(ended._waits)))
         broker.stop()
         assert len(ended._waits) == 0
         broker.restart()

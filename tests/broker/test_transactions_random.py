@@ -9,7 +9,6 @@ after a power failure, with transactions still open.
 from __future__ import annotations
 
 import random
-import threading
 from dataclasses import dataclass, field
 
 import pytest
@@ -26,12 +25,16 @@ from barnabas.protocol.messages.describe_producers import (
     DescribeProducersRequest,
     TopicRequest,
 )
+from barnabas.storage.runtime.threads import Thread, start_thread
 from barnabas.testing import Broker
 from tests.broker.committed_reader import Seen, committed_records
 from tests.broker.data_plane import Named, Wire, batch
 from tests.broker.raw_producer import RawProducer
 from tests.seeds import SEED
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 PATIENCE_S = 60
 PARTITIONS = 3
@@ -276,11 +279,10 @@ class Script:
         return seen, position
 
 
-class Follower(threading.Thread):
+class Follower:
     """Polls all partitions from what is stable on while others write; judged afterwards."""
 
     def __init__(self, script: Script, version: int, *, session: bool, min_bytes: int) -> None:
-        super().__init__(daemon=True)
         self.topic = script.topic
         self.address = script.broker.address
         self.positions = [each.stable(index) for index, each in enumerate(script.partitions)]
@@ -291,6 +293,10 @@ class Follower(threading.Thread):
         self.min_bytes = min_bytes
         self.stopping = False
         self.error: BaseException | None = None
+        self.thread: Thread | None = None
+
+    def start(self) -> None:
+        self.thread = start_thread("follower", self.run)
 
     def run(self) -> None:
         try:
@@ -342,7 +348,7 @@ class Follower(threading.Thread):
         ends = [partition.stable(index) for index, partition in enumerate(script.partitions)]
         wait_until(lambda: self.error or all(map(int.__ge__, self.positions, ends)))
         self.stopping = True
-        self.join()
+        self.thread.join()
         if self.error is not None:
             raise self.error
         for index, partition in enumerate(script.partitions):

@@ -20,6 +20,9 @@ from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitPr
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 SETTINGS = {"transaction.two.phase.commit.enable": "true"}
 KEY = "sink"

@@ -1,7 +1,6 @@
 """When a broker keeps snapshots, compacts in the store and collects garbage, and when not."""
 
 import asyncio
-import time
 from types import SimpleNamespace
 from uuid import UUID
 
@@ -11,11 +10,15 @@ from barnabas.broker.cluster.upkeep import EXTENTS_AT_ONCE, Upkeep, UpkeepSettin
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.storage.config import LogConfig
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from barnabas.storage.runtime.clock import monotonic
 from tests.storage.cleaning import COMPACTED
 from tests.storage.flushes import assign, register, snapshot_of
 from tests.storage.leading import MANY, Broker, committed
 from tests.storage.stores import NOW_MS, batch, from_producer
 from tests.waiting import until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 SETTINGS = UpkeepSettings(snapshot_bytes=1000)
 MINUTE_S = 60
@@ -78,7 +81,7 @@ async def test_sessions_that_ended_long_ago_are_forgotten_now_and_then(upkept):
     ended = register(index, 2)
     index.fence(ended)
     await look()
-    later = time.monotonic() + SETTINGS.session_kept_ms / 1000 + MINUTE_S
+    later = monotonic() + SETTINGS.session_kept_ms / 1000 + MINUTE_S
     index._clock = lambda: later
     await look()
     assert upkept.counts.sessions_forgotten == 0, "it was looked for them just now"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -24,6 +23,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.protocol.records import Record, encode_batch
+from barnabas.storage.runtime.clock import now_ns
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.waiting import wait_until
@@ -103,7 +103,7 @@ class TransactionSteps:
         """Send records as part of the transaction of an id, once."""
         place = key, topic, partition
         sequence = self._sequences.get(place, 0)
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = now_ns() // 1_000_000
         batch = encode_batch(
             [Record(number, now_ms, b"key", b"value") for number in range(count)],
             producer_id=self.producers[key][0],

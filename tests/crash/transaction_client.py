@@ -6,7 +6,6 @@ producer has to present next survives a broken connection, as in a real client.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -56,6 +55,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from barnabas.protocol.records import Record, encode_batch, iterate_batches
+from barnabas.storage.runtime.clock import monotonic, now_ns, sleep
 from tests.counterparts.wire_client import WireClient
 from tests.crash.transaction_history import Place, TransactionHistory
 from tests.waiting import wait_until
@@ -80,9 +80,9 @@ _OFFSETS = {CLASSIC: 3, TRANSACTIONS_V2: 5}
 
 def persistent(ask: Callable[[], int]) -> int:
     """Ask again as long as a client would; return the last error."""
-    deadline = time.monotonic() + PATIENCE_S
-    while (code := ask()) in RETRIABLE and time.monotonic() < deadline:
-        time.sleep(0.01)
+    deadline = monotonic() + PATIENCE_S
+    while (code := ask()) in RETRIABLE and monotonic() < deadline:
+        sleep(0.01)
     return code
 
 
@@ -146,7 +146,7 @@ class Producer:
 
     def write(self, place: Place, *values: bytes) -> tuple[int, int]:
         """Produce one batch; the error and the base offset. Only a success moves the sequence."""
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = now_ns() // 1_000_000
         batch = encode_batch(
             [Record(number, now_ms, None, value, ()) for number, value in enumerate(values)],
             producer_id=self.producer_id,
@@ -296,16 +296,16 @@ def committed_offset(
         ],
         require_stable=True,
     )
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = monotonic() + PATIENCE_S
     while True:
         (answer,) = client.ask(OFFSET_FETCH, request, 8).groups
         found = answer.topics[0].partitions[0] if answer.topics else None
         code = answer.error_code or (found.error_code if found else NONE)
         is_pending = code == ErrorCode.UNSTABLE_OFFSET_COMMIT
-        if (is_pending and not wait) or code == NONE or time.monotonic() > deadline:
+        if (is_pending and not wait) or code == NONE or monotonic() > deadline:
             break
         assert is_pending or code in RETRIABLE, code
-        time.sleep(0.01)
+        sleep(0.01)
     if is_pending:
         return None
     assert code == NONE

@@ -13,6 +13,9 @@ from barnabas.spark_connector.errors import (
 )
 from barnabas.spark_connector.preflight import check_brokers
 from tests.broker.security.changing_rights import TOPIC, controlled_broker, right
+from tests.worlds import world
+
+__all__ = ["world"]
 
 TWO_PHASE = {"transaction.two.phase.commit.enable": "true"}
 

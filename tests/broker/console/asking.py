@@ -7,11 +7,12 @@ import re
 from functools import cache
 from urllib.error import HTTPError
 from urllib.parse import quote
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
 from barnabas.broker.console import openapi
 from barnabas.broker.console.routes import match
 from tests.broker.http.test_server import get
+from tests.http_client import urlopen
 
 HTTP = {"barnabas.http.listener": "127.0.0.1:0"}
 

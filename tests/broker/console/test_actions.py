@@ -6,7 +6,7 @@ import contextlib
 import json
 from urllib.error import HTTPError
 from urllib.parse import quote
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -19,6 +19,7 @@ from barnabas.broker.security.quota_limits import PRODUCER_BYTES, USER, entity
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
 from tests.counterparts.transaction_client import TransactionClient
+from tests.http_client import urlopen
 from tests.waiting import wait_until
 
 

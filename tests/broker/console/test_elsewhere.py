@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
 import pytest
 
 from barnabas.broker.cluster.view import NO_NODE, Leader, Node
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch, path
+from tests.http_client import urlopen
+from tests.worlds import world
+
+__all__ = ["world"]
 
 HERE, THERE = 1, 7
 

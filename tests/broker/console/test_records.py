@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from email.message import Message
 from typing import NamedTuple
-from urllib.request import urlopen
 
 import pytest
 from confluent_kafka import Producer
@@ -14,6 +13,7 @@ from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 from tests.broker.console.asking import HTTP, fetch, path
 from tests.broker.console.test_views import open_transaction
+from tests.http_client import urlopen
 
 EXACT = 2**64 + 1
 

@@ -5,6 +5,9 @@ import pytest
 from barnabas.testing import Broker
 from tests.broker.data_plane import Wire
 from tests.broker.harness import Administration
+from tests.worlds import world
+
+__all__ = ["world"]
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,6 @@
 Groups and loggers are in test_group_and_logger_configs.py.
 """
 
-import asyncio
-import time
-
 import pytest
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
@@ -13,7 +10,6 @@ from barnabas.broker.config.ignored import IGNORED_CONFIGS
 from barnabas.broker.config.types import ConfigSource, Setting
 from barnabas.broker.handlers import configs as configs_module
 from barnabas.broker.handlers.alter_configs import ConfigOperation
-from barnabas.broker.runtime.turns import SLICE_SECONDS
 from barnabas.broker.topics.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.alter_configs import (
@@ -145,23 +141,6 @@ class TestDescribeTopics:
         assert [result.error_code for result in results] == [0, 0, 42, 42]
         assert [len(result.configs) for result in results] == [34, 34, 0, 0]
         assert "no room for more than 35 settings" in results[2].error_message
-
-    async def test_others_get_their_turn_meanwhile(self, administration):
-        turns = 0
-
-        async def count():
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        counting = asyncio.create_task(count())
-        begun = time.thread_time()
-        await describe(administration, *[(BROKER, "1", [f"none-{n}"]) for n in range(200)])
-        # A turn each 5 ms, so half of them whatever else the machine does.
-        enough = (time.thread_time() - begun) / SLICE_SECONDS / 2
-        counting.cancel()
-        assert turns > min(enough, 10)
 
     async def test_resources_without_settings_of_their_own_are_described_alike(
         self, administration

@@ -6,10 +6,9 @@ tests/interop/test_consumer_groups_like_kafka.py.
 
 from __future__ import annotations
 
-import socket
-
 import pytest
 
+from barnabas.broker.client.dialing import connect
 from barnabas.broker.handlers import consumer_groups
 from barnabas.broker.handlers.described_groups import GROUPS_PER_REQUEST_MAX
 from barnabas.coordinator.groups.consumer import patterns
@@ -41,7 +40,7 @@ class Client:
     """A connection to the embedded broker."""
 
     def __init__(self, broker):
-        self.socket = socket.create_connection(broker.address, 30)
+        self.socket = connect(broker.address, 30)
         self.connection = ClientConnection("client")
 
     def ask(self, api, request, version=1):

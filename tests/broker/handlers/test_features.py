@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import pytest
-from kafka import KafkaProducer
 
 from barnabas.broker.config.features import FEATURES, FEATURES_ENTITY
 from barnabas.broker.config.types import ConfigSource
@@ -94,23 +91,6 @@ def test_the_setting_says_where_the_level_in_force_comes_from(broker, wire):
         assert update(wire, (TRANSACTIONS, level, SAFE if level == 1 else UPGRADE))[0] == NONE
         kept = (str(level), ConfigSource.DYNAMIC_DEFAULT_BROKER)
         assert described() == ((*kept, True), [kept, default])
-
-
-def test_transactions_follow_the_level(broker, wire):
-    def levels_of_shards():
-        return {each.transaction_version for each in broker.server.transactions.machines}
-
-    settings = {"bootstrap_servers": broker.bootstrap_servers, "transactional_id": "id"}
-    with contextlib.closing(KafkaProducer(**settings)) as producer:
-        producer.init_transactions()
-        assert broker.call(levels_of_shards) == {2}
-        assert update(wire, (TRANSACTIONS, 0, UNSAFE))[0] == NONE
-        assert TRANSACTIONS not in finalized(wire)[1], "level 0 is not named"
-        assert broker.call(levels_of_shards) == {0}
-        # Who has begun by the other level goes on.
-        producer.begin_transaction()
-        producer.send("t", b"value").get(60)
-        producer.commit_transaction()
 
 
 def test_no_name_of_a_feature_sets_the_epoch_back_or_is_kept(broker, wire):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import logging
 import random
-import time
 from dataclasses import replace
 
 import pytest
@@ -15,6 +14,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.records import iterate_batches, iterate_records, read_marker
+from barnabas.storage.runtime.clock import monotonic, sleep
 from barnabas.storage.transaction_marker import TransactionMarker
 from barnabas.testing import Broker
 from tests.broker.data_plane import (
@@ -292,9 +292,9 @@ class TestLeaderEpochs:
 
                 def ask(offset, epoch):
                     asked = FetchPartition(0, -1, offset, epoch, partition_max_bytes=1000)
-                    started = time.monotonic()
+                    started = monotonic()
                     response = wire.fetch((topic, asked), version=version, max_wait_ms=80_000)
-                    assert time.monotonic() - started < 60, "a divergence is told at once"
+                    assert monotonic() - started < 60, "a divergence is told at once"
                     return response.responses[0].partitions[0]
 
                 for offset, epoch in ((4, old), (2, old), (4, new), (0, new)):
@@ -908,7 +908,7 @@ def test_answers_that_nobody_reads_yet_keep_their_bytes(tmp_path):
                 asked = (topic, (0, order[step]))
                 request = fetch_request(12, asked, partition_max_bytes=700_000)
                 reader.send(FETCH, request, 12)
-        time.sleep(0.1)
+        sleep(0.1)
         for reader, order in zip(readers, orders, strict=True):
             for number in order:
                 data = reader.receive().responses[0].partitions[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 
 import pytest
 
@@ -20,6 +19,7 @@ from barnabas.protocol.records import (
     read_header,
     seal,
 )
+from barnabas.storage.runtime.clock import sleep
 from barnabas.testing import Broker
 from tests.broker.data_plane import (
     NOW_MS,
@@ -418,7 +418,7 @@ class TestLargeFrames:
 
             def linger(operation):
                 if operation.name == "pwritev" and slow in operation.path:
-                    time.sleep(0.01)
+                    sleep(0.01)
 
             broker.server.file_system.before = linger
             sent = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
@@ -13,6 +11,7 @@ from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.journal import CommitGroup
+from barnabas.storage.runtime.threads import start_thread
 from barnabas.testing import Broker
 from tests.broker.data_plane import (
     PRODUCE_VERSIONS,
@@ -478,8 +477,7 @@ def test_it_waits_for_the_end_and_others_wait_behind_it_s12(markers, version, si
         ]
         frames.append(wire.encode(METADATA, MetadataRequest([]), 12))
         frames.append(wire.encode(END_TXN, producer.end_request(commit=True), 5))
-        sending = threading.Thread(target=wire.socket.sendall, args=(b"".join(frames),))
-        sending.start()
+        sending = start_thread("sends", lambda: wire.socket.sendall(b"".join(frames)))
         wait_until(lambda: held(broker))
         with Wire(broker.address, timeout_s=PATIENCE_S) as reader:
             assert everything(reader, topic) == [b"first"]

@@ -5,11 +5,9 @@ What they answer in every version is compared with Apache Kafka's in tests/inter
 
 from __future__ import annotations
 
-import select
-import threading
-
 import pytest
 
+from barnabas.broker.client.dialing import is_readable
 from barnabas.broker.handlers import transaction_views
 from barnabas.broker.handlers.transaction_views import IDS_PER_REQUEST_MAX
 from barnabas.broker.runtime import pattern_thread
@@ -25,6 +23,7 @@ from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, List
 from barnabas.testing import Broker
 from tests.counterparts.transaction_client import TransactionClient
 from tests.protocol.test_patterns import HEAVY
+from tests.worlds import thread_name
 
 NAMES = [state.kafka_name for state in State]
 FOUND = {"open-1": "Ongoing", "open-2": "Ongoing", "done": "CompleteCommit", "new": "Empty"}
@@ -145,7 +144,7 @@ def test_heavy_pattern_is_compared_with_long_ids_beside_the_loop(client, monkeyp
 
     class Noting(WholeMatch):
         def __call__(self, text):
-            threads.add((threading.current_thread().name.partition("_")[0], len(text)))
+            threads.add((thread_name().partition("_")[0], len(text)))
             return super().__call__(text)
 
     monkeypatch.setattr(pattern_thread, "WholeMatch", Noting)
@@ -259,7 +258,7 @@ def test_an_answer_waits_for_the_disk_c14(broker, filled, api):
         else DescribeTransactionsRequest(["new"])
     )
     filled.send(api, request, 0)
-    assert not select.select([filled._socket], [], [], 0.2)[0]
+    assert not is_readable(filled._socket, 0.2)
     broker.call(lambda: setattr(transactions, "when_durable", when_durable))
     (waiter,) = waiting
     broker.call(lambda: (waiter.durable(), broker.server.flush_answers()))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
@@ -19,6 +17,7 @@ from barnabas.protocol.messages.describe_producers import (
     TopicRequest,
 )
 from barnabas.protocol.messages.fetch import FETCH
+from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Broker
 from tests.broker.committed_reader import Seen, committed_records
 from tests.broker.data_plane import Named, Wire, batch, fetch_request
@@ -126,7 +125,7 @@ def test_a_transaction_that_ends_while_the_disk_is_read(broker, wire, monkeypatc
     first.end(commit=False)
     second.begin(T, b"open")
     settle(broker, 3)
-    reading, ended = threading.Event(), threading.Event()
+    reading, ended = new_event(), new_event()
     run = broker.server.readers.run
 
     def slowly(work, on_done):

@@ -6,7 +6,6 @@ import json
 import re
 from urllib.error import HTTPError
 from urllib.request import Request as Asked
-from urllib.request import urlopen
 
 import pytest
 
@@ -23,6 +22,7 @@ from barnabas.broker.security.principals import user
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP
 from tests.broker.security.access_users import ADMIN, PASSWORD, settings
+from tests.http_client import urlopen
 
 SESSION = "/api/v1/session"
 

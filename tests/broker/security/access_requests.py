@@ -6,7 +6,6 @@ same cases are asked of Apache Kafka (``tests/interop/test_access_like_kafka.py`
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
@@ -150,6 +149,7 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.protocol.wire import ZERO_UUID
+from barnabas.storage.runtime.clock import now_ns
 
 assert handlers, "importing the package registers the routes"
 
@@ -216,7 +216,7 @@ class Case(NamedTuple):
 def batch(*, transactional: bool = False) -> memoryview:
     """One record; of a producer that does not exist, if it is part of a transaction."""
     producer = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0} if transactional else {}
-    record = Record(0, time.time_ns() // 1_000_000, b"key", b"value")
+    record = Record(0, now_ns() // 1_000_000, b"key", b"value")
     return memoryview(encode_batch([record], transactional=transactional, **producer))
 
 

@@ -3,12 +3,9 @@
 import io
 import json
 import logging
-import threading
-import time
 
 import pytest
 
-from barnabas.broker.runtime import audit_file
 from barnabas.broker.runtime.audit_file import AuditOutput
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.runtime.loggers import logger_names, problem_of, set_levels
@@ -18,7 +15,6 @@ from barnabas.broker.security.audit import LINES_PER_SECOND, AuditLog
 from barnabas.broker.security.operations import Operation, ResourceType
 from barnabas.testing import Broker
 from tests.broker.security.test_listeners import ANY_ACL, DESCRIBE_ACLS, SECURE, Wire
-from tests.waiting import WAIT_S
 
 TOPIC = ResourceType.TOPIC
 
@@ -101,94 +97,13 @@ def test_names_of_clients_cannot_forge_lines(audit, lines, clock):
     assert raw[0].isprintable()
 
 
-# ---------------------------------------------------------------------------------------- the file
+# -------------------------------------------------------------------------------------- the output
 
 
 def opened(path):
     output = AuditOutput()
     output.open(path)
     return output
-
-
-def test_what_comes_before_it_is_open_or_behind_is_dropped(tmp_path):
-    path, output = tmp_path / "audit.log", AuditOutput()
-    output.close()
-    output.write("before")
-    output.open(str(path))
-    output.write("one")
-    output.close()
-    output.write("behind")
-    assert path.read_text() == "one\n"
-
-
-def test_lines_go_to_a_file_for_its_owner_alone_that_may_be_moved_away(tmp_path):
-    path = tmp_path / "audit.log"
-    output = opened(str(path))
-    output.write("one")
-    until(lambda: path.read_text() == "one\n")
-    assert path.stat().st_mode & 0o777 == 0o600
-    path.rename(tmp_path / "audit.log.1")
-    output.write("two")
-    until(lambda: path.exists() and path.read_text() == "two\n")
-    assert path.stat().st_mode & 0o777 == 0o600
-    output.close()
-
-
-def until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def test_a_directory_that_is_gone_for_a_while(tmp_path, caplog):
-    caplog.set_level(logging.INFO)
-    path = tmp_path / "audit" / "log"
-    path.parent.mkdir()
-    output = opened(str(path))
-    output.write("one")
-    until(lambda: path.read_text() == "one\n")
-    path.parent.rename(tmp_path / "moved")
-    output.write("lost")
-    until(lambda: "audit log cannot be written" in caplog.text)
-    path.parent.mkdir()
-    output.write("two")
-    until(lambda: path.exists() and path.read_text() == "two\n")
-    output.close()
-    assert "audit log is written again" in caplog.text
-
-
-def test_a_disk_that_cannot_be_written_is_said_once(tmp_path, caplog):
-    output = opened("/dev/full")
-    for _ in range(5):
-        output.write("x")
-    output.close()
-    said = [each.message for each in caplog.records if "audit log cannot" in each.message]
-    assert said == [
-        "audit log cannot be written path=/dev/full: [Errno 28] No space left on device"
-    ]
-
-
-def test_a_disk_that_is_slow_costs_lines_and_no_time(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(audit_file, "WAITING_MAX", 3)
-    disk, written = threading.Event(), []
-
-    def emit(_file, record):
-        assert disk.wait(WAIT_S)
-        written.append(record)
-
-    monkeypatch.setattr(audit_file._File, "emit", emit)
-    output = opened(str(tmp_path / "log"))
-    for _ in range(50):
-        output.write("x")
-    assert not written, "nobody has waited for the disk"
-    disk.set()
-    until(lambda: len(written) >= 3)
-    output.write("x")
-    output.close()
-    kept = len(written) - 1
-    assert kept in {3, 4}, "what waits, and what was being written"
-    assert f"audit lines left out, the disk is slow count={50 - kept}" in caplog.text
 
 
 @pytest.fixture

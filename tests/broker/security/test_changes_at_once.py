@@ -405,6 +405,10 @@ def join(member_id="", group="g"):
     )
 
 
+def has_group(shard):
+    return "g" in shard.machine.groups
+
+
 def test_a_member_that_waits_for_the_others_loses_the_group():
     settings = {"group.initial.rebalance.delay.ms": "5000"}
     with (
@@ -413,8 +417,8 @@ def test_a_member_that_waits_for_the_others_loses_the_group():
     ):
         wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("g"), 3)
         wire.send(JOIN_GROUP, join(), 3)
-        groups = broker.server.groups
-        wait_until(lambda: broker.call(lambda: groups.machine_of("g").groups.get("g")))
+        log = broker.server.groups.log
+        wait_until(lambda: broker.call(lambda: any(map(has_group, log.shards))))
         rights.take(READ_GROUPS)
         broker.clock.advance(milliseconds=5001)
         answer = wire.receive()

@@ -1,8 +1,7 @@
 """What slows guessing down, and that it does so for nobody else."""
 
-import socket
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
 import pytest
 
@@ -16,6 +15,7 @@ from barnabas.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandsh
 from barnabas.testing import Broker
 from tests.broker.metrics.scrape import scrape
 from tests.broker.security.wire import ALICE, Wire
+from tests.http_client import urlopen
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SETTINGS = {
@@ -184,7 +184,7 @@ def test_more_failures_than_may_wait_are_answered_at_once():
         assert guess(broker) == ErrorCode.SASL_AUTHENTICATION_FAILED
         for wire in waiting:
             wire.socket.settimeout(0.05)
-            with pytest.raises(socket.timeout):
+            with pytest.raises(TimeoutError):
                 wire.socket.recv(1)
         broker.clock.advance(seconds=600)
         for wire in waiting:

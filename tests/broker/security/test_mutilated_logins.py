@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import logging
 import random
-import socket
 import struct
+from socket import SHUT_WR
 
 import pytest
 
@@ -110,7 +110,7 @@ def answered(connection, sent):
     try:
         for each in sent:
             connection.sendall(each)
-        connection.shutdown(socket.SHUT_WR)
+        connection.shutdown(SHUT_WR)
         while data := connection.recv(1 << 16):
             found += data
     except OSError as error:

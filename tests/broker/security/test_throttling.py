@@ -1,10 +1,8 @@
 """A client that has used more than it may: what it is told, and that it is not served meanwhile."""
 
-import socket
-import time
-
 import pytest
 
+from barnabas.broker.client.dialing import connect
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,
@@ -37,6 +35,7 @@ from barnabas.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from barnabas.storage.runtime.clock import monotonic
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, batch, fetch_request
 from tests.waiting import wait_until
@@ -49,7 +48,7 @@ class Client:
     """One connection to a broker."""
 
     def __init__(self, broker, client_id):
-        self.socket = socket.create_connection(broker.address, 20)
+        self.socket = connect(broker.address, 20)
         self.connection = ClientConnection(client_id)
 
     def __enter__(self):
@@ -297,10 +296,7 @@ def test_a_throttled_client_that_leaves_leaves_nothing_behind(broker):
     limit(broker, "producer_byte_rate")
     with Client(broker, "limited") as client:
         client.ask(PRODUCE, 9, produce(15_000))
-    deadline = time.monotonic() + 60
-    while broker.call(lambda: len(broker.server.sockets.connections)):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: broker.call(lambda: not broker.server.sockets.connections))
     broker.clock.advance(seconds=60)
 
 
@@ -309,6 +305,6 @@ def test_a_broker_stops_while_a_client_is_throttled(broker):
     with Client(broker, "limited") as client:
         waits_s = client.ask(PRODUCE, 9, produce(130_000)).throttle_time_ms / 1000
         assert waits_s > 100
-        begun = time.monotonic()
+        begun = monotonic()
         broker.stop()
-        assert time.monotonic() - begun < waits_s / 2
+        assert monotonic() - begun < waits_s / 2

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import hmac
 import json
-import time
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -17,6 +16,7 @@ from barnabas.broker.config.oauth import ALGORITHMS
 from barnabas.broker.security.token_keys import KEYS_MAX, MalformedKeys, parse_keys
 from barnabas.broker.security.tokens import LIFETIME_MAX_MS, TokenRules, TokenVerifier
 from barnabas.protocol.sasl.oauthbearer import InvalidToken, Verified
+from barnabas.storage.runtime.clock import now_seconds
 from tests.issuer import (
     AUDIENCE,
     ISSUER,
@@ -42,7 +42,7 @@ class Clock:
         self.skipped_ms = 0
 
     def now_ms(self):
-        return int(time.time() * 1000) + self.skipped_ms
+        return int(now_seconds() * 1000) + self.skipped_ms
 
 
 def verifier(keys=KEYS, clock=None, unknown=None, **changes):
@@ -66,7 +66,7 @@ def refused(text, match=None, **changes):
 
 @pytest.mark.parametrize("algorithm", STANDARD)
 def test_signatures_that_hold(algorithm):
-    before_ms = int(time.time()) * 1000
+    before_ms = int(now_seconds()) * 1000
     found = verifier().verify(token("alice", algorithm, lifetime_s=600))
     assert found.user == "alice"
     assert before_ms + 600_000 <= found.expires_ms <= before_ms + 602_000
@@ -323,7 +323,7 @@ def test_a_lifetime_has_an_end():
 
 
 def test_the_user_may_be_in_another_claim():
-    ends_s = int(time.time()) + 600
+    ends_s = int(now_seconds()) + 600
     assert verifier(user_claim="email").verify(token(email=" a@b ", exp=ends_s)) == Verified(
         "a@b", verifier(user_claim="email").verify(token(email="a@b", exp=ends_s)).expires_ms
     )

@@ -1,8 +1,8 @@
 """A client of few words: one connection, requests one by one, tokens as a test wants them."""
 
-import socket
 import struct
 
+from barnabas.broker.client.dialing import connect
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
 from barnabas.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
@@ -16,7 +16,7 @@ class Wire:
 
     def __init__(self, broker, address=None):
         self.broker = broker
-        self.socket = socket.create_connection(address or broker.address, 20)
+        self.socket = connect(address or broker.address, 20)
         self.client = ClientConnection("test")
 
     def __enter__(self):

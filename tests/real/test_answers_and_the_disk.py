@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import threading
 from contextlib import contextmanager
 
 import pytest
@@ -12,6 +11,7 @@ from barnabas.broker.api.waiting import FetchWaits
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.io import LocalFile
+from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch, fetch_request, produce_request
 from tests.waiting import wait_until
@@ -78,7 +78,7 @@ def note_answered(monkeypatch):
     ("value", "call"), [(SHORT, "fdatasync"), (LONG, "pwritev_durable")], ids=["short", "long"]
 )
 def test_nothing_leaves_before_it_is_durable(tmp_path, monkeypatch, value, call):
-    synced = threading.Event()
+    synced = new_event()
     silent = []
 
     def look(sync):
@@ -99,7 +99,7 @@ def test_nothing_leaves_before_it_is_durable(tmp_path, monkeypatch, value, call)
 
 def test_what_a_sync_loses_was_made_ready_for_nobody(tmp_path, monkeypatch):
     """The disk fails behind answers that are ready: both clients are hung up on instead (D9)."""
-    failed = threading.Event()
+    failed = new_event()
     answered = note_answered(monkeypatch)
     in_front = []
 
@@ -127,7 +127,7 @@ def test_what_a_sync_loses_was_made_ready_for_nobody(tmp_path, monkeypatch):
 
 def test_a_duplicate_is_answered_with_its_original(tmp_path, monkeypatch):
     """Sent again while its original is in flight, and nothing else is appended behind it (S4)."""
-    under_way, may_go_on = threading.Event(), threading.Event()
+    under_way, may_go_on = new_event(), new_event()
 
     def hold(sync):
         under_way.set()

@@ -19,6 +19,7 @@ from contextlib import ExitStack
 import pytest
 
 from barnabas.broker.api.dispatch import ROUTES
+from barnabas.broker.client.dialing import connect
 from barnabas.protocol.client import ClientConnection
 from barnabas.testing import Broker
 from tests.broker.sample_requests import SAMPLES
@@ -84,7 +85,7 @@ def connections(running) -> int:
 
 
 def alive(running) -> bool:
-    with socket.create_connection(running.address, 60) as sock:
+    with connect(running.address, 60) as sock:
         sock.sendall(ECHO)
         return receive(sock, 8)[4:] == struct.pack(">i", 77)
 
@@ -113,7 +114,7 @@ def hung_up(sock: socket.socket, seconds: float = 60) -> bool:
 
 
 def dial(running) -> socket.socket:
-    return socket.create_connection(running.address, 60)
+    return connect(running.address, 60)
 
 
 def valid_frames(running):

@@ -17,7 +17,7 @@ from barnabas.protocol.sasl.scram import (
     salted_password,
 )
 from barnabas.storage.metastore.interface import ScramRow
-from tests.broker.security.timing import NAMES, NOBODY, differs
+from tests.real.security.timing import NAMES, NOBODY, differs
 
 
 def failing(server, token):

@@ -16,7 +16,7 @@ from barnabas.broker.security.plain_users import PlainUsers
 from barnabas.broker.security.scram_users import ScramUsers
 from barnabas.protocol.sasl.scram import SCRAM_SHA_256, credential_of, salted_password
 from barnabas.storage.metastore.interface import ScramRow
-from tests.broker.security.timing import ATTEMPTS, NAMES, NOBODY, differs
+from tests.real.security.timing import ATTEMPTS, NAMES, NOBODY, differs
 
 SCRAM_ATTEMPTS = 100
 """Each takes thousands of rounds of hashing, beside which nothing else counts."""

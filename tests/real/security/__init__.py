@@ -1,0 +1,1 @@
+"""TLS, key servers, client libraries, and how long a login computes."""
