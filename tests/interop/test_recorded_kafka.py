@@ -90,6 +90,20 @@ def test_script_runs_once_for_each_case(tmp_path):
     assert calls == ["a broker"]
 
 
+def test_failed_script_runs_once_for_each_case(tmp_path):
+    kafka = kafka_of(tmp_path / "file.json", "1")
+    calls: list[str] = []
+
+    def script(broker: str) -> None:
+        calls.append(broker)
+        raise ValueError("refused")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="refused"):
+            kafka.observe("case", script)
+    assert calls == ["a broker"]
+
+
 def test_equal_results_are_the_same_file_with_the_same_date(tmp_path):
     path = tmp_path / "file.json"
     text = recorded(path, "case", RESULT)
@@ -104,6 +118,23 @@ def test_whole_run_removes_cases_that_it_has_not_observed(tmp_path, is_whole, ca
     path = tmp_path / "file.json"
     recorded(path, "old", 1)
     assert json.loads(recorded(path, "new", 2, is_whole=is_whole))["cases"].keys() == cases
+
+
+def test_failed_script_leaves_the_record_of_its_case(tmp_path):
+    path = tmp_path / "file.json"
+    recorded(path, "old", 1)
+    kafka = kafka_of(path, "1")
+    kafka.observe("new", lambda _: 2)
+    with pytest.raises(ZeroDivisionError):
+        kafka.observe("old", lambda _: 1 // 0)
+    kafka.save(is_whole=True)
+    assert json.loads(path.read_text())["cases"] == {"old": ["a broker", 1], "new": 2}
+
+
+def test_record_of_another_version_is_not_kept_beside_a_new_one(tmp_path):
+    path = tmp_path / "file.json"
+    path.write_text('{"broker": "Apache Kafka 1.0", "date": "", "cases": {"old": 1}}')
+    assert json.loads(recorded(path, "new", 2, is_whole=False))["cases"].keys() == {"new"}
 
 
 def test_lines_are_short_and_keys_are_sorted():
