@@ -1,8 +1,8 @@
 """Barnabas and Apache Kafka answer one script of requests, and every answer must be equal.
 
-Apache Kafka's answers are recorded: see recorded_kafka.py. What has to differ between two brokers
-(ids, ports, epochs, words of messages that are ours) is made equal first. What differs on purpose
-is listed beside each script, with its reason, and must differ.
+Apache Kafka's answers are recorded: see recorded_kafka.py. `comparable` removes what two brokers
+cannot have in common: ids, ports, epochs, the text of messages. Intended differences are listed
+beside each script, with their reasons, and must differ.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ LINE_LENGTH = 160
 SAME_AS = "same as"
 """In place of a result that another label of the case has, too: most versions of an API agree."""
 SHORT = 40
-"""Length of a result that is written out all the same."""
+"""Longest result that is always written in full."""
 SHOWN_MOST = 5
 """Differences in the message of a failure."""
 
