@@ -48,7 +48,10 @@ def test_every_nightly_case_has_a_sibling_that_make_test_runs(nightly):
 def test_make_test_and_make_nightly_collect_the_files_with_nightly_cases(nightly):
     assert {name.partition("::")[0] for name in nightly} == {*FILES}
     assert all(name.startswith("tests/interop/") for name in FILES)
-    for target, marks in (("interop", '"not nightly"'), ("nightly", "nightly")):
+    for target, marks in (
+        ("interop", '"not nightly"'),
+        ("nightly", '"nightly or recorded"'),
+    ):
         recipe = RULES[target]["recipe"]
         assert f"-m {marks}" in recipe
         assert "tests/interop" in recipe
