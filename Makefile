@@ -269,7 +269,7 @@ interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka
 .PHONY: nightly
 nightly: $(VENV)/.counterparts ## What left `make test`: the rest of its products, and the largest requests
 	$(call heading,nightly tests)
-	@$(PYTEST) --quiet $(IN_FOURS) -m nightly $(or $(ARGS),tests/interop)
+	@$(PYTEST) --quiet $(IN_FOURS) -m nightly $(or $(ARGS),tests/interop tests/soak tests/torture)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
 
 .PHONY: browser
