@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
 
-from barnabas.testing import Broker
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST, BrokerProcess
+from tests.counterparts.embedded_barnabas import EmbeddedBarnabas
 from tests.counterparts.logins import (
     LOGIN_MODULES,
     Login,
@@ -67,28 +66,8 @@ class SecuredBarnabas(Secured, BarnabasProcess):
     """Barnabas likewise."""
 
 
-class EmbeddedBarnabas(Secured):
-    """Barnabas in the process of the test, with a clock that a test can advance."""
-
-    name = "Barnabas, embedded"
-    _broker: Broker | None = None
-
-    def start(self) -> Self:
-        """Start the broker on its ports, with its data in memory."""
-        self._broker = Broker(config={"listeners": self.listeners, **self.overrides})
-        self._broker.__enter__()
-        return self
-
-    def kill(self) -> None:
-        """Stop the broker."""
-        broker, self._broker = self._broker, None
-        if broker is not None:
-            broker.__exit__(None, None, None)
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass for the broker alone."""
-        assert self._broker is not None, "not started"
-        self._broker.clock.advance(seconds=seconds)
+class SecuredEmbedded(Secured, EmbeddedBarnabas):
+    """Barnabas in the process of the test."""
 
 
 def librdkafka_login(user: str, password: str = PASSWORD) -> dict[str, str]:

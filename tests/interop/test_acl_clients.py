@@ -44,8 +44,8 @@ from tests.counterparts.logins import (
 from tests.counterparts.secured import (
     ADMIN,
     PASSWORD,
-    EmbeddedBarnabas,
     Secured,
+    SecuredEmbedded,
 )
 from tests.counterparts.wire_client import WireClient
 from tests.interop.secured import SecuredBarnabas as BarnabasWithTls
@@ -214,7 +214,7 @@ CLIENTS: tuple[type[Client], ...] = (KafkaPython, Confluent, AioKafka)
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     users = dict.fromkeys((ADMIN, WRITER, READER, STRANGER), PASSWORD)
-    with EmbeddedBarnabas(users, tmp_path_factory.mktemp("secured")) as running:
+    with SecuredEmbedded(users, tmp_path_factory.mktemp("secured")) as running:
         yield running
 
 
