@@ -30,7 +30,7 @@ from tests.counterparts.wire_client import WireClient
 
 TOPICS = {"orders": 3, "one-two": 1}
 RECORDS = 600
-BRIEF_SESSION = {"broker_session_timeout_ms": "2000", "broker_heartbeat_interval_ms": "500"}
+BRIEF_SESSION = {"broker_session_timeout_ms": "4000", "broker_heartbeat_interval_ms": "500"}
 """A killed Apache Kafka starts again when its session, 9 s by default, has expired."""
 
 TOPIC, BROKER = 2, 4

@@ -32,7 +32,7 @@ NAMES = {
 
 @pytest.fixture(scope="module", params=[case("fewer", in_test=True), case("all", in_test=False)])
 def outcome(request, broker_class, tmp_path_factory) -> Iterator[Outcome]:
-    """Return what became of the groups after a short and hard life."""
+    """Return the outcome of a short and hard life of the groups."""
     kinds = [kind for kind in KINDS if kind.name in NAMES[request.param]]
     directory = tmp_path_factory.mktemp("groups")
     told: list[str] = []
