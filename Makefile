@@ -269,7 +269,7 @@ interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka
 .PHONY: nightly
 nightly: $(VENV)/.counterparts ## What left `make test`: the rest of its products, Apache Kafka beside its record, and the largest requests
 	$(call heading,nightly tests)
-	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/interop)
+	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/interop tests/soak tests/torture)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
 	@$(MAKE) --no-print-directory torture-simulated SEEDS=200
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 
 
-def case(*values: str, in_test: bool) -> object:
+def case(*values: object, in_test: bool) -> object:
     """Return a case of a parametrized test, for the night only unless ``in_test``."""
     return pytest.param(*values, marks=() if in_test else pytest.mark.nightly)
+
+
+BARNABAS_AND_KAFKA = (case("barnabas", in_test=True), case("kafka", in_test=False))
+"""Parameters of a fixture that yields either broker: Apache Kafka for the night only."""
