@@ -267,10 +267,11 @@ interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka
 	@$(PYTEST) --quiet $(IN_FOURS) -m "not nightly" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 
 .PHONY: nightly
-nightly: $(VENV)/.counterparts ## What left `make test`: the rest of its products, and the largest requests
+nightly: $(VENV)/.counterparts ## What left `make test`, all crash tables, the largest requests, and DURATION= of each fault
 	$(call heading,nightly tests)
-	@$(PYTEST) --quiet $(IN_FOURS) -m nightly $(or $(ARGS),tests/interop)
+	@$(PYTEST) --quiet $(IN_FOURS) -m nightly $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
+	@$(if $(ARGS),,for part in spark-crash soak torture soak-cluster; do $(MAKE) --no-print-directory $$part; done)
 
 .PHONY: browser
 browser: $(VENV)/.counterparts ## The console in a browser; pictures of it in build/browser

@@ -2,28 +2,54 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 
 import pytest
 
-from tests.tidy.source import ROOT
+from tests.tidy.source import ROOT, sources
 from tests.tidy.test_habits import RULES
 
-FILES = sorted(
-    path.relative_to(ROOT).as_posix()
-    for path in ROOT.glob("tests/**/test_*.py")
-    if re.search(r"^from tests\.products import", path.read_text(encoding="utf-8"), re.MULTILINE)
-)
+
+def names(pattern: str) -> list[str]:
+    """Return the files that import tests.products."""
+    importing = re.compile(r"^from tests\.products import", re.MULTILINE)
+    return sorted(
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.glob(pattern)
+        if importing.search(path.read_text(encoding="utf-8"))
+    )
+
+
+FILES = names("tests/**/test_*.py")
 """Test files with cases for the night."""
+DIRECTORIES = [name.rpartition("/")[0] for name in names("tests/**/conftest.py")]
+"""Directories whose fixtures give their test files cases for the night."""
 
 
-def functions(marks: str) -> set[str]:
-    """Return the test functions that have a case with these marks."""
+def left_whole() -> dict[str, str]:
+    """Return the functions with the mark of `for_the_night`, and the function beside each."""
+    return {
+        f"{source.name}::{node.name}": keyword.value.value
+        for source in sources("tests")
+        if source.name in FILES
+        for node in source.nodes
+        if isinstance(node, ast.FunctionDef)
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "for_the_night"
+        for keyword in decorator.keywords
+        if isinstance(keyword.value, ast.Constant)
+    }
+
+
+def functions(marks: str, more: Iterable[str] = ()) -> set[str]:
+    """Return the test functions that have a case with these marks; ``more`` are more files."""
     command = [sys.executable, "-m", "pytest", "-p", "tests.without_spark", "--collect-only"]
     collected = subprocess.run(
-        [*command, "--quiet", "-m", marks, *FILES],
+        [*command, "--quiet", "-m", marks, *FILES, *DIRECTORIES, *more],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -40,15 +66,27 @@ def nightly() -> set[str]:
     return functions("nightly")
 
 
-def test_every_nightly_case_has_a_sibling_that_make_test_runs(nightly):
+@pytest.fixture(scope="module")
+def in_test() -> set[str]:
+    beside = {name.partition("::")[0] for name in left_whole().values()}
+    return functions("not nightly", sorted(beside - {*FILES}))
+
+
+def test_every_nightly_case_has_a_sibling_that_make_test_runs(nightly, in_test):
     assert nightly
-    assert nightly - functions("not nightly") == set()
+    assert nightly - in_test == left_whole().keys()
+
+
+def test_function_left_to_the_night_names_one_that_make_test_runs(in_test):
+    assert {*left_whole().values()} - in_test == set()
 
 
 def test_make_test_and_make_nightly_collect_the_files_with_nightly_cases(nightly):
-    assert {name.partition("::")[0] for name in nightly} == {*FILES}
-    assert all(name.startswith("tests/interop/") for name in FILES)
+    found = {name.partition("::")[0] for name in nightly}
+    assert found >= {*FILES}
+    assert {name.rpartition("/")[0] for name in found - {*FILES}} == {*DIRECTORIES}
+    collected = {"/".join(name.split("/")[:2]) for name in found}
     for target, marks in (("interop", '"not nightly"'), ("nightly", "nightly")):
         recipe = RULES[target]["recipe"]
         assert f"-m {marks}" in recipe
-        assert "tests/interop" in recipe
+        assert collected <= {*re.findall(r"tests/\w+", recipe)}
