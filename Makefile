@@ -267,11 +267,16 @@ interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka
 	@$(PYTEST) --quiet $(IN_FOURS) -m "not nightly" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 
 .PHONY: nightly
-nightly: $(VENV)/.counterparts ## What left `make test`, all crash tables, the largest requests, and DURATION= of each fault
+nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its record, all crash tables, and DURATION= of each fault
 	$(call heading,nightly tests)
-	@$(PYTEST) --quiet $(IN_FOURS) -m nightly $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
+	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
 	@$(if $(ARGS),,for part in spark-crash soak torture soak-cluster; do $(MAKE) --no-print-directory $$part; done)
+
+.PHONY: record
+record: $(VENV)/.counterparts ## Record anew what `make test` compares with instead of Apache Kafka: tests/interop/recorded
+	$(call heading,record of Apache Kafka)
+	@RECORD=1 $(PYTEST) --quiet $(IN_FOURS) -m recorded $(or $(ARGS),tests/interop)
 
 .PHONY: browser
 browser: $(VENV)/.counterparts ## The console in a browser; pictures of it in build/browser

@@ -149,6 +149,10 @@ class BrokerProcess:
             self.kill()
             raise BrokerDied(f"{self.name} ignored SIGTERM: {self.output()}") from None
 
+    def let_pass(self, seconds: float) -> None:
+        """Return when that much time has passed for the broker."""
+        time.sleep(seconds)
+
     def output(self, *, limit: int = 4000) -> str:
         """Return the end of what the process printed."""
         return self.output_path.read_text(errors="replace")[-limit:]

@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST, BrokerProcess
+from tests.counterparts.embedded_barnabas import EmbeddedBarnabas
 from tests.counterparts.logins import (
     LOGIN_MODULES,
     Login,
@@ -63,6 +64,10 @@ class SecuredKafka(Secured, ApacheKafka):
 
 class SecuredBarnabas(Secured, BarnabasProcess):
     """Barnabas likewise."""
+
+
+class SecuredEmbedded(Secured, EmbeddedBarnabas):
+    """Barnabas in the process of the test."""
 
 
 def librdkafka_login(user: str, password: str = PASSWORD) -> dict[str, str]:

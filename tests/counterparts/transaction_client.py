@@ -24,8 +24,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.protocol.records import Record, encode_batch
-from tests.counterparts.broker_process import BrokerProcess
-from tests.counterparts.wire_client import WireClient
+from tests.counterparts.wire_client import Addressed, WireClient
 from tests.waiting import wait_until
 
 INIT_CLASSIC = 4
@@ -157,7 +156,7 @@ class TransactionSteps:
 class TransactionClient(TransactionSteps, WireClient):
     """A connection of its own."""
 
-    def __init__(self, broker: BrokerProcess, client_id: str = "wire-client") -> None:
+    def __init__(self, broker: Addressed, client_id: str = "wire-client") -> None:
         WireClient.__init__(self, broker)
         TransactionSteps.__init__(self, partial(WireClient.ask, self))
         self._connection = ClientConnection(client_id)

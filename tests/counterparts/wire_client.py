@@ -1,21 +1,28 @@
-"""The blocking client, for asking a broker's process anything in any version."""
+"""The blocking client, for any request to a broker in any version."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, Protocol
 
 from barnabas.broker.client import wire_client
-from tests.counterparts.broker_process import HOST, BrokerProcess
 
 TIMEOUT_S = 90.0
+
+
+class Addressed(Protocol):
+    """A broker, embedded or as a process."""
+
+    @property
+    def bootstrap_servers(self) -> str: ...
 
 
 class WireClient(wire_client.WireClient):
     """`with WireClient(broker) as client: client.ask(METADATA, MetadataRequest(), 12)`."""
 
-    def __init__(self, broker: BrokerProcess, timeout_s: float = TIMEOUT_S) -> None:
-        super().__init__((HOST, broker.port), "wire-client", timeout_s)
+    def __init__(self, broker: Addressed, timeout_s: float = TIMEOUT_S) -> None:
+        host, _, port = broker.bootstrap_servers.partition(":")
+        super().__init__((host, int(port)), "wire-client", timeout_s)
         self._asked: deque[Any] = deque()
 
     def send(self, api: Any, request: Any, version: int) -> None:

@@ -1,42 +1,18 @@
-"""The `barnabas` command as users run it, for tests against any broker."""
+"""The `barnabas` command, in this process and as users run it, for tests against any broker."""
 
 from __future__ import annotations
 
-import json
+import contextlib
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
+import pytest
+
+from tests.broker.cli.inline import Ended, run_inline
 from tests.counterparts.barnabas_process import BarnabasProcess
-from tests.counterparts.broker_process import BrokerProcess
-
-
-class Ran(NamedTuple):
-    """A command that was run to its end."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def lines(self) -> list[str]:
-        """What a command that succeeded printed, without the blanks that line up columns."""
-        assert (self.exit_code, self.stderr) == (0, "")
-        return [" ".join(line.split()) for line in self.stdout.splitlines()]
-
-    @property
-    def json(self) -> Any:
-        """The JSON document that a command that succeeded printed."""
-        assert (self.exit_code, self.stderr) == (0, "")
-        return json.loads(self.stdout)
-
-    @property
-    def json_lines(self) -> list[Any]:
-        """The JSON that a command that succeeded printed line by line."""
-        assert (self.exit_code, self.stderr) == (0, "")
-        return [json.loads(line) for line in self.stdout.splitlines()]
+from tests.counterparts.wire_client import Addressed
 
 
 def command(*words: object) -> list[str]:
@@ -49,33 +25,38 @@ def environment() -> dict[str, str]:
     return BarnabasProcess.python_environment() | {"COLUMNS": "80"}
 
 
-def run(*words: object, stdin: bytes = b"", cwd: Path | None = None) -> Ran:
-    """Run a command to its end."""
+def run(*words: object, stdin: bytes = b"", cwd: Path | None = None) -> Ended:
+    """Run a command to its end, in this process; one thread at a time."""
+    with contextlib.chdir(cwd or Path.cwd()):
+        ended = run_inline(pytest.MonkeyPatch(), words, stdin=stdin)
+    assert "Traceback" not in ended.stdout + ended.stderr
+    return ended
+
+
+def run_alone(*words: object, stdin: bytes = b"") -> Ended:
+    """Run a command to its end, in a process of its own."""
     ended = subprocess.run(
         command(*words),
         input=stdin,
         capture_output=True,
         env=environment(),
-        cwd=cwd,
         timeout=300,
         check=False,
     )
-    ran = Ran(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
-    assert "Traceback" not in ran.stdout + ran.stderr
-    return ran
+    return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
 
 class CommandLine:
     """``barnabas(...)`` with the address of one broker."""
 
-    def __init__(self, broker: BrokerProcess) -> None:
+    def __init__(self, broker: Addressed) -> None:
         self.broker = broker
 
-    def __call__(self, *words: object, stdin: bytes = b"") -> Ran:
+    def __call__(self, *words: object, stdin: bytes = b"") -> Ended:
         return run(*words, "-b", self.broker.bootstrap_servers, stdin=stdin)
 
     def start(self, *words: object) -> subprocess.Popen[str]:
-        """Start a command that goes on for a while."""
+        """Start a command as a process that works for some time."""
         return subprocess.Popen(
             command(*words, "-b", self.broker.bootstrap_servers),
             env=environment(),
@@ -85,6 +66,6 @@ class CommandLine:
             text=True,
         )
 
-    def lines_of(self, lines: Sequence[str], *words: object) -> Ran:
+    def lines_of(self, lines: Sequence[str], *words: object) -> Ended:
         """Run a command with lines on its standard input."""
         return self(*words, stdin="".join(f"{line}\n" for line in lines).encode())

@@ -1,7 +1,8 @@
-"""Two brokers answer one script of requests; what their answers have in common is everything.
+"""Barnabas and Apache Kafka answer one script of requests, and every answer must be equal.
 
-What has to differ between two brokers (ids, ports, epochs, words of messages that are ours) is made
-equal first. What differs on purpose is listed beside each script, with its reason, and must differ.
+Apache Kafka's answers are recorded: see recorded_kafka.py. What has to differ between two brokers
+(ids, ports, epochs, words of messages that are ours) is made equal first. What differs on purpose
+is listed beside each script, with its reason, and must differ.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.wire import ZERO_UUID
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
+from tests.interop.recorded_kafka import RecordedKafka, plain
 
 UNEQUAL = {
     "topic_id",
@@ -59,26 +61,35 @@ def comparable(value: Any, name: str = "") -> Any:
 
 
 def check_alike(
-    ours: BrokerProcess, theirs: BrokerProcess, family: Family, on_purpose: Mapping[str, str]
+    ours: BrokerProcess,
+    kafka: RecordedKafka,
+    case: str,
+    family: Family,
+    on_purpose: Mapping[str, str],
 ) -> None:
-    """Ask both; every answer must be equal, but for those that differ on purpose."""
-    check_equal(_answers(ours, family), _answers(theirs, family), on_purpose)
+    """Put a script to Barnabas; compare its answers with those that Apache Kafka gave to it."""
+    theirs = kafka.observe(case, lambda broker: answers_to(broker, family))
+    check_equal(answers_to(ours, family), theirs, on_purpose)
 
 
 def check_equal(
     ours_answers: Mapping[str, Any], their_answers: Mapping[str, Any], on_purpose: Mapping[str, str]
 ) -> None:
     """Compare two brokers' answers by their labels; those on purpose must differ."""
-    assert set(ours_answers) == set(their_answers)
-    assert ours_answers
-    differing = {label for label, answer in ours_answers.items() if answer != their_answers[label]}
-    expected = on_purpose.keys() & ours_answers.keys()
+    ours, theirs = plain(ours_answers), plain(their_answers)
+    assert ours
+    unrecorded, removed = sorted(ours.keys() - theirs), sorted(theirs.keys() - ours)
+    assert not unrecorded, f"no answers of Apache Kafka to {unrecorded}: run `make record`"
+    assert not removed, f"no answers of Barnabas to {removed}: run `make record` if that is meant"
+    differing = {label for label, answer in ours.items() if answer != theirs[label]}
+    expected = on_purpose.keys() & ours.keys()
     for label in sorted(differing - expected):
-        assert ours_answers[label] == their_answers[label], label
+        assert ours[label] == theirs[label], label
     assert differing == expected
 
 
-def _answers(broker: BrokerProcess, family: Family) -> dict[str, Any]:
+def answers_to(broker: BrokerProcess, family: Family) -> dict[str, Any]:
+    """Return a broker's answers to a script, by label."""
     with WireClient(broker) as client:
         return dict(family(client))
 

@@ -15,6 +15,7 @@ from tests.conftest import SAID
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
+from tests.interop.recorded_kafka import DIRECTORY, RecordedKafka
 
 COUNTERPARTS: dict[str, type[BrokerProcess]] = {"barnabas": BarnabasProcess, "kafka": ApacheKafka}
 
@@ -49,6 +50,30 @@ def own_broker(broker_class: type[BrokerProcess], tmp_path: Path) -> Iterator[Br
     """A broker for one test, which may kill it."""
     with broker_class(tmp_path / "broker") as running:
         yield running
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests that compare with the record of Apache Kafka."""
+    if "kafka" in getattr(item, "fixturenames", ()):
+        item.add_marker("recorded")
+
+
+@pytest.fixture(scope="module")
+def live_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """Apache Kafka for the scripts of a file; a file with other settings has its own fixture."""
+    with ApacheKafka(tmp_path_factory.mktemp("kafka")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def kafka(request: pytest.FixtureRequest) -> Iterator[RecordedKafka]:
+    """The observations of Apache Kafka by a file's scripts: see recorded_kafka.py."""
+    path = DIRECTORY / f"{request.path.stem.removeprefix('test_')}.json"
+    record = RecordedKafka(path, lambda: request.getfixturevalue("live_kafka"))
+    yield record
+    options = request.config.option
+    is_whole = not options.keyword and not any("::" in each for each in request.config.args)
+    record.save(is_whole=is_whole)
 
 
 @pytest.fixture

@@ -298,7 +298,8 @@ def _java_settings(servers: str) -> dict[str, str]:
 def _gateway_with_callbacks() -> JavaGateway:
     """Return the one JVM, which may call listeners that are written in Python."""
     java = gateway()
-    if java.start_callback_server(CallbackServerParameters(port=0, daemonize=True)):
+    parameters = CallbackServerParameters(port=0, daemonize=True, daemonize_connections=True)
+    if java.start_callback_server(parameters):
         port = java.get_callback_server().get_listening_port()
         client = java.java_gateway_server
         client.resetCallbackClient(client.getCallbackClient().getAddress(), port)

@@ -35,6 +35,7 @@ from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST
 from tests.counterparts.wire_client import WireClient
+from tests.products import case
 from tests.waiting import wait_until
 
 CONTROLLED = {
@@ -134,7 +135,7 @@ def vars_of(acl: Any) -> tuple[Any, ...]:
     return acl.principal, acl.host, acl.operation, acl.permission_type
 
 
-@pytest.mark.parametrize("snapshots", [False, True])
+@pytest.mark.parametrize("snapshots", [case(True, in_test=True), case(False, in_test=False)])
 def test_users_acls_and_quotas_of_a_stopped_kafka(tmp_path, snapshots):
     interval = {"metadata_log_max_snapshot_interval_ms": "1"} if snapshots else {}
     with ApacheKafka(tmp_path / "kafka", **CONTROLLED, **interval) as kafka:

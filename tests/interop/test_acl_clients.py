@@ -45,7 +45,7 @@ from tests.counterparts.secured import (
     ADMIN,
     PASSWORD,
     Secured,
-    SecuredBarnabas,
+    SecuredEmbedded,
 )
 from tests.counterparts.wire_client import WireClient
 from tests.interop.secured import SecuredBarnabas as BarnabasWithTls
@@ -214,8 +214,7 @@ CLIENTS: tuple[type[Client], ...] = (KafkaPython, Confluent, AioKafka)
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     users = dict.fromkeys((ADMIN, WRITER, READER, STRANGER), PASSWORD)
-    directory = tmp_path_factory.mktemp("secured")
-    with SecuredBarnabas(users, directory) as running:
+    with SecuredEmbedded(users, tmp_path_factory.mktemp("secured")) as running:
         yield running
 
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from pathlib import Path
 
 import pytest
 
-from tests.counterparts.kafka_tools import ACLS, ToolResult, run_tool, with_list_of
+from tests.counterparts.kafka_tools import ACLS, ToolResult, run_tool
 from tests.counterparts.secured import (
     ADMIN,
     PASSWORD,
     Secured,
-    SecuredBarnabas,
     SecuredKafka,
     client_settings,
 )
+from tests.interop.recorded_kafka import SecuredBarnabas, plain
 
 PREFIXED = ("--resource-pattern-type", "prefixed")
 
@@ -75,52 +72,57 @@ _WORDS_OF_OURS = re.compile(r"(ClusterAuthorizationException): .*")
 _STACK = re.compile(r"^\s+at .*\n|^Caused by: .*\n|^\[.*\n", re.MULTILINE)
 
 
-def run(broker: Secured, directory: Path, label: str) -> ToolResult:
-    """Run one command of the script against one broker."""
-    user = "bob" if label.endswith(AS_SOMEBODY) else ADMIN
-    config = ("--command-config", str(directory / user))
-    return run_tool(ACLS, "--bootstrap-server", broker.sasl_servers, *config, *SCRIPT[label])
+USERS = {ADMIN: PASSWORD, "bob": PASSWORD}
+Said = tuple[int, list[str]]
+"""An exit code, and lines."""
 
 
-@pytest.fixture(scope="module")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dict[str, ToolResult]]]:
-    """What every command said of the two."""
-    directory = tmp_path_factory.mktemp("acls")
-    users = {ADMIN: PASSWORD, "bob": PASSWORD}
-    for user in users:
+def run(broker: Secured) -> dict[str, ToolResult]:
+    """Run the whole script against one broker."""
+    for user in USERS:
         lines = [f"{key}={value}\n" for key, value in client_settings(user).items()]
-        (directory / user).write_text("".join(lines))
-    with (
-        SecuredBarnabas(users) as ours,
-        SecuredKafka(users) as theirs,
-        ThreadPoolExecutor(2) as pool,
-    ):
-        found: list[dict[str, ToolResult]] = [{}, {}]
-        for label, arguments in SCRIPT.items():
-            asked = partial(run, directory=directory, label=label)
-            results = [*pool.map(asked, (ours, theirs))]
-            if "--list" not in arguments and said(results[0]) != said(results[1]):
-                output = with_list_of(asked(theirs).output, results[1].output)
-                results[1] = results[1]._replace(output=output)
-            for of_one, result in zip(found, results, strict=True):
-                of_one[label] = result
-        yield found
+        (broker.directory / user).write_text("".join(lines))
+    found = {}
+    for label, arguments in SCRIPT.items():
+        user = "bob" if label.endswith(AS_SOMEBODY) else ADMIN
+        config = ("--command-config", str(broker.directory / user))
+        where = ("--bootstrap-server", broker.sasl_servers)
+        found[label] = run_tool(ACLS, *where, *config, *arguments)
+    return found
 
 
-def said(result: ToolResult) -> tuple[int, list[str]]:
-    """The exit code and the lines, in whatever order; denials without the words of each broker."""
+def said(results: dict[str, ToolResult]) -> dict[str, Said]:
+    """Return exit codes and sorted lines; denials without the words of each broker."""
+    return {label: comparable(result) for label, result in results.items()}
+
+
+def comparable(result: ToolResult) -> Said:
     text = _STACK.sub("", _WORDS_OF_OURS.sub(r"\1", result.output))
     return result.exit_code, sorted(filter(None, map(str.strip, text.splitlines())))
 
 
+@pytest.fixture(scope="module")
+def live_kafka() -> Iterator[Secured]:
+    """Start Apache Kafka with access control."""
+    with SecuredKafka(USERS) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def ours() -> dict[str, ToolResult]:
+    """Return the output of every command about Barnabas."""
+    with SecuredBarnabas(USERS) as running:
+        return run(running)
+
+
 @pytest.mark.parametrize("label", SCRIPT)
-def test_the_tool_says_the_same(outputs, label):
-    ours, theirs = (said(each[label]) for each in outputs)
-    assert ours == theirs
+def test_the_tool_says_the_same(ours, kafka, label):
+    theirs = kafka.observe("script", lambda broker: said(run(broker)))
+    assert plain(comparable(ours[label])) == theirs[label]
 
 
-def test_the_tool_has_found_and_removed_what_it_made(outputs):
-    listed = {label: result.output for label, result in outputs[0].items() if "list" in label}
+def test_the_tool_has_found_and_removed_what_it_made(ours):
+    listed = {label: result.output for label, result in ours.items() if "list" in label}
     assert "operation=TWO_PHASE_COMMIT" in listed["list all"]
     assert "host=10.1.1.1, operation=READ, permissionType=DENY" in listed["list all"]
     assert "User:bob" not in listed["list the others"]

@@ -1,6 +1,6 @@
 """CreateAcls, DescribeAcls and DeleteAcls 1-3 with access control: as of Apache Kafka 4.3.0.
 
-One script of requests goes to both; see comparison.py.
+One script of requests is for both; see comparison.py.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from barnabas.protocol.messages.delete_acls import (
     DeleteAclsRequest,
 )
 from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
-from tests.counterparts.secured import ADMIN, PASSWORD, Secured, SecuredBarnabas, SecuredKafka
+from tests.counterparts.secured import ADMIN, PASSWORD, Secured, SecuredKafka
 from tests.counterparts.wire_client import WireClient
 from tests.interop.comparison import Answer, check_equal, comparable
+from tests.interop.recorded_kafka import SecuredBarnabas
 from tests.waiting import wait_until
 
 UNKNOWN, ANY, MATCH, LITERAL, PREFIXED = 0, 1, 2, 3, 4
@@ -224,15 +225,25 @@ class Script:
 
 
 @pytest.fixture(scope="module")
-def brokers() -> Iterator[tuple[Secured, Secured]]:
-    with SecuredBarnabas(USERS) as ours, SecuredKafka(USERS) as theirs:
-        yield ours, theirs
+def ours() -> Iterator[Secured]:
+    with SecuredBarnabas(USERS) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def live_kafka() -> Iterator[Secured]:
+    with SecuredKafka(USERS) as running:
+        yield running
+
+
+def answers(broker: Secured, family: str) -> dict[str, Any]:
+    return dict(getattr(Script(broker), family)())
 
 
 @pytest.mark.parametrize("family", ["made", "described", "deleted"])
-def test_answers_are_those_of_apache_kafka(brokers, family):
-    ours, theirs = (dict(getattr(Script(broker), family)()) for broker in brokers)
+def test_answers_are_those_of_apache_kafka(ours, kafka, family):
+    theirs = kafka.observe(family, lambda broker: answers(broker, family))
     purposes = {
         f"{label} v{version}": why for label, why in ON_PURPOSE.items() for version in VERSIONS
     }
-    check_equal(ours, theirs, purposes)
+    check_equal(answers(ours, family), theirs, purposes)

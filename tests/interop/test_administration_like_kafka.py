@@ -1,6 +1,6 @@
 """Directories, producers, replicas, quotas, users, access control, views of transactions.
 
-One script of requests goes to Barnabas and Apache Kafka 4.3.0; see comparison.py.
+One script of requests is for Barnabas and Apache Kafka 4.3.0; see comparison.py.
 """
 
 from __future__ import annotations
@@ -76,12 +76,11 @@ from barnabas.protocol.messages.update_features import (
     UpdateFeaturesRequest,
 )
 from barnabas.protocol.records import Record, encode_batch
-from tests.counterparts.apache_kafka import ApacheKafka
-from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.interop import transaction_views
 from tests.interop.comparison import Answer, check_alike, comparable, now_ms, produce
+from tests.interop.recorded_kafka import Barnabas
 from tests.interop.transaction_views import (
     coordinators_of_transactions,
     transactions_described,
@@ -441,13 +440,11 @@ FAMILIES = {
 
 
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
-    """Barnabas and Apache Kafka, both fresh."""
-    directory = tmp_path_factory.mktemp("administration")
-    with BarnabasProcess(directory / "ours") as ours, ApacheKafka(directory / "theirs") as theirs:
-        yield ours, theirs
+def ours(tmp_path_factory) -> Iterator[BrokerProcess]:
+    with Barnabas(tmp_path_factory.mktemp("ours")) as running:
+        yield running
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_answers_are_kafkas(brokers, family):
-    check_alike(*brokers, FAMILIES[family], ON_PURPOSE)
+def test_answers_are_kafkas(ours, kafka, family):
+    check_alike(ours, kafka, family, FAMILIES[family], ON_PURPOSE)

@@ -1,6 +1,6 @@
 """Batches that do not add up, under checksums that are right: refused as Apache Kafka 4.3.0 does.
 
-One table goes to both brokers over a raw socket. What Kafka takes or calls by another name is
+One table is for both brokers, over a raw socket. What Kafka takes or calls by another name is
 listed, each with its reason, and must differ.
 """
 
@@ -39,8 +39,8 @@ from barnabas.protocol.records import (
 from barnabas.storage.batch_rules import FEW_RECORDS
 from tests.broker.data_plane import NOW_MS, Named, Wire
 from tests.counterparts.apache_kafka import ApacheKafka
-from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST, BrokerProcess
+from tests.interop.recorded_kafka import Barnabas, plain
 from tests.torture.session_java import STRINGS, gateway
 from tests.waiting import wait_until
 
@@ -213,7 +213,8 @@ class Refused(NamedTuple):
     base_offset: int
     log_start_offset: int
     error_message: str | None
-    record_errors: list[tuple[int, str | None]]
+    record_errors: dict[str, list[int]]
+    """Indexes of records by message."""
 
 
 def whole_answers(broker: BrokerProcess, now_ms: int, version: int) -> dict[str, Refused]:
@@ -226,15 +227,16 @@ def whole_answers(broker: BrokerProcess, now_ms: int, version: int) -> dict[str,
         }
         for topic, name, batch in rule_breakers(now_ms):
             result = wire.produce(topics[topic], batch, version=version)
+            errors: dict[str, list[int]] = {}
+            for each in result.record_errors:
+                message = clockless(each.batch_index_error_message, now_ms)
+                errors.setdefault(message, []).append(each.batch_index)
             found[f"{topic}: {name}"] = Refused(
                 result.error_code,
                 min(result.base_offset, 0),
                 result.log_start_offset,
-                result.error_message,
-                [
-                    (each.batch_index, clockless(each.batch_index_error_message))
-                    for each in result.record_errors
-                ],
+                clockless(result.error_message, now_ms),
+                errors,
             )
     return found
 
@@ -251,12 +253,12 @@ KEYLESS_AND_LATE = {
 """Our error before the names of records are part of the response, and Kafka's."""
 
 
-def codes(pair: tuple[Refused, Refused]) -> tuple[int, int]:
-    return pair[0].error_code, pair[1].error_code
-
-
-def clockless(message: str | None) -> str | None:
-    return re.sub(r"within \[-?\d+, \d+\]", "within the bounds", message or "")
+def clockless(message: str | None, now_ms: int) -> str:
+    """Return a message without the time; timestamps of records are relative to ``now_ms``."""
+    bounded = re.sub(r"within \[-?\d+, \d+\]", "within the bounds", message or "")
+    return re.sub(
+        r"Timestamp (\d{12,})", lambda found: f"Timestamp now{int(found[1]) - now_ms:+}", bounded
+    )
 
 
 class Stored(NamedTuple):
@@ -314,21 +316,17 @@ def created(wire: Wire, name: str, configs: dict[str, str]) -> Named:
 
 
 @pytest.fixture(scope="module")
-def brokers() -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
-    with BarnabasProcess() as barnabas, ApacheKafka() as kafka:
-        yield barnabas, kafka
+def barnabas() -> Iterator[BrokerProcess]:
+    with Barnabas() as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
-def both(
-    brokers: tuple[BrokerProcess, BrokerProcess],
-) -> tuple[dict[str, str], dict[str, str]]:
-    barnabas, kafka = brokers
-    return answers(barnabas), answers(kafka)
+def ours(barnabas: BrokerProcess) -> dict[str, str]:
+    return answers(barnabas)
 
 
-def test_what_is_whole_is_taken_and_nothing_else(both):
-    ours, _ = both
+def test_what_is_whole_is_taken_and_nothing_else(ours):
     taken = {label.partition(" (")[0] for label, code in ours.items() if code == "NONE"}
     assert taken == {
         "as it should be",
@@ -339,8 +337,8 @@ def test_what_is_whole_is_taken_and_nothing_else(both):
     assert set(ours.values()) == {"NONE", "INVALID_RECORD"}
 
 
-def test_batches_are_refused_as_kafka_refuses_them(both):
-    ours, theirs = both
+def test_batches_are_refused_as_kafka_refuses_them(ours, kafka):
+    theirs = kafka.observe("batches", answers)
     differing = {
         label: (theirs[label], code) for label, code in ours.items() if theirs[label] != code
     }
@@ -348,15 +346,16 @@ def test_batches_are_refused_as_kafka_refuses_them(both):
     assert {kafkas for kafkas, _ in differing.values()} == {"NONE", "UNKNOWN_SERVER_ERROR"}
 
 
-def test_headers_are_corrected_as_kafka_corrects_them(brokers):
-    barnabas, kafka = brokers
-    assert stored(barnabas) == stored(kafka)
+def test_headers_are_corrected_as_kafka_corrects_them(barnabas, kafka):
+    assert plain(stored(barnabas)) == kafka.observe("headers", stored)
 
 
 @pytest.mark.parametrize("version", [3, 7, 8, 9, 12])
-def test_responses_name_bad_records_as_kafkas_do(brokers, version):
+def test_responses_name_bad_records_as_kafkas_do(barnabas, kafka, version):
     now_ms = int(time.time() * 1000)
-    ours, theirs = (whole_answers(each, now_ms, version) for each in brokers)
+    answers_to = lambda broker: whole_answers(broker, now_ms, version)  # noqa: E731
+    recorded = kafka.observe(f"bad records v{version}", answers_to)
+    ours, theirs = answers_to(barnabas), {name: Refused(**each) for name, each in recorded.items()}
     too_large = ErrorCode.MESSAGE_TOO_LARGE
     differing = {
         name: (answer, theirs[name])
@@ -366,17 +365,21 @@ def test_responses_name_bad_records_as_kafkas_do(brokers, version):
     }
     # Before that version the broker does not look at single records.
     expected = set() if version >= RECORD_ERRORS_SINCE else KEYLESS_AND_LATE
-    assert {(name, *codes(pair)) for name, pair in differing.items()} == expected
-    named = sum(len(each.record_errors) for each in ours.values())
+    codes = {
+        (name, mine.error_code, kafkas.error_code) for name, (mine, kafkas) in differing.items()
+    }
+    assert codes == expected
+    named = sum(len(indexes) for each in ours.values() for indexes in each.record_errors.values())
     assert (named > 1000) == (version >= RECORD_ERRORS_SINCE)
     for large in (
         ours["small: many without a key (none)"],
         theirs["small: many without a key (none)"],
     ):
-        assert large._replace(error_message=None) == Refused(too_large, -1, -1, None, [])
+        assert large._replace(error_message="") == Refused(too_large, -1, -1, "", {})
 
 
-def test_kafkas_producer_blames_the_bad_record_alone(brokers):
+@pytest.mark.nightly  # By the responses above, which `make test` has.
+def test_kafkas_producer_blames_the_bad_record_alone(barnabas, live_kafka):
     def errors(broker: BrokerProcess) -> list[str]:
         with Wire((HOST, broker.port)) as wire:
             topic = created(wire, "blamed", {"cleanup.policy": "compact"})
@@ -398,7 +401,7 @@ def test_kafkas_producer_blames_the_bad_record_alone(brokers):
         finally:
             producer.close()
 
-    ours, theirs = map(errors, brokers)
+    ours, theirs = map(errors, (barnabas, live_kafka))
     assert ours == theirs
     assert "InvalidRecordException: Compacted topic cannot accept message" in ours[1]
     assert all("it was part of a batch which had one more" in ours[at] for at in (0, 2))

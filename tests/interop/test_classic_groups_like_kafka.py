@@ -1,4 +1,4 @@
-"""Classic groups beside Apache Kafka 4.3.0: one script of requests goes to both.
+"""Classic groups beside Apache Kafka 4.3.0: one script of requests is for both.
 
 Each member has a connection of its own, for a JoinGroup waits. Member ids are replaced by names;
 everything else must be equal, error by error, version by version.
@@ -38,13 +38,13 @@ from barnabas.protocol.messages.sync_group import (
     SyncGroupRequestAssignment,
 )
 from tests.counterparts.apache_kafka import ApacheKafka
-from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import create
-from tests.interop.comparison import comparable
+from tests.interop.comparison import check_equal, comparable
 from tests.interop.consumer_group import wait_for_coordinator
+from tests.interop.recorded_kafka import Barnabas
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -504,13 +504,13 @@ SCRIPTS: tuple[Callable[[Group], Answers], ...] = (
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory):
-    with BarnabasProcess(tmp_path_factory.mktemp("ours"), **SETTINGS, **AT_ONCE) as broker:
+    with Barnabas(tmp_path_factory.mktemp("ours"), **SETTINGS, **AT_ONCE) as broker:
         prepare(broker)
         yield broker
 
 
 @pytest.fixture(scope="module")
-def theirs(tmp_path_factory):
+def live_kafka(tmp_path_factory):
     with ApacheKafka(tmp_path_factory.mktemp("theirs"), **SETTINGS) as broker:
         prepare(broker)
         yield broker
@@ -565,19 +565,18 @@ def written(broker: BrokerProcess, script: Callable[[Group], Answers]) -> list[A
 
 
 @pytest.mark.parametrize("script", [three_members, static_members], ids=lambda each: each.__name__)
-def test_every_record_is_that_of_kafka(ours, theirs, script):
-    their_records = written(theirs, script)
+def test_every_record_is_that_of_kafka(ours, kafka, script):
+    their_records = kafka.observe(
+        f"records: {script.__name__}", lambda broker: written(broker, script)
+    )
     our_records = written(ours, script)
     assert len(our_records) > 2
     assert our_records == their_records
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
-def test_every_answer_is_that_of_kafka(ours, theirs, script):
-    their_answers = answers(theirs, script)
+def test_every_answer_is_that_of_kafka(ours, kafka, script):
+    their_answers = kafka.observe(script.__name__, lambda broker: answers(broker, script))
     our_answers = answers(ours, script)
-    assert list(our_answers) == list(their_answers)
     assert len(our_answers) > 2
-    differing = [label for label, answer in our_answers.items() if answer != their_answers[label]]
-    for label in differing:
-        assert our_answers[label] == their_answers[label], (label, differing)
+    check_equal(our_answers, their_answers, {})

@@ -1,4 +1,7 @@
-"""The command line against Barnabas and Apache Kafka 4.3.0, beside other people's clients."""
+"""The command line against Barnabas and Apache Kafka 4.3.0, beside other people's clients.
+
+Commands run in this process, except those that a test interrupts.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,17 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from barnabas.testing import Broker
 from tests.counterparts.apache_kafka import ApacheKafka
-from tests.counterparts.barnabas_process import BarnabasProcess
-from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.kafka_tools import CONSOLE_CONSUMER, CONSUMER_GROUPS, TOPICS, run_tool
 from tests.counterparts.transaction_client import TransactionClient
+from tests.counterparts.wire_client import Addressed
 from tests.interop.clients import Confluent, Sent
-from tests.interop.command_line import CommandLine
+from tests.interop.command_line import CommandLine, run, run_alone
+from tests.products import BARNABAS_AND_KAFKA
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
-BROKERS: dict[str, type[BrokerProcess]] = {"barnabas": BarnabasProcess, "kafka": ApacheKafka}
 BROKER = 4
 """Resource type of settings of brokers; without a name, of all of them."""
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -35,11 +38,11 @@ KEPT = ("-X", "retention.ms=-1")
 TIMEOUT_S = 60
 
 
-@pytest.fixture(scope="module", params=BROKERS)
-def either(request, tmp_path_factory) -> Iterator[BrokerProcess]:
-    """Barnabas, then Apache Kafka."""
-    directory = tmp_path_factory.mktemp(request.param)
-    with BROKERS[request.param](directory, group_initial_rebalance_delay_ms="0") as running:
+@pytest.fixture(scope="module", params=BARNABAS_AND_KAFKA)
+def either(request, tmp_path_factory) -> Iterator[Addressed]:
+    """Barnabas, embedded; by night also Apache Kafka."""
+    is_ours = request.param == "barnabas"
+    with Broker() if is_ours else ApacheKafka(tmp_path_factory.mktemp("kafka")) as running:
         yield running
 
 
@@ -184,6 +187,24 @@ def test_a_large_record(barnabas, topic):
     assert "(MESSAGE_TOO_LARGE)" in ended.stderr
 
 
+PRINTED = {
+    "a table": ("topics", "describe"),
+    "records": ("consume", "-o", "beginning", "-e", "--format", "json"),
+    "a broker's error": ("topics", "create"),
+    "an error of our own": ("produce", "--input", "json"),
+    "a group that does not exist": ("groups", "describe"),
+    "an unknown option": ("topics", "list", "--nonsense"),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_command_as_a_process_prints_and_exits_as_in_this_process(barnabas, filled, name):
+    words = (*PRINTED[name], filled, "-b", barnabas.broker.bootstrap_servers)
+    alone = run_alone(*words, stdin=b"no JSON\n")
+    assert alone == run(*words, stdin=b"no JSON\n")
+    assert alone.exit_code == {"a table": 0, "records": 0, "an unknown option": 2}.get(name, 1)
+
+
 # ------------------------------------------------------------------------------------------ groups
 
 
@@ -313,7 +334,7 @@ def test_transactions(either, barnabas, topic):
     with TransactionClient(either, "the-client") as client:
         client.begin(topic, topic, 0, 1, timeout_ms=600_000)
         producer_id, epoch = client.producers[topic]
-        is_ours = isinstance(either, BarnabasProcess)
+        is_ours = isinstance(either, Broker)
         who = "the-client /127.0.0.1" if is_ours else "- -"
         (line,) = barnabas("transactions", "list", "--state", "Ongoing").lines[1:]
         assert line.startswith(f"{topic} Ongoing {producer_id} {epoch} ")
@@ -336,7 +357,7 @@ def test_a_transaction_that_hangs(either, barnabas, topic):
     holders = ("transactions", "holders", "-t", topic, "--format", "json")
     with TransactionClient(either) as client:
         client.init(topic)
-        if isinstance(either, BarnabasProcess):
+        if isinstance(either, Broker):
             # It belongs to a transaction that nobody has added the partition to.
             assert client.produce(topic, topic, 0) == ErrorCode.TRANSACTION_ABORTABLE
             assert barnabas(*holders).json == []

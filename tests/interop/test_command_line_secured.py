@@ -1,4 +1,4 @@
-"""The command line over TLS and with logins, against Barnabas and Apache Kafka 4.3.0.
+"""The command line over TLS and with logins, against Barnabas and, by night, Apache Kafka 4.3.0.
 
 What keeps it out is one line, the same for both where they say the same.
 """
@@ -10,6 +10,7 @@ import pytest
 from tests.counterparts.kafka_tools import TOPICS, run_tool
 from tests.counterparts.protected import ProtectedBarnabas, ProtectedKafka
 from tests.interop.command_line import run
+from tests.products import BARNABAS_AND_KAFKA
 from tests.secured import LISTENERS, Keys, as_properties, login, trusting
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -24,7 +25,7 @@ def keys(tmp_path_factory):
     return Keys(tmp_path_factory.mktemp("keys"))
 
 
-@pytest.fixture(scope="module", params=BROKERS)
+@pytest.fixture(scope="module", params=BARNABAS_AND_KAFKA)
 def broker(request, keys, tmp_path_factory):
     with BROKERS[request.param](keys, tmp_path_factory.mktemp(request.param)) as running:
         yield running

@@ -39,11 +39,11 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.records import Record, encode_batch
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST
+from tests.products import case
 from tests.seeds import SEED
 from tests.waiting import wait_until
 
 TOPIC, GROUP, PARTITIONS = "interrupted", "readers", 3
-ROUNDS = 50
 FIRST_RECORDS, BATCH_RECORDS = 3000, 20
 GONE_SECONDS_MAX = 30.0
 """A member that left is gone at once, however busy the machine is; a dead one stays for longer."""
@@ -167,12 +167,13 @@ def members(client: WireClient) -> int:
 
 
 @pytest.mark.timeout(900)
-def test_ctrl_c_at_random_moments(broker):
+@pytest.mark.parametrize("rounds", [case(10, in_test=True), case(50, in_test=False)])
+def test_ctrl_c_at_random_moments(broker, rounds):
     random = Random(SEED)
     printed: dict[int, list[int]] = defaultdict(list)
     slowest_s = 0.0
     with Load(broker), WireClient((HOST, broker.port)) as client:
-        for number in range(ROUNDS):
+        for number in range(rounds):
             terminal = Terminal(
                 *(BarnabasProcess.interpreter, "-m", "barnabas", "consume", TOPIC, "-g", GROUP),
                 *("-o", "beginning", "-f", "%p %o\\n", "-b", f"{HOST}:{broker.port}"),
@@ -196,5 +197,5 @@ def test_ctrl_c_at_random_moments(broker):
     for partition, offsets in printed.items():
         assert offsets == list(range(len(offsets))), f"partition {partition}"
     count = sum(map(len, printed.values()))
-    print(f"{count} records in {ROUNDS} rounds, first lines after {slowest_s:.2f} s at most")
+    print(f"{count} records in {rounds} rounds, first lines after {slowest_s:.2f} s at most")
     assert count > PARTITIONS * FIRST_RECORDS

@@ -1,4 +1,4 @@
-"""Consumer groups (KIP-848) beside Apache Kafka 4.3.0: one script of requests goes to both.
+"""Consumer groups (KIP-848) beside Apache Kafka 4.3.0: one script of requests is for both.
 
 Member ids that the broker makes up, topic ids and times cannot be equal; whoever gets which
 partition depends on the order of a hash map in Kafka, so assignments are compared by their sizes.
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from tests.counterparts.apache_kafka import ApacheKafka
-from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
+from tests.interop.comparison import check_equal
 from tests.interop.consumer_group import (
     FOUR,
     LEAVE,
@@ -30,6 +30,7 @@ from tests.interop.consumer_group import (
     until,
     wait_for_coordinator,
 )
+from tests.interop.recorded_kafka import Barnabas, RecordedKafka
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
@@ -358,27 +359,38 @@ SCRIPTS: dict[str, Script] = {
 }
 
 
+class Prepared(NamedTuple):
+    """A broker, and the ids of its topics by name."""
+
+    broker: BrokerProcess
+    ids: dict[str, bytes]
+
+    def answers(self, script: Script) -> dict[str, Any]:
+        with WireClient(self.broker) as client:
+            group = Group(client, script.__name__.replace("_", "-"), dict(self.ids))
+            return {label: comparable(answer) for label, answer in script(group)}
+
+
 @pytest.fixture(scope="module")
-def brokers() -> Iterator[tuple[tuple[BrokerProcess, dict[str, bytes]], ...]]:
-    with BarnabasProcess(**SETTINGS) as ours, ApacheKafka(**SETTINGS) as theirs:
-        yield tuple((broker, _prepared(broker)) for broker in (ours, theirs))
+def ours() -> Iterator[Prepared]:
+    with Barnabas(**SETTINGS) as broker:
+        yield prepared(broker)
 
 
-def _prepared(broker: BrokerProcess) -> dict[str, bytes]:
+@pytest.fixture(scope="module")
+def live_kafka() -> Iterator[Prepared]:
+    with ApacheKafka(**SETTINGS) as broker:
+        yield prepared(broker)
+
+
+def prepared(broker: BrokerProcess) -> Prepared:
     with WireClient(broker) as client:
         wait_for_coordinator(client)
-        return {SIX: create(client, SIX, 6), FOUR: create(client, FOUR, 4)}
-
-
-def _answers(broker: BrokerProcess, ids: dict[str, bytes], script: Script) -> dict[str, Any]:
-    with WireClient(broker) as client:
-        group = Group(client, script.__name__.replace("_", "-"), dict(ids))
-        return {label: comparable(answer) for label, answer in script(group)}
+        ids = {SIX: create(client, SIX, 6), FOUR: create(client, FOUR, 4)}
+    return Prepared(broker, ids)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_answers_are_kafkas(brokers: Any, name: str) -> None:
-    ours, theirs = (_answers(broker, ids, SCRIPTS[name]) for broker, ids in brokers)
-    assert list(ours) == list(theirs)
-    for label, answer in theirs.items():
-        assert ours[label] == answer, label
+def test_answers_are_kafkas(ours: Prepared, kafka: RecordedKafka, name: str) -> None:
+    theirs = kafka.observe(name, lambda live: live.answers(SCRIPTS[name]))
+    check_equal(ours.answers(SCRIPTS[name]), theirs, {})

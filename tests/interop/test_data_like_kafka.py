@@ -1,6 +1,6 @@
 """Produce, Fetch and ListOffsets answer what Apache Kafka 4.3.0 answers, in every version.
 
-One script goes to both brokers. Ids, epochs and append times cannot be equal and are compared by
+One script is for both brokers. Ids, epochs and append times cannot be equal and are compared by
 whether they are set; what differs on purpose is listed, each with its reason, and must differ.
 """
 
@@ -43,10 +43,9 @@ from tests.broker.data_plane import (
     produce_request,
     topic_data,
 )
-from tests.counterparts.apache_kafka import ApacheKafka
-from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.interop import transactions_on_partitions
+from tests.interop.recorded_kafka import Barnabas, plain
 
 HOST = "127.0.0.1"
 GZIP, ZSTD = 1, 4
@@ -412,11 +411,9 @@ FAMILIES: dict[str, Callable[[Script], Iterator[Answer]]] = {
 
 
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
-    """Barnabas and Apache Kafka, both fresh."""
-    directory = tmp_path_factory.mktemp("data-like-kafka")
-    with BarnabasProcess(directory / "ours") as ours, ApacheKafka(directory / "theirs") as theirs:
-        yield ours, theirs
+def barnabas(tmp_path_factory) -> Iterator[BrokerProcess]:
+    with Barnabas(tmp_path_factory.mktemp("barnabas")) as running:
+        yield running
 
 
 def answers(broker: BrokerProcess, family: str) -> dict[str, Any]:
@@ -429,9 +426,10 @@ def answers(broker: BrokerProcess, family: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_answers_are_kafkas(brokers, family):
-    ours, theirs = (answers(broker, family) for broker in brokers)
-    assert set(ours) == set(theirs)
+def test_answers_are_kafkas(barnabas, kafka, family):
+    theirs = kafka.observe(family, lambda broker: answers(broker, family))
+    ours = plain(answers(barnabas, family))
+    assert set(ours) == set(theirs), "run `make record` after a change of the script"
     assert ours
     differing = {label for label, answer in ours.items() if answer != theirs[label]}
     for label in sorted(differing):

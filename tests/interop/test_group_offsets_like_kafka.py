@@ -1,6 +1,6 @@
 """Committed offsets, plain and in transactions: every version answers what Apache Kafka 4.3.0 does.
 
-One script of requests goes to both; see comparison.py. That of transactions, and of members that
+One script of requests is for both; see comparison.py. That of transactions, and of members that
 commit in them, is in transactional_offsets.py.
 """
 
@@ -10,6 +10,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -45,13 +46,13 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.protocol.wire import ZERO_UUID
 from tests.counterparts.apache_kafka import ApacheKafka
-from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.counterparts.wire_client import WireClient
 from tests.interop import transactional_offsets
 from tests.interop.comparison import Answer, check_alike, check_equal, comparable
 from tests.interop.consumer_group import wait_for_coordinator
+from tests.interop.recorded_kafka import Barnabas, plain
 
 UNKNOWN_ID = bytes([9] * 16)
 NOT_READY = {
@@ -277,36 +278,44 @@ FAMILIES = {
 }
 
 
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.assignment.interval.ms": "0",
+}
+
+
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
-    """Barnabas and Apache Kafka, both fresh."""
-    directory = tmp_path_factory.mktemp("offsets-like-kafka")
-    settings = {
-        "group.initial.rebalance.delay.ms": "0",
-        "group.consumer.assignment.interval.ms": "0",
-    }
-    with (
-        BarnabasProcess(directory / "ours", **settings) as ours,
-        ApacheKafka(directory / "theirs", **settings) as theirs,
-    ):
-        for broker in (ours, theirs):
-            with WireClient(broker) as client:
-                wait_for_coordinator(client)
-        yield ours, theirs
+def ours(tmp_path_factory) -> Iterator[BrokerProcess]:
+    yield from serving(Barnabas(tmp_path_factory.mktemp("ours"), **SETTINGS))
+
+
+@pytest.fixture(scope="module")
+def live_kafka(tmp_path_factory) -> Iterator[BrokerProcess]:
+    yield from serving(ApacheKafka(tmp_path_factory.mktemp("theirs"), **SETTINGS))
+
+
+def serving(broker: BrokerProcess) -> Iterator[BrokerProcess]:
+    """Start a broker and wait for its coordinators of groups."""
+    with broker:
+        with WireClient(broker) as client:
+            wait_for_coordinator(client)
+        yield broker
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_answers_are_kafkas(brokers, family):
-    check_alike(*brokers, lambda client: FAMILIES[family](Script(client)), ON_PURPOSE)
+def test_answers_are_kafkas(ours, kafka, family):
+    script = lambda client: FAMILIES[family](Script(client))  # noqa: E731
+    check_alike(ours, kafka, family, script, ON_PURPOSE)
 
 
 @pytest.mark.parametrize("family", transactional_offsets.FAMILIES)
-def test_answers_in_transactions_are_kafkas(brokers, family):
-    found = []
-    for broker in brokers:
+def test_answers_in_transactions_are_kafkas(ours, kafka, family):
+    def answers(broker: BrokerProcess) -> dict[str, Any]:
         with transactional_offsets.Script(broker, family) as script:
-            found.append(dict(transactional_offsets.FAMILIES[family](script)))
-    check_equal(*found, transactional_offsets.ON_PURPOSE)
+            return dict(transactional_offsets.FAMILIES[family](script))
+
+    theirs = kafka.observe(f"transactions: {family}", answers)
+    check_equal(answers(ours), theirs, transactional_offsets.ON_PURPOSE)
 
 
 def written(broker: BrokerProcess, count: int) -> list[dict[str, object]]:
@@ -335,30 +344,32 @@ def written(broker: BrokerProcess, count: int) -> list[dict[str, object]]:
     return records[:count]
 
 
-def test_the_records_are_kafkas(brokers):
-    found = []
-    for broker in brokers:
-        with WireClient(broker) as client:
-            script = Script(client)
-            script.create("recorded", 3)
-            script.wait("another", "recorded")
-            script.client.ask(FIND_COORDINATOR, FindCoordinatorRequest("written"), 3)
-            wanted = {"recorded": {0: 7, 1: 8}}
-            deadline = time.monotonic() + PATIENCE_SECONDS
-            while set(script.codes(script.commit("written", wanted))) & NOT_READY:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
-            script.commit("written", {"recorded": {2: 9}}, 10, metadata=None)
-            script.commit("written", {"recorded": {2: 10}}, 3, retention_time_ms=100_000)
-            script.delete("written", {"recorded": [0]})
-            deleted = client.ask(DELETE_GROUPS, DeleteGroupsRequest(["written"]), 2)
-            assert deleted.results[0].error_code == 0
-        records = written(broker, 7)
-        # Those of the deleted group are one batch, in no order that would mean anything.
-        found.append([*records[:5], *sorted(records[5:], key=str)])
-    ours, theirs = found
-    assert ours == theirs
-    assert [record["value"] is None for record in ours] == [False] * 4 + [True] * 3
+def committed_and_deleted(broker: BrokerProcess) -> list[dict[str, object]]:
+    """Commit, and delete offsets and their group; return the records of all that."""
+    with WireClient(broker) as client:
+        script = Script(client)
+        script.create("recorded", 3)
+        script.wait("another", "recorded")
+        script.client.ask(FIND_COORDINATOR, FindCoordinatorRequest("written"), 3)
+        wanted = {"recorded": {0: 7, 1: 8}}
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while set(script.codes(script.commit("written", wanted))) & NOT_READY:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        script.commit("written", {"recorded": {2: 9}}, 10, metadata=None)
+        script.commit("written", {"recorded": {2: 10}}, 3, retention_time_ms=100_000)
+        script.delete("written", {"recorded": [0]})
+        deleted = client.ask(DELETE_GROUPS, DeleteGroupsRequest(["written"]), 2)
+        assert deleted.results[0].error_code == 0
+    records = written(broker, 7)
+    # Those of the deleted group are one batch, in no order that would mean anything.
+    return [*records[:5], *sorted(records[5:], key=str)]
+
+
+def test_the_records_are_kafkas(ours, kafka):
+    records = plain(committed_and_deleted(ours))
+    assert records == kafka.observe("records", committed_and_deleted)
+    assert [record["value"] is None for record in records] == [False] * 4 + [True] * 3
 
 
 BATCH_FIELDS = (
@@ -386,25 +397,25 @@ def written_in_transactions(broker: BrokerProcess, group: str, batches: int) -> 
     return shown
 
 
-def test_the_records_of_transactions_are_kafkas(brokers):
-    found = []
+def committed_in_transactions(broker: BrokerProcess) -> list[list[str]]:
+    """Commit offsets in transactions of both kinds; return the records of all that."""
     group = "written-in-transactions"
-    for broker in brokers:
-        with transactional_offsets.Script(broker, "written") as script:
-            client = script.client
-            for version in (transactional_offsets.CLASSIC, transactional_offsets.IMPLICIT):
-                producer = script.producer()
-                for commit in (True, False):
-                    places = {(transactional_offsets.TOPIC, at): at for at in range(3)}
-                    client.committed(producer, group, places, version)
-                    client.committed(
-                        producer, group, {(transactional_offsets.OTHER, 0): 1}, version
-                    )
-                    producer = client.ended(producer, version, commit=commit)
-                # Apache Kafka writes markers behind its answer, and this waits for them.
-                client.begin_life(producer.transactional_id)
-        found.append(written_in_transactions(broker, group, 12))
-    ours, theirs = found
-    assert ours == theirs
-    assert sum(bool(fields) for fields in ours) == 12 + 4 * 5
-    assert sum("endTxnMarker: COMMIT" in fields for fields in ours) == 2
+    with transactional_offsets.Script(broker, "written") as script:
+        client = script.client
+        for version in (transactional_offsets.CLASSIC, transactional_offsets.IMPLICIT):
+            producer = script.producer()
+            for commit in (True, False):
+                places = {(transactional_offsets.TOPIC, at): at for at in range(3)}
+                client.committed(producer, group, places, version)
+                client.committed(producer, group, {(transactional_offsets.OTHER, 0): 1}, version)
+                producer = client.ended(producer, version, commit=commit)
+            # Apache Kafka writes markers behind its answer, and this waits for them.
+            client.begin_life(producer.transactional_id)
+    return written_in_transactions(broker, group, 12)
+
+
+def test_the_records_of_transactions_are_kafkas(ours, kafka):
+    records = committed_in_transactions(ours)
+    assert records == kafka.observe("records of transactions", committed_in_transactions)
+    assert sum(bool(fields) for fields in records) == 12 + 4 * 5
+    assert sum("endTxnMarker: COMMIT" in fields for fields in records) == 2

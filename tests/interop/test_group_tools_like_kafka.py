@@ -1,8 +1,8 @@
 """What tools say of groups: Kafka's by main class, and kafka-python's, against both brokers.
 
 The same groups are made on Barnabas and on Apache Kafka 4.3.0: one of each protocol with two live
-members, one whose member has left, one that only ever committed. Then one script of commands runs
-against both; exit codes and lines must be equal.
+members, one whose member has left, one that only ever committed. One script of commands is for
+both; exit codes and lines must be equal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import pytest
@@ -40,11 +39,11 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.records import Record, encode_batch
 from tests.counterparts import kafka_tools
 from tests.counterparts.apache_kafka import ApacheKafka
-from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.kafka_tools import ToolResult, run_tool
 from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import create
+from tests.interop.recorded_kafka import Barnabas, plain
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -293,20 +292,24 @@ def run_kafka_python(broker: BrokerProcess, *arguments: str) -> ToolResult:
     return ToolResult(answer.returncode, answer.stdout)
 
 
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "group.consumer.heartbeat.interval.ms": "500",
+}
+
+
 @pytest.fixture(scope="module")
-def outputs(tmp_path_factory) -> Iterator[tuple[dict[str, Said], dict[str, Said]]]:
-    """What every command said of Barnabas and of Apache Kafka."""
-    directory = tmp_path_factory.mktemp("tools")
-    settings = {"group.initial.rebalance.delay.ms": "0"}
-    settings["group.consumer.min.heartbeat.interval.ms"] = "500"
-    settings["group.consumer.heartbeat.interval.ms"] = "500"
-    with (
-        BarnabasProcess(directory / "ours", **settings) as ours,
-        ApacheKafka(directory / "theirs", **settings) as theirs,
-    ):
-        with ThreadPoolExecutor(2) as pool:
-            said = list(pool.map(run_script, (ours, theirs)))
-        yield said[0], said[1]
+def ours(tmp_path_factory) -> dict[str, Said]:
+    """The output of every command about the groups of Barnabas."""
+    with Barnabas(tmp_path_factory.mktemp("ours"), **SETTINGS) as broker:
+        return run_script(broker)
+
+
+@pytest.fixture(scope="module")
+def live_kafka(tmp_path_factory) -> Iterator[BrokerProcess]:
+    with ApacheKafka(tmp_path_factory.mktemp("theirs"), **SETTINGS) as running:
+        yield running
 
 
 def comparable(result: ToolResult, broker: BrokerProcess, ids: Sequence[str]) -> Said:
@@ -357,18 +360,18 @@ def _in_order(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("label", [*SCRIPT, *PYTHON_SCRIPT])
-def test_tools_say_the_same_of_groups(outputs, label):
-    ours, theirs = (each[label] for each in outputs)
+def test_tools_say_the_same_of_groups(ours, kafka, label):
+    mine, theirs = plain(ours[label]), kafka.observe("scripts", run_script)[label]
     if label in ON_PURPOSE:
-        assert ours != theirs
+        assert mine != theirs
     else:
-        assert ours == theirs
+        assert mine == theirs
 
 
-def test_the_scripts_do_what_they_say(outputs):
+def test_the_scripts_do_what_they_say(ours):
     """Equal answers could be equally wrong."""
-    said = {label: "\n".join(lines) for label, (_, lines) in outputs[0].items()}
-    failed = {label for label, (code, _) in outputs[0].items() if code}
+    said = {label: "\n".join(lines) for label, (_, lines) in ours.items()}
+    failed = {label for label, (code, _) in ours.items() if code}
     assert failed == set()
     assert "live-new returns 2" in said["offsets in full"]
     assert "live-new <member 3> static /127.0.0.1 two 3" in said["members in full"]

@@ -12,10 +12,11 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
+from tests.broker.cli.inline import Ended
 from tests.counterparts.kafka_tools import CONFIGS, CONSOLE_CONSUMER, CONSOLE_PRODUCER, run_tool
 from tests.counterparts.probe import free_port
 from tests.interop.clients import kafka
-from tests.interop.command_line import Ran, command, environment, run
+from tests.interop.command_line import command, environment, run
 from tests.package.test_compose import DOCKER, prepared
 from tests.waiting import wait_until
 
@@ -103,7 +104,7 @@ def test_java(directory):
 def test_our_own_commands(directory):
     servers = librdkafka(directory)["bootstrap.servers"]
 
-    def ask(user: str, *words: str, stdin: bytes = b"") -> Ran:
+    def ask(user: str, *words: str, stdin: bytes = b"") -> Ended:
         file = directory / f"{user}.properties"
         return run(*words, "-b", servers, "--command-config", file, stdin=stdin)
 

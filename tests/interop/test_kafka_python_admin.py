@@ -1,7 +1,12 @@
-"""kafka-python's own administration command, `python -m kafka.admin`, through a topic's life."""
+"""kafka-python's own administration command, `python -m kafka.admin`, through a topic's life.
+
+The command runs in this process, and once as a process.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -9,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from kafka.cli.admin import run_cli
 
 from tests.interop.clients import KafkaPython, Sent
 
@@ -17,12 +23,16 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 Command = Callable[..., Any]
 
 
+def words(bootstrap_servers: str, *arguments: str) -> list[str]:
+    return ["-b", bootstrap_servers, "--format", "json", *arguments]
+
+
 def run(bootstrap_servers: str, *arguments: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "kafka.admin", "-b", bootstrap_servers, "--format", "json"]
-    answer = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, timeout=300, check=False
-    )
-    return answer.returncode, answer.stdout.strip()
+    """Run a command in this process; return its exit code and its output."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        code = run_cli(words(bootstrap_servers, *arguments))
+    return code or 0, output.getvalue().strip()
 
 
 @pytest.fixture
@@ -39,6 +49,10 @@ def command(broker) -> Command:
 
 def test_cluster(command, broker):
     cluster = command("cluster", "describe")
+    as_process = [sys.executable, "-m", "kafka.admin"]
+    given = words(broker.bootstrap_servers, "cluster", "describe")
+    printed = subprocess.run([*as_process, *given], capture_output=True, timeout=300, check=True)
+    assert json.loads(printed.stdout) == cluster
     (node,) = cluster["brokers"]
     assert f"{node['host']}:{node['port']}" == broker.bootstrap_servers
     assert cluster["controller_id"] == node["broker_id"] == 1

@@ -31,6 +31,7 @@ from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.kraft_metadata import read_kraft_metadata
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.wire_client import WireClient
+from tests.products import case
 
 TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1
@@ -73,7 +74,7 @@ def administer(client: WireClient) -> dict[bytes, str]:
     return {kept: "kept", again: "gone", plain: "plain"}
 
 
-@pytest.mark.parametrize("snapshots", [False, True])
+@pytest.mark.parametrize("snapshots", [case(False, in_test=True), case(True, in_test=False)])
 def test_a_stopped_kafka(tmp_path, snapshots):
     interval = {"metadata_log_max_snapshot_interval_ms": "1"} if snapshots else {}
     with ApacheKafka(tmp_path, **interval) as kafka:

@@ -1,6 +1,6 @@
 """Administration answers what Apache Kafka 4.3.0 answers, field by field, in every version.
 
-One script of requests goes to both; see comparison.py. The APIs about replicas, quotas, users and
+One script of requests is for both; see comparison.py. The APIs about replicas, quotas, users and
 access control are in test_administration_like_kafka.py.
 """
 
@@ -75,11 +75,10 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
 from barnabas.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
 from barnabas.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 from barnabas.protocol.wire import ZERO_UUID
-from tests.counterparts.apache_kafka import ApacheKafka
-from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.interop.comparison import Answer, check_alike, comparable
+from tests.interop.recorded_kafka import Barnabas, plain
 
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -510,25 +509,26 @@ FAMILIES: dict[str, Callable[[Script], Iterator[Answer]]] = {
 
 
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
-    """Barnabas and Apache Kafka, both fresh."""
-    directory = tmp_path_factory.mktemp("like-kafka")
-    with BarnabasProcess(directory / "ours") as ours, ApacheKafka(directory / "theirs") as theirs:
-        yield ours, theirs
+def ours(tmp_path_factory) -> Iterator[BrokerProcess]:
+    with Barnabas(tmp_path_factory.mktemp("ours")) as running:
+        yield running
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_answers_are_kafkas(brokers, family):
-    check_alike(*brokers, lambda client: FAMILIES[family](Script(client)), ON_PURPOSE)
+def test_answers_are_kafkas(ours, kafka, family):
+    script = lambda client: FAMILIES[family](Script(client))  # noqa: E731
+    check_alike(ours, kafka, family, script, ON_PURPOSE)
 
 
-def test_versions_are_advertised_as_kafka_does_it(brokers):
+def advertised(broker: BrokerProcess) -> dict[int, tuple[int, int]]:
+    """Return the lowest and the highest version of each API."""
+    with WireClient(broker) as client:
+        answer = client.ask(API_VERSIONS, ApiVersionsRequest("test", "1"), 4)
+        return {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+
+
+def test_versions_are_advertised_as_kafka_does_it(ours, kafka):
     """Clients that guess a broker's age by it look for SaslHandshake on every listener."""
-    advertised = []
-    for broker in brokers:
-        with WireClient(broker) as client:
-            answer = client.ask(API_VERSIONS, ApiVersionsRequest("test", "1"), 4)
-            advertised.append({each.api_key: each for each in answer.api_keys})
-    ours, theirs = advertised
-    assert {SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key} <= ours.keys()
-    assert {key: theirs[key] for key in ours} == ours
+    found, theirs = plain(advertised(ours)), kafka.observe("versions", advertised)
+    assert {str(SASL_HANDSHAKE.key), str(SASL_AUTHENTICATE.key)} <= found.keys()
+    assert {key: theirs[key] for key in found} == found

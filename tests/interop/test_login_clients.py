@@ -8,6 +8,7 @@ import itertools
 import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE
@@ -216,10 +217,15 @@ def refusals_of_clients() -> Iterator[object]:
 def test_who_is_not_let_in_hears_what_kafka_says(world, client, name, tmp_path):
     """But for the name of the alert, where a certificate is refused: Java's are less exact."""
     case = REFUSED[name]
-    ours, theirs = (
-        CLIENTS[client].refusal(broker.servers(case.listener), world.login(case), tmp_path)
-        for broker in world.both
-    )
+    directories = [tmp_path / each for each in ("ours", "theirs")]
+
+    def refusal(broker: SecuredBroker, directory: Path) -> str:
+        directory.mkdir()
+        servers = broker.servers(case.listener)
+        return CLIENTS[client].refusal(servers, world.login(case), directory)
+
+    with ThreadPoolExecutor(2) as pool:
+        ours, theirs = pool.map(refusal, world.both, directories)
     assert ALERT.sub("alert", ours) == ALERT.sub("alert", theirs)
     assert ours != LET_IN
     if name in ALERTS and client not in {"kafka-python", "aiokafka"}:
@@ -347,7 +353,7 @@ def test_users_rights_and_quotas_by_kafkas_tools_over_tls(world, tmp_path):
 
 # ----------------------------------------------------------------- logins that end and are repeated
 
-LIFETIME_S = 5
+LIFETIME_S = 2
 """What clients are told."""
 HOLDS_S = 120
 """Longer than a client is late on the busiest machine. That a session ends when it is said to is
@@ -409,7 +415,7 @@ def connections(broker: Broker) -> int:
 def test_java_and_librdkafka_log_in_again_on_the_same_connections(ending, tmp_path, caplog):
     """Four lifetimes long: nothing is cut off, nothing is lost, and nobody connects anew.
 
-    The clients are told that their logins hold for five seconds.
+    The responses to the clients' logins say that they hold for two seconds.
     """
     log_in = next(each for each in ending.server.routes if each.name == "SaslAuthenticate").handler
 

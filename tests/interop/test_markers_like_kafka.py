@@ -18,7 +18,6 @@ from barnabas.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
 )
 from barnabas.protocol.records import read_header
-from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
@@ -34,6 +33,7 @@ from tests.crash.transaction_client import (
 )
 from tests.interop.comparison import Answer, check_alike, comparable
 from tests.interop.dump import complaints, segment_files
+from tests.interop.recorded_kafka import Barnabas, plain
 from tests.interop.transactional import Confluent
 from tests.waiting import wait_until
 
@@ -136,18 +136,12 @@ def answers(client: WireClient) -> Iterator[Answer]:
         yield label, comparable(answer)
 
 
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    with ApacheKafka(tmp_path_factory.mktemp("theirs")) as running:
-        yield running
-
-
 def test_answers_and_bytes_are_kafkas(kafka, tmp_path):
-    with BarnabasProcess(tmp_path / "ours") as ours:
-        check_alike(ours, kafka, answers, ON_PURPOSE)
-        markers = control_batches(ours)
+    with Barnabas(tmp_path / "ours") as ours:
+        check_alike(ours, kafka, "answers", answers, ON_PURPOSE)
+        markers = plain(control_batches(ours))
         assert len(markers) >= 10
-        assert markers == control_batches(kafka)
+        assert markers == kafka.observe("markers", control_batches)
         assert ours.terminate() == 0
         assert complaints(segment_files(ours.data_directory)) == []
 
@@ -163,9 +157,10 @@ def control_batches(broker: BrokerProcess) -> list[Any]:
     ]
 
 
-def test_transactions_of_a_kafka_go_on_when_it_is_taken_over(kafka):
+@pytest.mark.nightly  # Its directory is what Barnabas takes over.
+def test_transactions_of_a_kafka_go_on_when_it_is_taken_over(live_kafka):
     """Open ones are committed by their clients, and our markers are later than all of Kafka's."""
-    with WireClient(kafka) as client:
+    with WireClient(live_kafka) as client:
         create_topic(client, "open", len(OPEN))
         for kind in (0, 1):
             find = partial(client.ask, FIND_COORDINATOR, FindCoordinatorRequest("g", kind), 3)
@@ -185,8 +180,8 @@ def test_transactions_of_a_kafka_go_on_when_it_is_taken_over(kafka):
             )
             assert persistent(send) == NONE
         before = {place: ends(client, place) for place in OPEN}
-    assert kafka.terminate() in {0, 143}
-    taken_over = BarnabasProcess(kafka.directory, node_id="1")
+    assert live_kafka.terminate() in {0, 143}
+    taken_over = BarnabasProcess(live_kafka.directory, node_id="1")
     with taken_over as broker, WireClient(broker) as client:
         assert {place: ends(client, place) for place in OPEN} == before
         for producer in open_ones:

@@ -1,15 +1,14 @@
 """Subscriptions by pattern (KIP-848) under ACLs, beside Apache Kafka 4.3.0.
 
 They find what their member may describe. One script of heartbeats by users with different rights
-goes to both brokers. Times, and who of two members gets which partition, are their own; errors,
+is for both brokers. Times, and who of two members gets which partition, are their own; errors,
 epochs and the topics of each must be equal.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -23,9 +22,12 @@ from tests.broker.security.access_users import (
     allow,
     remove_acls,
 )
-from tests.counterparts.secured import Secured, SecuredBarnabas, SecuredKafka
+from tests.counterparts.secured import Secured, SecuredKafka
 from tests.counterparts.wire_client import WireClient
-from tests.interop.consumer_group import LEAVE, Group, create, until, wait_for_coordinator
+from tests.interop.comparison import check_equal
+from tests.interop.consumer_group import LEAVE, Group, create, wait_for_coordinator
+from tests.interop.recorded_kafka import SecuredBarnabas
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
@@ -37,6 +39,7 @@ USERS = (EVERYTHING, SOME, ALL_BUT, NOTHING, OUTSIDE)
 QUIET_HEARTBEATS = 15
 """After so many without a change nothing more comes of itself. They are a tenth of a second apart,
 or more where the broker is slow; a pause of the broker counts as one."""
+PAUSE_S = 0.1
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
 RIGHTS = [
@@ -53,6 +56,7 @@ class Side:
     """One broker with its topics, and its users' connections."""
 
     def __init__(self, broker: Secured) -> None:
+        self.broker = broker
         self.admin = WireClient(broker)
         wait_for_coordinator(self.admin)
         self.ids = {name: create(self.admin, name, 1) for name in TOPICS}
@@ -108,15 +112,20 @@ class Member:
         """What it comes to when nothing changes from outside."""
         told, quiet = self.go_on(), 0
         while quiet < QUIET_HEARTBEATS:
-            time.sleep(0.1)
+            self._side.broker.let_pass(PAUSE_S)
             before, told = (told, self.topics), self.go_on()
             quiet = quiet + 1 if before == (told, self.topics) else 0
         return (*told, self.topics)
 
     def until(self, topics: list[str]) -> tuple[int, list[str]]:
         """Go on until it has got these."""
-        code, _ = until(self.go_on, lambda told: bool(told[0]) or self.topics == topics)
-        return code, self.topics
+
+        def is_over() -> bool:
+            self._side.broker.let_pass(PAUSE_S)
+            return bool(self.go_on()[0]) or self.topics == topics
+
+        wait_until(is_over, f"the topics of {self._name}")
+        return self.go_on()[0], self.topics
 
     def leave(self) -> int:
         code: int = self._group.heartbeat(self._name, LEAVE).error_code
@@ -190,18 +199,22 @@ Script = Callable[[Side], Iterator[tuple[str, Any]]]
 SCRIPTS: tuple[Script, ...] = (alone, names_beside_a_pattern, two_users, rights_that_change)
 
 
+PASSWORDS = dict.fromkeys(USERS, PASSWORD)
+
+
 @pytest.fixture(scope="module")
-def sides() -> Iterator[list[Side]]:
-    users = dict.fromkeys(USERS, PASSWORD)
-    with SecuredBarnabas(users, **SETTINGS) as ours, SecuredKafka(users, **SETTINGS) as theirs:
-        both = [Side(ours), Side(theirs)]
-        yield both
-        for side in both:
-            side.close()
+def ours() -> Iterator[Side]:
+    with SecuredBarnabas(PASSWORDS, **SETTINGS) as broker, closing(Side(broker)) as side:
+        yield side
+
+
+@pytest.fixture(scope="module")
+def live_kafka() -> Iterator[Side]:
+    with SecuredKafka(PASSWORDS, **SETTINGS) as broker, closing(Side(broker)) as side:
+        yield side
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_patterns_find_what_they_find_in_apache_kafka(sides, script):
-    with ThreadPoolExecutor(len(sides)) as pool:
-        ours, theirs = pool.map(lambda side: dict(script(side)), sides)
-    assert ours == theirs
+def test_patterns_find_what_they_find_in_apache_kafka(ours, kafka, script):
+    theirs = kafka.observe(script.__name__, lambda side: dict(script(side)))
+    check_equal(dict(script(ours)), theirs, {})

@@ -1,4 +1,8 @@
-"""Apache Kafka is asked as a broker asks a broker: our tags do it no harm and change no answer."""
+"""Apache Kafka is asked as a broker asks a broker: our tags do it no harm and change no answer.
+
+`make nightly` sends them to Apache Kafka by the client of our brokers. `make test` compares the
+bytes of requests with tags with those that Apache Kafka took when its answers were recorded.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import asyncio
 from collections.abc import Iterator
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ from barnabas.broker.peers.connection import Network
 from barnabas.broker.peers.interface import Limits, NoAnswer, Purpose
 from barnabas.broker.runtime.clock import SystemClock
 from barnabas.coordinator.transactions.state import CLASSIC
+from barnabas.protocol.client import ClientConnection
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
@@ -35,6 +39,7 @@ from barnabas.protocol.messages.write_txn_markers import (
 from tests.counterparts.protected import ProtectedBarnabas, ProtectedKafka
 from tests.counterparts.wire_client import WireClient
 from tests.crash.transaction_client import Producer, create_topic
+from tests.interop.recorded_kafka import plain
 from tests.secured import Keys, login, trusting
 from tests.waiting import wait_until
 
@@ -63,10 +68,27 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
     return Keys(tmp_path_factory.mktemp("keys"))
 
 
-@pytest.fixture(scope="module", params=[ProtectedKafka, ProtectedBarnabas], ids=["kafka", "ours"])
-def broker(request: Any, keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A broker with a topic of three partitions; one of them is in an open transaction."""
-    with request.param(keys, Path(tmp_path_factory.mktemp("broker"))) as running:
+@pytest.fixture(scope="module")
+def live_kafka(keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    yield from serving(ProtectedKafka(keys, tmp_path_factory.mktemp("kafka")))
+
+
+@pytest.fixture(scope="module")
+def barnabas(keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    yield from serving(ProtectedBarnabas(keys, tmp_path_factory.mktemp("barnabas")))
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param("live_kafka", marks=pytest.mark.nightly), "barnabas"],
+)
+def broker(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue(request.param)
+
+
+def serving(broker: Any) -> Iterator[Any]:
+    """Start a broker with a topic of three partitions; one of them is in an open transaction."""
+    with broker as running:
         with WireClient(running) as client:
             create_topic(client, TOPIC, 3)
             find = partial(client.ask, FIND_COORDINATOR, FindCoordinatorRequest(KEY, 1), 3)
@@ -172,3 +194,44 @@ async def test_one_topic_may_be_named_once_for_each_epoch(broker, keys):
     # Ours is in its first epoch.
     assert found == {1: NONE, 2: NONE if isinstance(broker, ProtectedKafka) else NOT_LEADER}
     await asking.client.close()
+
+
+def tagged_requests() -> dict[str, tuple[Any, int, Any]]:
+    """Every kind of request with a tag that Apache Kafka does not know."""
+    hello = ApiVersionsRequest("barnabas", "1", PeerHello(2, 1, "markers", 1))
+    topics = [WritableTxnMarkerTopic(TOPIC, [index], index) for index in (1, 2)]
+    epochs = WriteTxnMarkersRequest([WritableTxnMarker(PID, 1, True, topics, 0, 2)])
+    return {
+        "hello v3": (API_VERSIONS, 3, hello),
+        "hello v4": (API_VERSIONS, 4, hello),
+        "markers v1": (WRITE_TXN_MARKERS, 1, markers(1, 2, leader_epoch=0)),
+        "markers v2": (WRITE_TXN_MARKERS, 2, markers(1, 2, leader_epoch=0)),
+        "markers of two epochs": (WRITE_TXN_MARKERS, 2, epochs),
+    }
+
+
+def bytes_of(api: Any, version: int, request: Any) -> bytes:
+    _, chunks = ClientConnection("peer").request(api, version, request)
+    return b"".join(map(bytes, chunks))
+
+
+def codes_by_request(broker: Any) -> dict[str, Any]:
+    """The bytes of each request, and the error codes of its answer."""
+    found = {}
+    with WireClient(broker) as client:
+        for label, (api, version, request) in tagged_requests().items():
+            answer = client.ask(api, request, version)
+            if api is API_VERSIONS:
+                errors = [answer.error_code]
+            else:
+                topics = [topic for each in answer.markers for topic in each.topics]
+                errors = [one.error_code for topic in topics for one in topic.partitions]
+            found[label] = {"request": bytes_of(api, version, request), "errors": errors}
+    return found
+
+
+def test_requests_with_tags_are_those_that_kafka_took(kafka):
+    recorded = kafka.observe("requests with tags", codes_by_request)
+    sent = {label: plain(bytes_of(*each)) for label, each in tagged_requests().items()}
+    assert {label: each["request"] for label, each in recorded.items()} == sent
+    assert {code for each in recorded.values() for code in each["errors"]} == {NONE}

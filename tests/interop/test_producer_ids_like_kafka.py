@@ -6,6 +6,8 @@ takes none and the producer goes on.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from barnabas.broker.security.operations import Operation, ResourceType
@@ -20,11 +22,13 @@ from barnabas.protocol.messages.produce import PRODUCE
 from tests.broker.data_plane import Named, batch, produce_request
 from tests.broker.raw_producer import RawProducer
 from tests.broker.security.access_users import PASSWORD, UserClient, add_acls, allow
-from tests.counterparts.secured import SecuredBarnabas, SecuredKafka
+from tests.counterparts.secured import Secured, SecuredKafka
 from tests.counterparts.wire_client import WireClient
+from tests.interop.recorded_kafka import SecuredBarnabas
 from tests.waiting import wait_until
 
 ATTACKER, WORKER = "attacker", "worker"
+PASSWORDS = dict.fromkeys((ATTACKER, WORKER), PASSWORD)
 LAST_EPOCH = 32_767
 TOPIC = Named("t")
 VERSION = 12
@@ -39,33 +43,42 @@ def write(client: UserClient, producer_id: int) -> int:
     return code
 
 
-@pytest.mark.parametrize(
-    ("broker", "taken", "then"),
-    [
-        (SecuredBarnabas, ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.NONE),
-        (SecuredKafka, ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH),
-    ],
-)
-def test_a_transactional_producer_and_who_may_write_its_topic(broker, taken, then):
-    with broker(dict.fromkeys((ATTACKER, WORKER), PASSWORD)) as running:
-        with WireClient(running) as client:
-            topics = CreateTopicsRequest([CreatableTopic(TOPIC.name, 1, 1)], 60_000)
-            assert not client.ask(CREATE_TOPICS, topics, 7).topics[0].error_code
-            rights = [
-                acl
-                for user in (ATTACKER, WORKER)
-                for acl in allow(user, ResourceType.TOPIC, TOPIC.name, Operation.WRITE)
-            ]
-            rights += allow(WORKER, ResourceType.TRANSACTIONAL_ID, "id", Operation.WRITE)
-            add_acls(client, rights)
-        worker = UserClient(running.sasl_address, WORKER)
-        attacker = UserClient(running.sasl_address, ATTACKER)
-        with worker, attacker:
-            find = FindCoordinatorRequest("id", key_type=1)
-            wait_until(lambda: not worker.ask(FIND_COORDINATOR, find, 3).error_code)
-            producer = RawProducer(worker, "id", VERSION)
-            wait_until(lambda: write(attacker, -1) == ErrorCode.NONE, "the topic has a leader")
-            assert write(attacker, producer.producer_id) == taken
-            assert producer.send(TOPIC, b"its own").error_code == then
-            # One that nobody has yet.
-            assert write(attacker, producer.producer_id + 5_000) == taken
+@pytest.fixture(scope="module")
+def live_kafka() -> Iterator[Secured]:
+    with SecuredKafka(PASSWORDS) as running:
+        yield running
+
+
+def codes(broker: Secured) -> dict[str, int]:
+    """The errors of a user who may write, and of the producer whose id the user takes."""
+    with WireClient(broker) as client:
+        topics = CreateTopicsRequest([CreatableTopic(TOPIC.name, 1, 1)], 60_000)
+        assert not client.ask(CREATE_TOPICS, topics, 7).topics[0].error_code
+        rights = [
+            acl
+            for user in (ATTACKER, WORKER)
+            for acl in allow(user, ResourceType.TOPIC, TOPIC.name, Operation.WRITE)
+        ]
+        rights += allow(WORKER, ResourceType.TRANSACTIONAL_ID, "id", Operation.WRITE)
+        add_acls(client, rights)
+    worker = UserClient(broker.sasl_address, WORKER)
+    attacker = UserClient(broker.sasl_address, ATTACKER)
+    with worker, attacker:
+        find = FindCoordinatorRequest("id", key_type=1)
+        wait_until(lambda: not worker.ask(FIND_COORDINATOR, find, 3).error_code)
+        producer = RawProducer(worker, "id", VERSION)
+        wait_until(lambda: write(attacker, -1) == ErrorCode.NONE, "the topic has a leader")
+        return {
+            "the producer's id": write(attacker, producer.producer_id),
+            "the producer then": producer.send(TOPIC, b"its own").error_code,
+            "an id that no producer has": write(attacker, producer.producer_id + 5_000),
+        }
+
+
+def test_a_transactional_producer_and_who_may_write_its_topic(kafka):
+    with SecuredBarnabas(PASSWORDS) as broker:
+        ours = codes(broker)
+    unknown, fenced = ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.INVALID_PRODUCER_EPOCH
+    assert [*ours.values()] == [unknown, ErrorCode.NONE, unknown]
+    theirs = kafka.observe("codes", codes)
+    assert [theirs[label] for label in ours] == [ErrorCode.NONE, fenced, ErrorCode.NONE]

@@ -2,7 +2,8 @@
 
 Both brokers get the same settings, from their file and from clients; then every key of every kind
 of resource must have the same type, value, source and synonyms. The differences are read from the
-documentation, so that it cannot say anything else than what is so.
+documentation, so that it cannot say anything else than what is so. Barnabas is a process here: the
+embedded broker has defaults of its own.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
+    DescribeConfigsSynonym,
 )
 from barnabas.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS,
@@ -38,15 +40,19 @@ from barnabas.protocol.messages.list_config_resources import (
 )
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.interop.comparison import Answer, check_alike, comparable
+from tests.interop.recorded_kafka import RecordedKafka, plain
 from tests.waiting import wait_until
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "administration.md"
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+KINDS = {TOPIC: "topic", BROKER: "broker", CLIENT_METRICS: "client metrics", GROUP: "group"}
 SET, DELETE, APPEND, SUBTRACT = range(4)
 DEFAULT = 5
+SET_TEXT = "set"
 
 IN_THE_FILE = {
     "log.retention.hours": "24",
@@ -119,17 +125,21 @@ def _text(cell: str) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory):
-    """Barnabas and Apache Kafka, started with the same file and changed by the same client."""
-    directory = tmp_path_factory.mktemp("settings")
-    with (
-        BarnabasProcess(directory / "ours", **IN_THE_FILE) as ours,
-        ApacheKafka(directory / "theirs", **IN_THE_FILE) as theirs,
-    ):
-        for broker in (ours, theirs):
-            with WireClient(broker) as client:
-                prepare(client)
-        yield ours, theirs
+def barnabas(tmp_path_factory) -> Iterator[BrokerProcess]:
+    yield from serving(BarnabasProcess(tmp_path_factory.mktemp("ours"), **IN_THE_FILE))
+
+
+@pytest.fixture(scope="module")
+def live_kafka(tmp_path_factory) -> Iterator[BrokerProcess]:
+    yield from serving(ApacheKafka(tmp_path_factory.mktemp("theirs"), **IN_THE_FILE))
+
+
+def serving(broker: BrokerProcess) -> Iterator[BrokerProcess]:
+    """Start a broker, and change its settings as clients do."""
+    with broker:
+        with WireClient(broker) as client:
+            prepare(client)
+        yield broker
 
 
 def prepare(client: WireClient) -> None:
@@ -165,12 +175,32 @@ def described(client: WireClient, kind: int, name: str) -> dict[str, DescribeCon
     return {each.name: each for each in result.configs}
 
 
-def of_both(brokers, kind: int, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    found = []
-    for broker in brokers:
-        with WireClient(broker) as client:
-            found.append(described(client, kind, name))
-    return found[0], found[1]
+Configs = dict[str, DescribeConfigsResourceResult]
+
+
+def configs_of(broker: BrokerProcess, kind: int, name: str) -> Configs:
+    """Return every key; of documentation, and of a process's own values, whether it is set."""
+    with WireClient(broker) as client:
+        found = described(client, kind, name)
+    for key, config in found.items():
+        config.documentation = SET_TEXT if config.documentation else None
+        if key in OF_THE_PROCESS:
+            for each in config.synonyms:
+                each.value = each.value if each.source == DEFAULT else SET_TEXT
+            config.value = config.value if config.config_source == DEFAULT else SET_TEXT
+    return found
+
+
+def of_both(
+    barnabas: BrokerProcess, kafka: RecordedKafka, kind: int, name: str
+) -> tuple[Configs, Configs]:
+    recorded = kafka.observe(
+        f"{KINDS[kind]} {name!r}", lambda broker: configs_of(broker, kind, name)
+    )
+    for each in recorded.values():
+        each["synonyms"] = [DescribeConfigsSynonym(**synonym) for synonym in each["synonyms"]]
+    theirs = {key: DescribeConfigsResourceResult(**each) for key, each in recorded.items()}
+    return configs_of(barnabas, kind, name), theirs
 
 
 def default_of(config: DescribeConfigsResourceResult) -> str | None:
@@ -194,8 +224,8 @@ def as_plain_data(config: DescribeConfigsResourceResult) -> dict[str, Any]:
         (CLIENT_METRICS, "any"),
     ],
 )
-def test_every_key_is_as_in_kafka(brokers, kind, name):
-    ours, theirs = of_both(brokers, kind, name)
+def test_every_key_is_as_in_kafka(barnabas, kafka, kind, name):
+    ours, theirs = of_both(barnabas, kafka, kind, name)
     more = {key for key in ours.keys() - theirs.keys() if not key.startswith("barnabas.")}
     assert theirs.keys() <= ours.keys()
     assert not more
@@ -207,15 +237,15 @@ def test_every_key_is_as_in_kafka(brokers, kind, name):
         assert mine == kafkas, key
 
 
-def test_a_broker_has_every_key_of_kafka(brokers):
-    ours, theirs = of_both(brokers, BROKER, "1")
+def test_a_broker_has_every_key_of_kafka(barnabas, kafka):
+    ours, theirs = of_both(barnabas, kafka, BROKER, "1")
     assert theirs.keys() <= ours.keys()
     more = {key for key in ours.keys() - theirs.keys() if not key.startswith("barnabas.")}
     assert more == ONLY_OURS
 
 
-def test_a_brokers_defaults_differ_as_documented(brokers):
-    ours, theirs = of_both(brokers, BROKER, "1")
+def test_a_brokers_defaults_differ_as_documented(barnabas, kafka):
+    ours, theirs = of_both(barnabas, kafka, BROKER, "1")
     differing = {
         key: (default_of(theirs[key]), default_of(ours[key]))
         for key in theirs
@@ -224,8 +254,8 @@ def test_a_brokers_defaults_differ_as_documented(brokers):
     assert differing == documented_defaults()
 
 
-def test_a_brokers_keys_are_kafkas_but_for_that(brokers):
-    ours, theirs = of_both(brokers, BROKER, "1")
+def test_a_brokers_keys_are_kafkas_but_for_that(barnabas, kafka):
+    ours, theirs = of_both(barnabas, kafka, BROKER, "1")
     read_only_here = set()
     for key, kafkas in theirs.items():
         mine = ours[key]
@@ -249,24 +279,27 @@ def set_by_somebody(config: DescribeConfigsResourceResult) -> list[tuple[str, st
     ]
 
 
-def test_what_clients_set_for_all_brokers(brokers):
-    ours, theirs = of_both(brokers, BROKER, "")
+def test_what_clients_set_for_all_brokers(barnabas, kafka):
+    ours, theirs = of_both(barnabas, kafka, BROKER, "")
     assert set(theirs) - set(ours) == DYNAMIC_IN_KAFKA
     for key in ours:
         assert as_plain_data(ours[key]) == as_plain_data(theirs[key]), key
 
 
-def test_loggers_look_like_kafkas(brokers):
-    ours, theirs = of_both(brokers, LOGGER, "1")
-    assert "root" in set(ours) & set(theirs)
-    shapes = [
-        {
-            (each.config_source, each.config_type, each.read_only, each.is_sensitive)
-            for each in found.values()
-        }
-        for found in (ours, theirs)
-    ]
-    assert shapes[0] == shapes[1] == {(6, 0, False, False)}
+def loggers(broker: BrokerProcess) -> dict[str, Any]:
+    """Return whether there is the root logger, and the sources, types and flags of all."""
+    with WireClient(broker) as client:
+        found = described(client, LOGGER, "1")
+    shapes = {
+        (each.config_source, each.config_type, each.read_only, each.is_sensitive)
+        for each in found.values()
+    }
+    return {"has root": "root" in found, "shapes": sorted(shapes)}
+
+
+def test_loggers_look_like_kafkas(barnabas, kafka):
+    ours, theirs = plain(loggers(barnabas)), kafka.observe("loggers", loggers)
+    assert ours == theirs == {"has root": True, "shapes": [[6, 0, False, False]]}
 
 
 # ---------------------------------------------------------------------------- altering and listing
@@ -357,5 +390,5 @@ def resources(client: WireClient) -> Iterator[Answer]:
 
 
 @pytest.mark.parametrize("family", [alterations, resources])
-def test_answers_are_kafkas(brokers, family):
-    check_alike(*brokers, family, ON_PURPOSE)
+def test_answers_are_kafkas(barnabas, kafka, family):
+    check_alike(barnabas, kafka, family.__name__, family, ON_PURPOSE)

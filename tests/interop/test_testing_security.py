@@ -14,6 +14,8 @@ from barnabas.testing import Broker, Security, allow
 from tests.counterparts.kafka_tools import CONSOLE_CONSUMER, CONSOLE_PRODUCER, run_tool
 from tests.interop.clients import kafka
 
+# Client libraries leave sockets open.
+pytestmark = pytest.mark.filterwarnings("ignore")
 TIMEOUT_S = 60
 TOPIC, GROUP = "orders", "readers"
 RULES = [

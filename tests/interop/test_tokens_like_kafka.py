@@ -1,9 +1,13 @@
 """Apache Kafka's own client, librdkafka and our command line get tokens of the same server.
 
-With the same settings they ask it the same, in the same words, and log in with what they get.
+With the same settings they ask it the same, in the same words, and log in with what they get. The
+requests of Apache Kafka's client are recorded.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
 
 import confluent_kafka
 import pytest
@@ -11,6 +15,7 @@ import pytest
 from tests.counterparts.kafka_tools import TOPICS, run_tool
 from tests.counterparts.protected import ProtectedBarnabas
 from tests.interop.command_line import run
+from tests.interop.recorded_kafka import plain
 from tests.secured import Keys, as_properties, trusting
 from tests.token_server import (
     CLIENT_ID,
@@ -38,83 +43,107 @@ def broker(keys, tmp_path_factory):
         yield running
 
 
-@pytest.fixture
-def listed(broker, tmp_path):
-    """List topics with a file of settings, by Kafka's tool and by ours; return both results."""
+class Lister:
+    """Lists topics with a file of settings, by Kafka's tool or by our command."""
 
-    def ask(settings, url):
-        path = tmp_path / "client.properties"
+    def __init__(self, servers: str, directory: Path) -> None:
+        self._servers = servers
+        self._directory = directory
+
+    def by_java(self, settings: Mapping[str, str], url: str) -> tuple[int, str]:
+        allowed = {"org.apache.kafka.sasl.oauthbearer.allowed.urls": url}
+        arguments = ("--bootstrap-server", self._servers, "--list")
+        path = self._written(settings)
+        result = run_tool(TOPICS, *arguments, "--command-config", str(path), properties=allowed)
+        return result.exit_code, result.output
+
+    def by_barnabas(self, settings: Mapping[str, str], _url: str) -> tuple[int, str]:
+        path = self._written(settings)
+        arguments = ("topics", "list", "-b", self._servers, "--command-config", path)
+        result = run(*arguments, cwd=self._directory)
+        return result.exit_code, result.stderr
+
+    def _written(self, settings: Mapping[str, str]) -> Path:
+        path = self._directory / "client.properties"
         path.write_text(as_properties(settings))
-        servers = broker.servers("SASL_TLS")
-        java = run_tool(
-            TOPICS,
-            *("--bootstrap-server", servers, "--command-config", str(path), "--list"),
-            properties={"org.apache.kafka.sasl.oauthbearer.allowed.urls": url},
-        )
-        ours = run("topics", "list", "-b", servers, "--command-config", path, cwd=tmp_path)
-        return java, ours
+        return path
 
-    return ask
+
+@pytest.fixture
+def lister(broker, tmp_path) -> Lister:
+    return Lister(broker.servers("SASL_TLS"), tmp_path)
+
+
+@pytest.fixture(scope="module")
+def live_kafka() -> None:
+    """Nothing: what is recorded is Kafka's tool, which lists the topics of Barnabas."""
 
 
 def asked_of(server):
-    """Return what the server was asked, by each client."""
+    """Return the requests that the server received."""
     return [
-        (each.path, each.body, {name: each.headers[name] for name in SAID})
+        (each.path, each.body.decode(), {name: each.headers[name] for name in SAID})
         for each in server.requests
     ]
 
 
 @pytest.mark.parametrize(
-    ("settings", "options"),
+    ("name", "settings", "options"),
     [
-        pytest.param({}, {"are_in_jaas": False}, id="settings"),
-        pytest.param({}, {"are_in_jaas": True, "scope": "one"}, id="jaas"),
-        pytest.param({SCOPE: " read write+~ "}, {"scope": "one"}, id="scope"),
-        pytest.param({SCOPE: "read write+~", URLENCODE: "true"}, {}, id="urlencoded"),
+        ("settings", {}, {"are_in_jaas": False}),
+        ("jaas", {}, {"are_in_jaas": True, "scope": "one"}),
+        ("scope", {SCOPE: " read write+~ "}, {"scope": "one"}),
+        ("urlencoded", {SCOPE: "read write+~", URLENCODE: "true"}, {}),
     ],
 )
-def test_the_same_file_asks_the_same(keys, listed, settings, options):
-    with TokenServerForTests() as server:
-        given = client_credentials(server.url, **options) | settings
-        java, ours = listed(trusting(keys, "SASL_SSL") | given, server.url)
-    assert java.exit_code == 0, java.output
-    assert (ours.exit_code, ours.stderr) == (0, "")
-    by_java, by_us = asked_of(server)
-    assert by_us == by_java
+def test_the_same_file_asks_the_same(keys, lister, kafka, name, settings, options):
+    def asked(list_topics):
+        with TokenServerForTests() as server:
+            given = client_credentials(server.url, **options) | settings
+            exit_code, output = list_topics(trusting(keys, "SASL_SSL") | given, server.url)
+            assert exit_code == 0, output
+            return asked_of(server)
+
+    by_java = kafka.observe(name, lambda _: asked(lister.by_java))
+    assert plain(asked(lister.by_barnabas)) == by_java
 
 
-def test_the_same_file_trusts_the_same_server(keys, listed):
+def test_the_same_file_trusts_the_same_server(keys, lister, kafka):
     """The trust store of the brokers is for brokers."""
-    with TokenServerForTests(keys.broker) as server:
-        options = {"ssl.truststore.type": "PEM", "ssl.truststore.location": keys.trust}
-        given = trusting(keys, "SASL_SSL") | client_credentials(server.url, **options)
-        java, ours = listed(given, server.url)
-        assert java.exit_code == 0, java.output
-        assert (ours.exit_code, ours.stderr) == (0, "")
-        assert len(server.requests) == 2
-        given = trusting(keys, "SASL_SSL") | client_credentials(server.url)
-        given["sasl.login.retry.backoff.max.ms"] = "200"
-        java, ours = listed(given, server.url)
-        assert len(server.requests) == 2
-    assert java.exit_code != 0
-    assert "PKIX path building failed" in java.output
-    assert ours.exit_code == 1
-    assert "the server's certificate cannot be trusted" in ours.stderr
+
+    def seen(list_topics, complaint):
+        """Return exit codes, numbers of requests, and whether the complaint is in the output."""
+        with TokenServerForTests(keys.broker) as server:
+            options = {"ssl.truststore.type": "PEM", "ssl.truststore.location": keys.trust}
+            found = []
+            for more in (options, {}):
+                given = trusting(keys, "SASL_SSL") | client_credentials(server.url, **more)
+                given["sasl.login.retry.backoff.max.ms"] = "200"
+                exit_code, output = list_topics(given, server.url)
+                found.append([exit_code, len(server.requests), complaint in output])
+            return found
+
+    untrusted = "the server's certificate cannot be trusted"
+    assert seen(lister.by_barnabas, untrusted) == [[0, 1, False], [1, 1, True]]
+    path_building = "PKIX path building failed"
+    by_java = kafka.observe("trust", lambda _: seen(lister.by_java, path_building))
+    assert by_java == [[0, 1, False], [1, 1, True]]
 
 
-def test_a_wrong_secret_is_asked_with_once(keys, listed):
-    with TokenServerForTests() as server:
-        given = trusting(keys, "SASL_SSL") | client_credentials(server.url)
-        given["sasl.oauthbearer.client.credentials.client.secret"] = "wrong"
-        java, ours = listed(given, server.url)
-    by_java, by_us = asked_of(server)
-    assert by_us == by_java
-    for exit_code, said in ((java.exit_code, java.output), (ours.exit_code, ours.stderr)):
-        assert exit_code == 1
-        assert "invalid_client" in said
-        assert "401" in said
-        assert "wrong" not in said
+def test_a_wrong_secret_is_asked_with_once(keys, lister, kafka):
+    def refused(list_topics):
+        with TokenServerForTests() as server:
+            given = trusting(keys, "SASL_SSL") | client_credentials(server.url)
+            given["sasl.oauthbearer.client.credentials.client.secret"] = "wrong"
+            exit_code, output = list_topics(given, server.url)
+            words = [word in output for word in ("invalid_client", "401", "wrong")]
+            return {"exit code": exit_code, "words": words, "requests": asked_of(server)}
+
+    by_java = kafka.observe("wrong secret", lambda _: refused(lister.by_java))
+    ours = plain(refused(lister.by_barnabas))
+    assert ours == by_java
+    assert (ours["exit code"], ours["words"]) == (1, [True, True, False])
+    assert len(ours["requests"]) == 1
 
 
 def test_the_settings_of_librdkafka(broker, keys, tmp_path):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from barnabas.testing import Cluster
 from tests.counterparts.postgresql_servers import Server
 from tests.interop.tools_at_a_cluster import Copying, copy_while_brokers_die
 from tests.postgresql.brokers import Member, running
+from tests.products import case
 from tests.seeds import SEED
 from tests.torture.embedded_brokers import EmbeddedBrokers
 from tests.torture.killer import Killer
@@ -21,20 +24,30 @@ QUICK_EVERY_S = 1.5
 RECORDS = 240
 
 
-def test_every_record_is_copied_once_while_brokers_die_in_turn(tmp_path, say):
+def copy_beside_embedded_brokers(directory: Path) -> str:
     with Cluster(BROKERS, config=QUICK, seed=SEED) as cluster:
-        copying = Copying(cluster.bootstrap_servers, "t", RECORDS, tmp_path)
+        copying = Copying(cluster.bootstrap_servers, "t", RECORDS, directory)
         with Killer(EmbeddedBrokers(cluster), QUICK_EVERY_S) as killer:
             copying.run()
         copying.judge()
     assert killer.kills >= 2
-    say(f"{RECORDS} records copied in {copying.transactions} transactions, {killer.kills} kills")
+    return f"{RECORDS} records copied in {copying.transactions} transactions, {killer.kills} kills"
 
 
-def test_every_record_is_copied_once_while_processes_die_and_partitions_move(tmp_path, say):
-    """`make soak-cluster ARGS='--clients tools'` does the same for longer."""
+def copy_beside_processes(directory: Path) -> str:
+    """Copy while partitions move, too; `make soak-cluster ARGS='--clients tools'` takes longer."""
     with Server() as server:
-        members = [Member(tmp_path / f"broker-{each}", server.url) for each in range(BROKERS)]
+        members = [Member(directory / f"broker-{each}", server.url) for each in range(BROKERS)]
         with running(members):
             brokers = ProcessBrokers(members)
-            say(copy_while_brokers_die(brokers, tmp_path, SEED, kills=2, moves=1, records=RECORDS))
+            return copy_while_brokers_die(
+                brokers, directory, SEED, kills=2, moves=1, records=RECORDS
+            )
+
+
+COPIES = {"embedded": copy_beside_embedded_brokers, "processes": copy_beside_processes}
+
+
+@pytest.mark.parametrize("kind", [case(each, in_test=each == "embedded") for each in COPIES])
+def test_every_record_is_copied_once_while_brokers_die_in_turn(tmp_path, say, kind):
+    say(COPIES[kind](tmp_path))

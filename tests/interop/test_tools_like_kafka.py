@@ -1,28 +1,24 @@
 """Apache Kafka's administration tools say of Barnabas what they say of Apache Kafka 4.3.0.
 
-One script of commands runs against both, each broker in a thread of its own; exit codes and every
-line but stack traces must be equal. What differs on purpose is listed with its reason, and must
-differ.
+One script of commands is for both; exit codes and every line but stack traces must be equal. What
+differs on purpose is listed with its reason, and must differ.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from barnabas.protocol.records import Record, encode_batch
 from tests.counterparts import kafka_tools
-from tests.counterparts.apache_kafka import ApacheKafka
-from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.kafka_tools import ToolResult, run_tool
 from tests.counterparts.wire_client import WireClient
 from tests.interop.comparison import now_ms, produce
+from tests.interop.recorded_kafka import Barnabas, plain
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
@@ -91,7 +87,11 @@ ON_PURPOSE = {
 }
 
 
-def run(broker: BrokerProcess) -> dict[str, ToolResult]:
+Said = tuple[int, list[str]]
+"""An exit code, and lines."""
+
+
+def run(broker: BrokerProcess) -> dict[str, Said]:
     """Run the whole script against one broker."""
     files = broker.directory / "files"
     files.mkdir()
@@ -100,9 +100,8 @@ def run(broker: BrokerProcess) -> dict[str, ToolResult]:
     results = {}
     for label, (main_class, *arguments) in SCRIPT.items():
         given = [str(files / each[1:]) if each.startswith("@") else each for each in arguments]
-        results[label] = run_tool(
-            main_class, "--bootstrap-server", broker.bootstrap_servers, *given
-        )
+        where = ("--bootstrap-server", broker.bootstrap_servers)
+        results[label] = comparable(run_tool(main_class, *where, *given), broker)
         if label == "create a topic":
             produce_one_batch(broker)
     return results
@@ -116,21 +115,13 @@ def produce_one_batch(broker: BrokerProcess) -> None:
 
 
 @pytest.fixture(scope="module")
-def outputs(tmp_path_factory) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """What every command said of Barnabas and of Apache Kafka."""
-    directory = tmp_path_factory.mktemp("tools")
-    with BarnabasProcess(directory / "ours") as ours, ApacheKafka(directory / "theirs") as theirs:
-        brokers = (ours, theirs)
-        with ThreadPoolExecutor(2) as pool:
-            results = list(pool.map(run, brokers))
-        said = [
-            {label: comparable(result, broker) for label, result in each.items()}
-            for each, broker in zip(results, brokers, strict=True)
-        ]
-        yield said[0], said[1]
+def ours(tmp_path_factory) -> dict[str, Said]:
+    """The output of every command about Barnabas."""
+    with Barnabas(tmp_path_factory.mktemp("ours")) as broker:
+        return run(broker)
 
 
-def comparable(result: ToolResult, broker: BrokerProcess) -> tuple[int, list[str]]:
+def comparable(result: ToolResult, broker: BrokerProcess) -> Said:
     """Return the exit code and the lines, without what two brokers cannot have in common."""
     text = result.output.replace(broker.bootstrap_servers, "<broker>")
     text = text.replace(str(broker.data_directory), "<data>").replace(str(broker.directory), "<at>")
@@ -156,18 +147,18 @@ def _in_order(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("label", SCRIPT)
-def test_tools_say_the_same(outputs, label):
-    ours, theirs = (each[label] for each in outputs)
+def test_tools_say_the_same(ours, kafka, label):
+    mine, theirs = plain(ours[label]), kafka.observe("script", run)[label]
     if label in ON_PURPOSE:
-        assert ours != theirs
+        assert mine != theirs
     else:
-        assert ours == theirs
+        assert mine == theirs
 
 
-def test_the_script_does_what_it_says(outputs):
+def test_the_script_does_what_it_says(ours):
     """Equal answers could be equally wrong."""
-    codes = {label: code for label, (code, _) in outputs[0].items()}
+    codes = {label: code for label, (code, _) in ours.items()}
     assert {label for label, code in codes.items() if code} == {"move elsewhere", "list rules"}
-    assert "low_watermark: 3" in "\n".join(outputs[0]["delete records"][1])
-    assert re.search(r'"size": [1-9]', "\n".join(outputs[0]["sizes"][1]))
-    assert len(outputs[0]["producers"][1]) == 1
+    assert "low_watermark: 3" in "\n".join(ours["delete records"][1])
+    assert re.search(r'"size": [1-9]', "\n".join(ours["sizes"][1]))
+    assert len(ours["producers"][1]) == 1

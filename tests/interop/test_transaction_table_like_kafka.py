@@ -1,8 +1,9 @@
-"""The table of the transaction coordinator, asked of Apache Kafka 4.3.0 over raw sockets.
+"""The table of the transaction coordinator beside Apache Kafka 4.3.0's answers over raw sockets.
 
 tests/coordinator/transactions/table.txt is what Barnabas answers (it is asked the same over the
-wire in tests/broker/test_transaction_table.py); here Apache Kafka is, in the states that clients
-can bring it into. ``ON_PURPOSE`` has where the two differ, and every difference must be there.
+wire in tests/broker/test_transaction_table.py); Apache Kafka's answers are recorded, in the states
+that clients can bring it into. ``ON_PURPOSE`` has where the two differ, and every difference must
+be there.
 """
 
 from __future__ import annotations
@@ -178,7 +179,7 @@ class Asker:
 
 
 @pytest.fixture(scope="module")
-def kafka(tmp_path_factory) -> Iterator[BrokerProcess]:
+def live_kafka(tmp_path_factory) -> Iterator[BrokerProcess]:
     directory = tmp_path_factory.mktemp("transactions-like-kafka")
     with ApacheKafka(directory) as broker:
         # The records are old: half a minute after its start Kafka would delete them.
@@ -198,17 +199,25 @@ def _knows_of_nobody(client: WireClient) -> bool:
     return {each.error_code for each in found} == {E.TRANSACTIONAL_ID_NOT_FOUND}
 
 
-@pytest.mark.parametrize("command", ASKED)
-def test_apache_kafka_answers_by_the_table(kafka, command):
-    found, wanted = {}, {}
-    with WireClient(kafka) as client:
+def cells(broker: BrokerProcess, command: str) -> dict[str, str]:
+    """Return the outcome of a command in each state, as the table shows it."""
+    found = {}
+    with WireClient(broker) as client:
         for state in REACHED:
             asker = Asker(client, f"{state} {command}")
             who = STATES[state](asker)
             asker.settle()
             outcome = asker.ask(command_of(command, asker.key, who, -1))
-            cell = found[state] = shown_outcome(outcome, Names(who))
-            wanted[state] = ON_PURPOSE.get((command, state), ROWS[command, state])[0]
-            if (command, state) in ON_PURPOSE:
-                assert cell != ROWS[command, state][0], "not a difference any more"
+            found[state] = shown_outcome(outcome, Names(who))
+    return found
+
+
+@pytest.mark.parametrize("command", ASKED)
+def test_apache_kafka_answers_by_the_table(kafka, command):
+    wanted = {}
+    found = kafka.observe(command, lambda broker: cells(broker, command))
+    for state in REACHED:
+        wanted[state] = ON_PURPOSE.get((command, state), ROWS[command, state])[0]
+        if (command, state) in ON_PURPOSE:
+            assert found[state] != ROWS[command, state][0], "not a difference any more"
     assert found == wanted

@@ -26,7 +26,7 @@ import pytest
 from tests.checkout import PYTHONPATH
 from tests.groups.scenario import BROKER_SETTINGS
 from tests.interop.administration import create
-from tests.interop.transactional import COMMITTED, committed_offset, read_with_confluent
+from tests.interop.transactional import COMMITTED, committed_offsets, read_with_confluent
 from tests.interop.transform_worker import GIVE_UP, OUTPUT_PARTITIONS, WORKERS, transformed
 from tests.waiting import wait_until
 
@@ -186,10 +186,7 @@ class Life:
     def taken(self, library: str) -> int:
         """How many records an application has taken, by its stable offsets, which are dense."""
         group = f"app-{library}"
-        offsets = [
-            committed_offset(self.servers, group, INPUT, partition)
-            for partition in range(INPUT_PARTITIONS)
-        ]
+        offsets = committed_offsets(self.servers, group, INPUT, range(INPUT_PARTITIONS))
         return sum(max(offset, 0) for offset in offsets)
 
     def _wait(self, condition: Callable[[], bool], *, paused: bool = False) -> None:

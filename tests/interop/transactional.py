@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import aiokafka
@@ -362,7 +362,13 @@ def committed(servers: str, topic: str, partitions: int, expected: Values) -> Va
 
 
 def committed_offset(servers: str, group: str, topic: str, partition: int) -> int:
-    """Return a group's stable offset: asked for while a transaction pends, the client waits."""
+    """Return a group's stable offset of one partition."""
+    (offset,) = committed_offsets(servers, group, topic, [partition])
+    return offset
+
+
+def committed_offsets(servers: str, group: str, topic: str, partitions: Iterable[int]) -> list[int]:
+    """Return a group's stable offsets: the client waits while a transaction is pending."""
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": servers,
@@ -371,19 +377,19 @@ def committed_offset(servers: str, group: str, topic: str, partition: int) -> in
             "log_level": 0,
         }
     )
-    place = confluent_kafka.TopicPartition(topic, partition)
+    places = [confluent_kafka.TopicPartition(topic, each) for each in partitions]
     deadline = time.monotonic() + TIMEOUT_S
     try:
         while True:
             try:
-                (found,) = consumer.committed([place], TIMEOUT_S)
+                found = consumer.committed(places, TIMEOUT_S)
             except confluent_kafka.KafkaException as error:
                 # The library does not ask again when a broker that was gone loads its groups.
                 if error.args[0].code() not in NOT_YET or time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
             else:
-                offset: int = found.offset
-                return offset
+                assert not any(each.error for each in found), found
+                return [each.offset for each in found]
     finally:
         consumer.close()

@@ -107,12 +107,20 @@ def grown(samples: Sequence[Sample]) -> list[str]:
 class Soak:
     """A broker, a seed, and rounds until the time is up."""
 
-    def __init__(self, broker: BrokerProcess, seed: int, round_s: float, say: Say) -> None:
+    def __init__(
+        self,
+        broker: BrokerProcess,
+        seed: int,
+        round_s: float,
+        say: Say,
+        groups_per_round: int = GROUPS_PER_ROUND,
+    ) -> None:
         self.report = Report(seed)
         self._broker = broker
         self._chance = random.Random(seed)
         self._round_s = round_s
         self._say = say
+        self._groups_per_round = groups_per_round
         self._gone: list[str] = []
         """Groups that were deleted and must not come back."""
         self._anchors: dict[Place, int] = {}
@@ -156,7 +164,8 @@ class Soak:
         java = [kind for kind in KINDS + MORE_KINDS if kind.is_java]
         others = [kind for kind in KINDS + MORE_KINDS if not kind.is_java]
         chosen = self._chance.sample(java, JAVA_GROUPS_PER_ROUND)
-        return chosen + self._chance.sample(others, GROUPS_PER_ROUND - JAVA_GROUPS_PER_ROUND)
+        count = self._groups_per_round - JAVA_GROUPS_PER_ROUND
+        return chosen + self._chance.sample(others, count)
 
     def _judge(self, topic: str, kinds: Sequence[Kind], outcome: Outcome, life: Life) -> None:
         report = self.report

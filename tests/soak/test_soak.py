@@ -10,6 +10,7 @@ from barnabas.broker.coordination.key_hash import java_hash
 from tests.bench.rows import ROWS
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.groups.scenario import BROKER_SETTINGS
+from tests.products import case
 from tests.soak.anchors import PARTITIONS, anchor_groups, partition_of
 from tests.soak.memory import SETTINGS, Curve, run_load
 from tests.soak.memory import grown as grown_under_load
@@ -17,8 +18,6 @@ from tests.soak.soak import GROWTH_MOST_BYTES, Sample, Soak, grown
 
 # One seed here, others by `make soak`: a change is judged by what it changes.
 SEED = int(os.environ.get("SOAK_SEED", "20260711"))
-DURATION_S = 45
-ROUND_S = 12
 REQUESTS_EACH = 500
 """Of a slice of the load, however busy the machine is."""
 
@@ -26,11 +25,17 @@ REQUESTS_EACH = 500
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore")
-def test_a_minute_of_soak(broker_class, tmp_path, say):
-    """The seed is printed; SOAK_SEED repeats it."""
+@pytest.mark.parametrize(
+    ("groups_per_round", "round_s", "duration_s"),
+    [case(2, 4, 0, in_test=True), case(5, 12, 45, in_test=False)],
+)
+def test_groups_under_random_faults_are_sound(
+    broker_class, tmp_path, say, groups_per_round, round_s, duration_s
+):
+    """Run at least two rounds; SOAK_SEED repeats the printed seed."""
     say(f"soak: SOAK_SEED={SEED}")
     with broker_class(tmp_path / "broker", **BROKER_SETTINGS) as broker:
-        report = Soak(broker, SEED, ROUND_S, print).run(DURATION_S)
+        report = Soak(broker, SEED, round_s, print, groups_per_round).run(duration_s)
     say("\n  ".join(report.lines()))
     assert report.violations == []
     assert report.rounds >= 2
@@ -58,8 +63,8 @@ def test_memory_that_grows_is_found():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_memory_under_a_load_of_transactions_that_nobody_reads(tmp_path, say):
-    """Briefly here; `make soak-memory` runs every load for minutes."""
+def test_memory_stays_flat_under_a_load_of_transactions(tmp_path, say):
+    """`make soak-memory` runs every load for minutes."""
     row = next(row for row in ROWS if row.key == "transaction-producers")
     with BarnabasProcess(tmp_path / "broker", **SETTINGS) as broker:
         curve = run_load(broker, row, 12, REQUESTS_EACH)

@@ -86,7 +86,10 @@ def test_make_test_and_make_nightly_collect_the_files_with_nightly_cases(nightly
     assert found >= {*FILES}
     assert {name.rpartition("/")[0] for name in found - {*FILES}} == {*DIRECTORIES}
     collected = {"/".join(name.split("/")[:2]) for name in found}
-    for target, marks in (("interop", '"not nightly"'), ("nightly", "nightly")):
+    for target, marks in (
+        ("interop", '"not nightly"'),
+        ("nightly", '"nightly or recorded"'),
+    ):
         recipe = RULES[target]["recipe"]
         assert f"-m {marks}" in recipe
         assert collected <= {*re.findall(r"tests/\w+", recipe)}

@@ -8,6 +8,7 @@ import os
 
 import pytest
 
+from tests.products import case
 from tests.torture.access import ACCESSES
 from tests.torture.fleet import QUICK_KINDS
 from tests.torture.torture import Torture
@@ -21,7 +22,7 @@ DURATION_S = {"plain": 6, "secure": 9, "losing-rights": 6}
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("access", ACCESSES)
+@pytest.mark.parametrize("access", [case(each, in_test=each == "secure") for each in ACCESSES])
 def test_no_anomaly_under_faults(broker_class, tmp_path, say, access, seed):
     """TORTURE_SEEDS repeats others; the history is in the test's directory.
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import json
 import sys
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pytest
 
 from barnabas.broker.cli.main import main
 
@@ -18,23 +21,56 @@ class Ended(NamedTuple):
     stderr: str
 
     @property
-    def json(self):
+    def json(self) -> Any:
         """What it printed, which is one JSON document."""
         assert (self.exit_code, self.stderr) == (0, "")
         return json.loads(self.stdout)
 
     @property
-    def lines(self):
+    def json_lines(self) -> list[Any]:
+        """JSON documents that it printed, one in each line."""
+        assert (self.exit_code, self.stderr) == (0, "")
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+    @property
+    def lines(self) -> list[str]:
         """What it printed, line by line, without the blanks that line up columns."""
         assert (self.exit_code, self.stderr) == (0, "")
         return [" ".join(line.split()) for line in self.stdout.splitlines()]
 
     @property
-    def error(self):
+    def error(self) -> str:
         """The one line that a failed command printed on standard error, without its prefix."""
         assert self.exit_code == 1
         (line,) = self.stderr.splitlines()
         return line.removeprefix("barnabas: ")
+
+
+def run_inline(
+    monkeypatch: pytest.MonkeyPatch,
+    words: Sequence[object],
+    *,
+    stdin: bytes = b"",
+    terminal: bool = False,
+) -> Ended:
+    """Run a command to its end in this process, on a screen of 80 columns.
+
+    One thread at a time: the streams are those of the process.
+    """
+    output, errors = io.TextIOWrapper(io.BytesIO()), io.StringIO()
+    keyboard = io.TextIOWrapper(io.BytesIO(stdin))
+    with monkeypatch.context() as patch:
+        patch.setattr(keyboard, "isatty", lambda: terminal)
+        patch.setattr(sys, "stdin", keyboard)
+        patch.setattr(sys, "stdout", output)
+        patch.setattr(sys, "stderr", errors)
+        patch.setenv("COLUMNS", "80")
+        try:
+            exit_code = main([str(word) for word in words])
+        except SystemExit as end:
+            exit_code = end.code
+    output.flush()
+    return Ended(exit_code, output.buffer.getvalue().decode(), errors.getvalue())
 
 
 class Shell:
@@ -45,20 +81,6 @@ class Shell:
         self.address = address
 
     def __call__(self, *arguments, stdin=b"", server=True, terminal=False):
-        words = [str(word) for word in arguments]
-        if server:
-            words += ["-b", self.address]
-        output, errors = io.TextIOWrapper(io.BytesIO()), io.StringIO()
-        with self._monkeypatch.context() as patch:
-            keyboard = io.TextIOWrapper(io.BytesIO(stdin))
-            patch.setattr(keyboard, "isatty", lambda: terminal)
-            patch.setattr(sys, "stdin", keyboard)
-            patch.setattr(sys, "stdout", output)
-            patch.setattr(sys, "stderr", errors)
-            patch.setenv("COLUMNS", "80")
-            try:
-                exit_code = main(words)
-            except SystemExit as end:
-                exit_code = end.code
-        output.flush()
-        return Ended(exit_code, output.buffer.getvalue().decode(), errors.getvalue())
+        where = ("-b", self.address) if server else ()
+        words = [*arguments, *where]
+        return run_inline(self._monkeypatch, words, stdin=stdin, terminal=terminal)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.testing import Broker
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.interop.administration import create
 from tests.interop.sink_cores.faults import CLASSIC, PINNING
 from tests.interop.spark_sink import PARTITIONS, Query, options
+from tests.products import BARNABAS_AND_KAFKA
 
-BROKERS = {"barnabas": (BarnabasProcess, PINNING), "kafka": (ApacheKafka, {})}
 
-
-@pytest.fixture(scope="session", params=BROKERS)
+@pytest.fixture(scope="session", params=BARNABAS_AND_KAFKA)
 def any_broker(request, tmp_path_factory):
-    broker_class, settings = BROKERS[request.param]
-    with broker_class(tmp_path_factory.mktemp(request.param), **settings) as running:
+    """Return Barnabas, embedded, or Apache Kafka."""
+    directory = tmp_path_factory.mktemp(request.param)
+    is_ours = request.param == "barnabas"
+    with (
+        Broker(storage=directory, config=PINNING) if is_ours else ApacheKafka(directory) as running
+    ):
         create(running.bootstrap_servers, "source", partitions=1)
         yield running
 
@@ -24,7 +28,7 @@ def any_broker(request, tmp_path_factory):
 @pytest.fixture(scope="session")
 def classic_broker(tmp_path_factory):
     """No KIP-890, no KIP-939."""
-    with BarnabasProcess(tmp_path_factory.mktemp("classic"), **CLASSIC) as running:
+    with Broker(storage=tmp_path_factory.mktemp("classic"), config=CLASSIC) as running:
         create(running.bootstrap_servers, "source", partitions=1)
         yield running
 

@@ -1,0 +1,46 @@
+"""Barnabas inside the process of the tests, for those that need no process of its own."""
+
+from __future__ import annotations
+
+import time
+from typing import Self
+
+from barnabas.testing import Broker
+from tests.counterparts.broker_process import BrokerProcess
+
+MOMENT_S = 0.005
+
+
+class EmbeddedBarnabas(BrokerProcess):
+    """`with EmbeddedBarnabas() as broker:` a broker on a thread, with the settings of a process."""
+
+    name = "Barnabas, embedded"
+
+    def __init__(self, *arguments: object, **overrides: str) -> None:
+        super().__init__(*arguments, **overrides)  # type: ignore[arg-type]
+        self._broker: Broker | None = None
+
+    def start(self) -> Self:
+        """Start the broker on its ports."""
+        config = {"listeners": self.listeners, **self.overrides}
+        broker = Broker(storage=self.data_directory, config=config)
+        broker.__enter__()
+        self._broker = broker
+        return self
+
+    def kill(self) -> None:
+        """Stop the broker."""
+        if self._broker is not None:
+            self._broker.__exit__(None, None, None)
+            self._broker = None
+
+    def let_pass(self, seconds: float) -> None:
+        """Move the broker's clock, and wait a moment for threads of the broker."""
+        assert self._broker is not None, "not started"
+        self._broker.clock.advance(seconds=seconds)
+        time.sleep(MOMENT_S)
+
+    def terminate(self) -> int:
+        """Stop the broker; return the exit code of a process that ends so."""
+        self.kill()
+        return 0

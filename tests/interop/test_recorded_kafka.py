@@ -1,0 +1,143 @@
+"""The record of Apache Kafka: read, written and compared, without Apache Kafka."""
+
+from __future__ import annotations
+
+import json
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from barnabas.protocol.messages.metadata import MetadataRequestTopic
+from tests.interop.recorded_kafka import DIRECTORY, RecordedKafka, plain, text_of
+
+RESULT = {"a": 1, "b": [None, True, "x" * 200], "c": {"d": "e"}}
+
+
+class Pair(NamedTuple):
+    left: int
+    right: bytes
+
+
+class Code(IntEnum):
+    NONE = 0
+
+
+def kafka_of(path: Path, mode: str) -> RecordedKafka:
+    return RecordedKafka(path, lambda: "a broker", mode)
+
+
+def recorded(path: Path, case: str, result: Any, *, is_whole: bool = True) -> str:
+    kafka = kafka_of(path, "1")
+    assert kafka.observe(case, lambda broker: (broker, result)) == ["a broker", plain(result)]
+    kafka.save(is_whole=is_whole)
+    return path.read_text()
+
+
+def test_recorded_result_is_returned_without_a_broker(tmp_path):
+    path = tmp_path / "file.json"
+    recorded(path, "case", RESULT)
+    kafka = RecordedKafka(path, lambda: pytest.fail("started"), "")
+    assert kafka.observe("case", lambda _: pytest.fail("called")) == ["a broker", RESULT]
+
+
+def test_changed_result_does_not_change_the_record(tmp_path):
+    path = tmp_path / "file.json"
+    recorded(path, "case", RESULT)
+    kafka = kafka_of(path, "")
+    kafka.observe("case", id)[1].clear()
+    assert kafka.observe("case", id)[1] == RESULT
+
+
+def test_equal_results_of_a_case_are_written_once(tmp_path):
+    path = tmp_path / "file.json"
+    case = {"v1": RESULT, "v2": RESULT, "v3": [1], "v4": [1]}
+    kafka = kafka_of(path, "1")
+    kafka.observe("case", lambda _: case)
+    kafka.save(is_whole=True)
+    assert path.read_text().count("x" * 200) == 1
+    assert kafka_of(path, "").observe("case", id) == case
+
+
+def test_missing_case_names_make_record(tmp_path):
+    path = tmp_path / "file.json"
+    with pytest.raises(AssertionError, match=r"file\.json has no case 'case'.*make record"):
+        kafka_of(path, "").observe("case", id)
+
+
+def test_record_of_another_version_names_make_record(tmp_path):
+    path = tmp_path / "file.json"
+    path.write_text('{"broker": "Apache Kafka 1.0", "cases": {"case": 1}}')
+    with pytest.raises(AssertionError, match=r"record of Apache Kafka 1\.0.*make record"):
+        kafka_of(path, "").observe("case", id)
+
+
+def test_live_result_that_differs_from_the_record_fails(tmp_path):
+    path = tmp_path / "file.json"
+    recorded(path, "case", RESULT)
+    same = kafka_of(path, "check").observe("case", lambda broker: (broker, RESULT))
+    assert same == ["a broker", RESULT]
+    with pytest.raises(AssertionError, match="differs from its record"):
+        kafka_of(path, "check").observe("case", lambda broker: (broker, {}))
+
+
+def test_script_runs_once_for_each_case(tmp_path):
+    kafka = kafka_of(tmp_path / "file.json", "1")
+    calls: list[str] = []
+    for _ in range(2):
+        assert kafka.observe("case", calls.append) is None
+    assert calls == ["a broker"]
+
+
+def test_equal_results_are_the_same_file_with_the_same_date(tmp_path):
+    path = tmp_path / "file.json"
+    text = recorded(path, "case", RESULT)
+    path.write_text(text.replace('"date": "20', '"date": "19'))
+    assert recorded(path, "case", RESULT) == path.read_text() != text
+    assert recorded(path, "case", {}) != text
+    assert '"date": "20' in path.read_text()
+
+
+@pytest.mark.parametrize(("is_whole", "cases"), [(True, {"new"}), (False, {"old", "new"})])
+def test_whole_run_removes_cases_that_it_has_not_observed(tmp_path, is_whole, cases):
+    path = tmp_path / "file.json"
+    recorded(path, "old", 1)
+    assert json.loads(recorded(path, "new", 2, is_whole=is_whole))["cases"].keys() == cases
+
+
+def test_lines_are_short_and_keys_are_sorted():
+    text = text_of({"cases": {"b": RESULT, "a": {"z": 1, "y": 2}}})
+    assert json.loads(text)["cases"]["b"] == RESULT
+    assert ' "a": {"y": 2, "z": 1},\n' in text
+    assert text.index('"a": {"y"') < text.index('"b": {')
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b"\x01\xff", "bytes 01ff"),
+        (memoryview(b""), "bytes "),
+        (Code.NONE, 0),
+        (Pair(1, b"a"), {"left": 1, "right": "bytes 61"}),
+        ({1: (2, 3)}, {"1": [2, 3]}),
+        ({3, 1, 2}, [1, 2, 3]),
+        (MetadataRequestTopic(b"id", "t"), {"topic_id": "bytes 6964", "name": "t"}),
+    ],
+)
+def test_values_become_those_of_json(value, expected):
+    found = plain(value)
+    assert found == expected
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_value_that_json_lacks_fails():
+    with pytest.raises(TypeError, match="a record has no object"):
+        plain({"a": [object()]})
+
+
+def test_every_record_belongs_to_a_test_file():
+    here = Path(__file__).parent
+    records = {path.stem for path in DIRECTORY.glob("*.json")}
+    assert records
+    assert records <= {path.stem.removeprefix("test_") for path in here.glob("test_*.py")}
