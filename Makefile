@@ -267,11 +267,12 @@ interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka
 	@$(PYTEST) --quiet $(IN_FOURS) -m "not nightly" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 
 .PHONY: nightly
-nightly: $(VENV)/.counterparts ## What left `make test`: the rest of its products, Apache Kafka beside its record, and the largest requests
+nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its record, all crash tables, and DURATION= of each fault
 	$(call heading,nightly tests)
-	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/interop tests/soak tests/torture)
+	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
-	@$(MAKE) --no-print-directory torture-simulated SEEDS=200
+	@$(if $(ARGS),,for part in spark-crash soak torture torture-simulated soak-cluster; do \
+		$(MAKE) --no-print-directory $$part || exit 1; done)
 
 .PHONY: record
 record: $(VENV)/.counterparts ## Record anew what `make test` compares with instead of Apache Kafka: tests/interop/recorded
@@ -385,7 +386,7 @@ soak-memory: $(VENV)/.dev ## Every load of the benchmark for minutes: memory sta
 
 .PHONY: torture-simulated
 torture-simulated: $(VENV)/.dev ## Three brokers in simulated time (SEEDS=, SEED=, SECONDS=): a failure comes again
-	@$(BIN)/python -m tests.cluster.torture --seeds $(or $(SEEDS),10) $(if $(SEED),--seed $(SEED)) \
+	@$(BIN)/python -m tests.cluster.torture --seeds $(or $(SEEDS),200) $(if $(SEED),--seed $(SEED)) \
 		--seconds $(or $(SECONDS),600) $(ARGS)
 
 .PHONY: torture

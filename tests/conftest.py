@@ -6,13 +6,19 @@ import gc
 import os
 import signal
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.seeds import SEED
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from xdist.remote import Producer
+    from xdist.scheduler import Scheduling
 
 # No deadline in either: the machine that runs the tests may be busy with others.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -56,6 +62,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         turns[path] = seen[path.parent]
         seen[path.parent] += 1
     items.sort(key=lambda item: turns.get(item.path, len(turns)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+    """Give files that share a Spark to one worker, where a worker has whole files."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.spark.sharing import SharedSparkScheduling
+
+    return SharedSparkScheduling(config, log)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One Spark in this process, for the files of tests.spark.sharing that need no other.
+
+    Tasks are tried again, as on a cluster.
+    """
+    from tests.counterparts.spark import spark_session
+
+    session = spark_session(tmp_path_factory.mktemp("spark"), master="local[4,4]")
+    yield session
+    session.stop()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -30,6 +30,7 @@ from tests.counterparts.jars import delta_jars, spark_kafka_jars
 from tests.counterparts.java import java_home
 from tests.counterparts.probe import free_port
 from tests.counterparts.spark import quick_java, quick_launcher
+from tests.products import case, for_the_night
 from tests.spark.tables import delta_settings, files_of_delta
 from tests.waiting import wait_until
 
@@ -282,7 +283,8 @@ def test_transactions(shell):
 
 
 @pytest.mark.timeout(1800)
-def test_spark(shell):
+@pytest.mark.parametrize("blocks_run", [case("first", in_test=True), case("all", in_test=False)])
+def test_spark(shell, blocks_run):
     blocks = [block for block in blocks_of(ROOT / "docs/spark.md") if block.language == "sh"]
     *_, run = blocks[0].text.splitlines()
     for line in blocks[0].text.splitlines():
@@ -290,11 +292,17 @@ def test_spark(shell):
     assert printed[0].startswith("starting Spark (local[")
     assert printed[-1].startswith("ledger: batch ")
     check_end(shell, printed[-1])
-    assert shell.sh(run).splitlines()[-1] == "ledger: nothing to do"
     movements = lines_of(
         shell, "consume", "movements", "--offset", "beginning", "--exit", "--format", "json"
     )
     assert len(movements) == 200_000, "two movements for each of 100,000 payments"
+    if blocks_run == "all":
+        later_blocks(shell, run)
+
+
+def later_blocks(shell: Shell, run: str) -> None:
+    """Run the last line of the first block again, and the blocks with pipelines."""
+    assert shell.sh(run).splitlines()[-1] == "ledger: nothing to do"
     # The pipelines as the page shows them, with what it leaves out.
     python = [
         block.text for block in blocks_of(ROOT / "docs/spark.md") if block.language == "python"
@@ -351,6 +359,9 @@ delta = Pipeline(
 
 
 @pytest.mark.timeout(1800)
+@for_the_night(
+    beside="tests/spark/test_deployment.py::test_the_command_on_executors_of_which_one_dies"
+)
 def test_spark_on_a_cluster(shell):
     on_cluster, submitted, yarn, kubernetes = [
         block.text.replace("\\\n", "").splitlines()

@@ -7,7 +7,6 @@ import time
 import confluent_kafka
 import pytest
 
-from tests.counterparts.spark import spark_session
 from tests.interop.administration import create
 from tests.interop.transactional import Confluent as Transactional
 from tests.waiting import wait_until
@@ -19,13 +18,6 @@ WARM_UP_RECORDS = 20
 # How long the broker keeps a fetch for which nothing comes.
 UNWOKEN_MS = 20_000
 WAIT_S = 200
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory):
-    session = spark_session(tmp_path_factory.mktemp("spark"), cores=4)
-    yield session
-    session.stop()
 
 
 def test_a_streaming_job_survives_its_restart_and_the_brokers_kill(

@@ -140,20 +140,3 @@ def test_a_user_without_rights_is_told_so(brokers):
     metadata = confluent_kafka.Consumer(config | {"group.id": "g"}).list_topics(TOPIC, TIMEOUT_S)
     code = metadata.topics[TOPIC].error.code()
     assert code == confluent_kafka.KafkaError.TOPIC_AUTHORIZATION_FAILED
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_spark_reads_with_its_options(brokers, tmp_path):
-    from tests.counterparts.spark import spark_session
-
-    broker = brokers["SCRAM and a certificate"]
-    before = len(broker.records(TOPIC).result)
-    with_confluent(broker, None, f"{GROUP}-spark", tmp_path)
-    session = spark_session(tmp_path)
-    try:
-        options = broker.client_config("alice", "spark")
-        group = {"kafka.group.id": f"{GROUP}-of-spark"}
-        source = session.read.format("kafka").options(subscribe=TOPIC, **options, **group)
-        assert source.load().count() == before + 1
-    finally:
-        session.stop()

@@ -12,6 +12,7 @@ import pytest
 
 from tests.counterparts.postgresql_servers import Server
 from tests.postgresql.brokers import Member, running
+from tests.products import for_the_night
 from tests.spark.conftest import SETTINGS
 from tests.spark.harness import SparkDriver
 from tests.spark.job import SINGLE, TWO_PHASE
@@ -24,6 +25,10 @@ BROKERS = 3
 SINKS = (SINGLE, TWO_PHASE)
 
 
+@for_the_night(
+    beside="tests/interop/sink_cores/test_clusters.py"
+    "::test_batches_go_on_when_a_broker_is_gone_for_good_and_another_one_is_cut_off"
+)
 def test_every_record_once_while_brokers_and_a_driver_die(tmp_path, say):
     with ExitStack() as stack:
         # Both are ready by the time that the brokers are.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.products import for_the_night
 from tests.spark.job import DATA_SOURCE, Job
 from tests.spark.judge import feed, judge
 from tests.spark.programs import CONNECT, DECLARATIVE, Installed, Program, unpacked_wheel
@@ -25,6 +26,10 @@ def unpacked(tmp_path_factory) -> Installed:
     return unpacked_wheel(tmp_path_factory.mktemp("unpacked"))
 
 
+@for_the_night(
+    beside="tests/spark/test_crash_table.py"
+    "::test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away"
+)
 @pytest.mark.parametrize("way", [CONNECT, DECLARATIVE])
 def test_killed_queries_of_the_examples_write_each_record_once(way, barnabas, unpacked, tmp_path):
     servers = barnabas.bootstrap_servers

@@ -25,6 +25,7 @@ from tests.checkout import PYTHONPATH, ROOT
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.java import java_home
 from tests.counterparts.spark import quick_start
+from tests.products import for_the_night
 from tests.spark.conftest import SETTINGS
 from tests.spark.movements import check_movements, committed
 
@@ -133,6 +134,9 @@ def test_spark_submit_takes_the_options_for_yarn():
     assert reason.endswith("HADOOP_CONF_DIR or YARN_CONF_DIR must be set in the environment.")
 
 
+@for_the_night(
+    beside="tests/spark/test_clusters_elsewhere.py::test_spark_submit_takes_the_options_for_yarn"
+)
 def test_the_page_submits_a_pod_that_the_entry_point_understands(api, servers, tmp_path):
     words = documented("spark-submit --master k8s://")
     words[words.index("--master") + 1] = f"k8s://{api.address}"

@@ -6,8 +6,11 @@ there, then the driver is killed for all of them, and another one goes on with t
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 
+from tests.products import case, for_the_night
 from tests.spark.cluster import SPECULATION, spark_cluster
 from tests.spark.crash_table import (
     Play,
@@ -26,52 +29,86 @@ from tests.spark.stateful import AGGREGATION, DROP_DUPLICATES, JOIN, TRANSFORM_W
 
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.slow]
 
-KILLS = (
-    Row(SINGLE, "P1-before-end"),
-    Row(SINGLE, "P1-after-end"),
-    Row(TWO_PHASE, "C3"),
-    Row(TWO_PHASE, "C4-after", loses_checkpoint=True),
-    Row(DATA_SOURCE, "W1"),
-    Row(DATA_SOURCE, "C5-middle"),
+
+class Rows(NamedTuple):
+    """What two drivers play together, since to start one is what takes the time."""
+
+    kills: tuple[Row, ...]
+    overtaken: tuple[Row, ...]
+    lost_brokers: tuple[Row, ...]
+    kills_on_kafka: tuple[Row, ...] = ()
+
+
+IN_TEST = Rows(
+    kills=(
+        Row(SINGLE, "P1-before-end"),
+        Row(TWO_PHASE, "C4-after", loses_checkpoint=True),
+        Row(DATA_SOURCE, "W1"),
+        Row(TWO_PHASE, "C3", operator=AGGREGATION, state_format=1),
+        Row(DATA_SOURCE, "C5-middle", operator=DROP_DUPLICATES, state_format=2),
+        Row("P1-parquet", "T-aside"),
+        Row("P2-parquet", "T-written"),
+    ),
+    overtaken=(
+        Row(TWO_PHASE, "C4-before"),
+        Row(DATA_SOURCE, "C4-after"),
+        Row("P2-parquet", "T-begun"),
+    ),
+    lost_brokers=(Row(TWO_PHASE, "C4-after"),),
 )
-KILLS_ON_KAFKA = (Row(SINGLE, "P1-before-end"), Row(SINGLE, "P1-after-end"))
-WITH_STATE = (
-    Row(TWO_PHASE, "C4-after", operator=AGGREGATION, state_format=1),
-    Row(TWO_PHASE, "C4-after", operator=JOIN, state_format=2),
-    Row(SINGLE, "P1-after-end", operator=AGGREGATION, state_format=2),
-    Row(SINGLE, "P1-after-end", operator=TRANSFORM_WITH_STATE, state_format=1),
-    Row(TWO_PHASE, "C5-after", operator=TRANSFORM_WITH_STATE, state_format=2),
-    Row(TWO_PHASE, "C3", operator=DROP_DUPLICATES, state_format=1),
-    Row(DATA_SOURCE, "C5-middle", operator=DROP_DUPLICATES, state_format=2),
-    # The table has the rows already, and its function does not evaluate them again.
-    Row("P2-parquet", "T-written", operator=AGGREGATION, state_format=2),
+FOR_THE_NIGHT = Rows(
+    kills=(
+        Row(SINGLE, "P1-after-end"),
+        Row(TWO_PHASE, "C3"),
+        Row(DATA_SOURCE, "C5-middle"),
+        Row(TWO_PHASE, "C4-after", operator=AGGREGATION, state_format=1),
+        Row(TWO_PHASE, "C4-after", operator=JOIN, state_format=2),
+        Row(SINGLE, "P1-after-end", operator=AGGREGATION, state_format=2),
+        Row(SINGLE, "P1-after-end", operator=TRANSFORM_WITH_STATE, state_format=1),
+        Row(TWO_PHASE, "C5-after", operator=TRANSFORM_WITH_STATE, state_format=2),
+        Row(TWO_PHASE, "C3", operator=DROP_DUPLICATES, state_format=1),
+        # The table has the rows already, and its function does not evaluate them again.
+        Row("P2-parquet", "T-written", operator=AGGREGATION, state_format=2),
+    ),
+    overtaken=(Row(SINGLE, "P1-before-end"),),
+    lost_brokers=(Row(SINGLE, "P1-before-end"), Row(DATA_SOURCE, "C4-after")),
+    kills_on_kafka=(Row(SINGLE, "P1-before-end"), Row(SINGLE, "P1-after-end")),
 )
-OVERTAKEN = (
-    Row(SINGLE, "P1-before-end"),
-    Row(TWO_PHASE, "C4-before"),
-    Row(DATA_SOURCE, "C4-after"),
+RAISING = (
+    case(Row(SINGLE, "P1-after-end"), in_test=False),
+    case(Row(TWO_PHASE, "C4-after"), in_test=False),
+    case(Row(DATA_SOURCE, "C5-middle"), in_test=True),
 )
-LOST_BROKERS = (
-    Row(SINGLE, "P1-before-end"),
-    Row(TWO_PHASE, "C4-after"),
-    Row(DATA_SOURCE, "C4-after"),
+KILLED_WORKERS = (
+    case(Row(TWO_PHASE, "W1-middle"), in_test=True),
+    case(Row(DATA_SOURCE, "W1"), in_test=False),
 )
-RAISING = (Row(SINGLE, "P1-after-end"), Row(TWO_PHASE, "C4-after"), Row(DATA_SOURCE, "C5-middle"))
-KILLED_WORKERS = (Row(TWO_PHASE, "W1-middle"), Row(DATA_SOURCE, "W1"))
-STOPPED = (Row(TWO_PHASE, "W1"), Row(DATA_SOURCE, "W1-middle"))
+STOPPED = (
+    case(Row(TWO_PHASE, "W1"), in_test=False),
+    case(Row(DATA_SOURCE, "W1-middle"), in_test=True),
+)
 COPIED = Row(DATA_SOURCE, "W1")
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [case(IN_TEST, in_test=True), case(FOR_THE_NIGHT, in_test=False)],
+    ids=["in-test", "for-the-night"],
+)
 def test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away(
-    barnabas, kafka, mortal, driver, tmp_path
+    rows, barnabas, mortal, driver, request, tmp_path
 ):
-    """All that needs two drivers, since to start one is what takes the time."""
     with SparkDriver(tmp_path / "old") as old:
-        lost = [Play(row, "lost", mortal, tmp_path) for row in LOST_BROKERS]
+        lost = [Play(row, "lost", mortal, tmp_path) for row in rows.lost_brokers]
         with lose_broker(mortal, driver, lost):
-            overtake(old, driver, [Play(row, "overtaken", barnabas, tmp_path) for row in OVERTAKEN])
-            plays = [Play(row, "killed", barnabas, tmp_path) for row in (*KILLS, *WITH_STATE)]
-            plays += [Play(row, "killed-on-kafka", kafka, tmp_path) for row in KILLS_ON_KAFKA]
+            overtaken = [Play(row, "overtaken", barnabas, tmp_path) for row in rows.overtaken]
+            overtake(old, driver, overtaken)
+            plays = [Play(row, "killed", barnabas, tmp_path) for row in rows.kills]
+            if rows.kills_on_kafka:
+                kafka = request.getfixturevalue("kafka")
+                plays += [
+                    Play(row, "killed-on-kafka", kafka, tmp_path) for row in rows.kills_on_kafka
+                ]
             kill_driver(old, driver, plays)
 
 
@@ -90,6 +127,9 @@ def test_a_query_is_stopped_and_leaves_a_task_behind(row, barnabas, driver, tmp_
     stop_query(driver, Play(row, "stopped", barnabas, tmp_path))
 
 
+@for_the_night(
+    beside="tests/spark/test_crash_table.py::test_a_query_is_stopped_and_leaves_a_task_behind"
+)
 def test_a_task_has_a_copy(barnabas, tmp_path):
     with (
         spark_cluster(tmp_path / "cluster") as cluster,

@@ -21,6 +21,7 @@ from barnabas.spark_connector.jars import spark_kafka_jars
 from examples import spark_data
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.spark import QUICK_PYTHONPATH, quick_start
+from tests.products import case, for_the_night
 from tests.spark.cluster import spark_cluster
 from tests.spark.command import start_command, submit, words_of
 from tests.spark.conftest import SETTINGS
@@ -169,6 +170,9 @@ def test_the_command_on_executors_of_which_one_dies(servers, tmp_path):
     check(servers, "local-cluster")
 
 
+@for_the_night(
+    beside="tests/spark/test_deployment.py::test_the_command_on_executors_of_which_one_dies"
+)
 def test_spark_submit_to_a_cluster_stopped_in_the_middle_and_an_executor_dies(servers, tmp_path):
     file = write_pipelines(tmp_path, servers, "submitted", HALF)
     with spark_cluster(tmp_path / "cluster") as cluster:
@@ -203,6 +207,7 @@ def test_spark_submit_to_a_cluster_stopped_in_the_middle_and_an_executor_dies(se
     check(servers, "submitted")
 
 
+@for_the_night(beside="tests/spark/test_failures.py::test_the_java_process_is_killed")
 def test_the_java_process_of_spark_submit_is_killed(servers, tmp_path):
     """Nobody is left who could print a line, nor anything that goes on."""
     file = write_pipelines(tmp_path, servers, "killed")
@@ -228,23 +233,26 @@ def program_of(submitted: int, file: str) -> int:
 @pytest.mark.parametrize(
     ("options", "arguments", "code", "says"),
     [
-        (
+        case(
             ["--master", "local[1]"],
             ["--servers", "{servers}"],
             1,
             "refused-two_phase: Spark has no Kafka connector: give spark-submit the option --jars",
+            in_test=True,
         ),
-        (
+        case(
             ["--master", "local[1]"],
             ["--master", "local[2]"],
             2,
             "--master, --packages, --conf and --ui are for spark-submit to say here",
+            in_test=False,
         ),
-        (
+        case(
             ["--master", "spark://127.0.0.1:1", "--deploy-mode", "cluster"],
             [],
             1,
             "Cluster deploy mode is currently not supported for python applications on standalone",
+            in_test=False,
         ),
     ],
     ids=["without-jars", "settings-in-the-wrong-place", "cluster-mode"],

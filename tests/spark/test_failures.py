@@ -23,6 +23,7 @@ from barnabas.spark_connector.failpoints import VARIABLE
 from examples import spark_data
 from tests.counterparts.spark import DAEMON
 from tests.interop.administration import admin
+from tests.products import case, for_the_night
 from tests.spark.command import start_command
 from tests.spark.movements import committed
 from tests.spark.sessions import children_of, command_of, lives
@@ -213,7 +214,12 @@ def goes_on(run: Run, per_batch: int = RECORDS) -> None:
         assert kind == STOCK or written.total() == RECORDS, kind
 
 
-@pytest.mark.parametrize("run", [KINDS], ids=["all"], indirect=True)
+@pytest.mark.parametrize(
+    "run",
+    [case(KINDS[:1], in_test=True), case(KINDS, in_test=False)],
+    ids=["one", "all"],
+    indirect=True,
+)
 def test_the_java_process_is_killed(run):
     line = ended_by(run, partial(kill_java, run))
     assert line.startswith("Spark's Java process was killed by SIGKILL; start again")
@@ -225,6 +231,7 @@ def test_the_python_workers_are_killed(run):
     assert line.startswith("a Python worker process died in the middle of a batch"), line
 
 
+@for_the_night(beside="tests/spark/test_failures.py::test_the_java_process_is_killed")
 def test_the_driver_is_killed(run):
     """Nothing can be printed then; Java goes, too, and the next start goes on."""
     batches = run.start()
@@ -263,6 +270,9 @@ def on_the_way(run: Run, loss: Callable[[], None]) -> None:
         pausing.unlink()
 
 
+@for_the_night(
+    beside="tests/spark/test_losses.py::test_broker_unavailable_beyond_the_timeout_ends_the_query"
+)
 @pytest.mark.parametrize("run", [KINDS], ids=["each"], indirect=True)
 def test_the_broker_is_away_for_longer_than_the_sink_tries(run, mortal):
     for kind in run.kinds:
@@ -284,6 +294,7 @@ def delete(run: Run, topic: str) -> None:
     client.delete_topics([topic])[topic].result(PATIENCE_S)
 
 
+@for_the_night(beside="tests/spark/test_losses.py::test_deleted_output_topic_ends_the_query")
 @pytest.mark.parametrize("run", [(kind,) for kind in KINDS], ids=KINDS, indirect=True)
 def test_the_source_topic_is_deleted(run):
     topic = f"in-{run.name}"
@@ -292,6 +303,7 @@ def test_the_source_topic_is_deleted(run):
     assert line.startswith(says), line
 
 
+@for_the_night(beside="tests/spark/test_losses.py::test_deleted_output_topic_ends_the_query")
 @pytest.mark.parametrize("run", [(kind,) for kind in EXACT_KINDS], ids=EXACT_KINDS, indirect=True)
 def test_the_output_topic_is_deleted(run):
     (topic,) = run.outputs
@@ -329,6 +341,9 @@ def damage(checkpoint: Path) -> str:
     return "checkpoints"
 
 
+@for_the_night(
+    beside="tests/spark/test_losses.py::test_other_checkpoint_ends_the_query_before_it_writes"
+)
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -382,12 +397,14 @@ def test_the_checkpoint_is_another_one(finished, tmp_path, kind, change, says):
             1,
             "{name}: Spark's Java process ended with exit code 1 when it started: Failed to bind",
             id="ui",
+            marks=pytest.mark.nightly,
         ),
         pytest.param(
             ["--checkpoint", "/proc/nothing"],
             1,
             "{name}: The checkpoint /proc/nothing/{name} cannot be used (No such file or",
             id="checkpoint",
+            marks=pytest.mark.nightly,
         ),
         pytest.param(
             ["--conf", "spark.jars=/proc/nothing.jar"],
@@ -429,8 +446,19 @@ pipeline = Pipeline(
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("place", ["file", "broker", "start", "transform"])
+@pytest.mark.parametrize(
+    ("number", "place"),
+    [
+        case(signal.SIGINT, "file", in_test=True),
+        case(signal.SIGTERM, "file", in_test=False),
+        case(signal.SIGINT, "broker", in_test=False),
+        case(signal.SIGTERM, "broker", in_test=True),
+        case(signal.SIGINT, "start", in_test=True),
+        case(signal.SIGTERM, "start", in_test=False),
+        case(signal.SIGINT, "transform", in_test=False),
+        case(signal.SIGTERM, "transform", in_test=True),
+    ],
+)
 def test_before_there_is_a_batch_a_signal_ends_it_at_once(run, number, place):
     """Also the Java process that it has just started."""
     topic = f"in-{run.name}"
@@ -449,6 +477,9 @@ def test_before_there_is_a_batch_a_signal_ends_it_at_once(run, number, place):
     wait_until(lambda: not any(map(lives, java)), "the end of Java", seconds=PATIENCE_S)
 
 
+@for_the_night(
+    beside="tests/spark/test_failures.py::test_before_there_is_a_batch_a_signal_ends_it_at_once"
+)
 @pytest.mark.parametrize("run", [KINDS], ids=["each"], indirect=True)
 def test_a_second_signal_does_not_wait_for_a_broker_that_is_away(run, mortal):
     patient = replace(run, timeout_ms=1000 * 10 * PATIENCE_S)
@@ -479,7 +510,13 @@ runner.TOLD_S = spark_process.TOLD_S = 60.0
 
 
 @pytest.mark.parametrize(
-    "order", [(PROGRAM, JAVA), (JAVA, PROGRAM), (WORKERS, JAVA, PROGRAM)], ids="-".join
+    "order",
+    [
+        case((PROGRAM, JAVA), in_test=False),
+        case((JAVA, PROGRAM), in_test=False),
+        case((WORKERS, JAVA, PROGRAM), in_test=True),
+    ],
+    ids="-".join,
 )
 def test_a_service_that_is_ended_with_all_its_processes_has_not_failed(run, order):
     run = replace(run, first=TOLD_LATE)
@@ -497,6 +534,9 @@ def test_a_service_that_is_ended_with_all_its_processes_has_not_failed(run, orde
     assert run.end() == (0, "")
 
 
+@for_the_night(
+    beside="tests/spark/test_pipeline.py::test_the_examples_stopped_in_the_middle_and_finished"
+)
 def test_nobody_reads_the_lines_any_more(run):
     next(run.start())
     with run.process as process:

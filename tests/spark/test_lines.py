@@ -18,6 +18,7 @@ from barnabas.spark_connector.options import LEDGER_TOPIC
 from barnabas.spark_connector.preflight import cluster_of
 from barnabas.spark_connector.sinks import Sink
 from examples import spark_data
+from tests.products import for_the_night
 from tests.spark.command import PATIENT_VIEW, start_command
 from tests.spark.test_pipeline import committed
 
@@ -188,61 +189,50 @@ from barnabas.spark_connector import Pipeline, Sink, Source
 def copied(payments):
     return payments.selectExpr("explode(array_repeat(value, {copies})) as value")
 
-for kind, mode in {places}:
-    name = f"repeated-{{kind}}-{{mode}}"
-    globals()[f"{{kind}}_{{mode}}"] = Pipeline(
-        source=Source(topic="{source}", options={{"maxOffsetsPerTrigger": {per_batch}}}),
-        transform=copied,
-        sink=Sink(sink_id=name, topic=f"out-{{name}}", kind=kind, output_mode=mode),
-    )
+pipeline = Pipeline(
+    source=Source(topic="{source}", options={{"maxOffsetsPerTrigger": {per_batch}}}),
+    transform=copied,
+    sink=Sink(sink_id="{name}", topic="out-{name}", kind="{kind}", output_mode="{mode}"),
+)
 """
 
 
-@pytest.fixture(scope="module")
-def repeated(batches, barnabas, tmp_path_factory):
-    """What is said by each that has failed in its first batch, once all go on in one Spark."""
-    assert batches, "there is something to read"
-    servers, directory = barnabas.bootstrap_servers, tmp_path_factory.mktemp("repeated")
+@for_the_night(
+    beside="tests/spark/test_lines.py"
+    "::test_rows_are_those_of_the_result_and_not_those_that_were_read"
+)
+@pytest.mark.usefixtures("batches")  # Since there is something to read then.
+@pytest.mark.parametrize(("kind", "mode"), PLACES)
+def test_a_batch_that_was_decided_and_is_repeated_says_what_was_decided(
+    barnabas, tmp_path, kind, mode
+):
+    """Report the decided rows and a lag, even if the transform has changed since then."""
+    servers, name, place = barnabas.bootstrap_servers, f"repeated-{kind}-{mode}", PLACES[kind, mode]
+    spark_data.create_topics(servers, [f"out-{name}"], 2)
 
-    def run(copies, *arguments, **armed):
-        known = {"places": list(PLACES), "source": INPUT, "per_batch": PER_BATCH}
-        text = COPIES.format(copies=copies, **known)
-        (directory / "copies.py").write_text(PATIENT_VIEW + text)
-        arguments = ("copies.py", servers, "--once", *arguments)
-        with start_command(directory, *arguments, **armed) as process:
+    def run(copies, **armed):
+        known = {"name": name, "kind": kind, "mode": mode, "source": INPUT}
+        text = COPIES.format(copies=copies, per_batch=PER_BATCH, **known)
+        (tmp_path / "copies.py").write_text(PATIENT_VIEW + text)
+        with start_command(tmp_path, "copies.py", servers, "--once", **armed) as process:
             try:
                 output, errors = process.communicate(timeout=PATIENCE_S)
             finally:
                 process.kill()
         return process.returncode, list(map(json.loads, output.splitlines())), errors
 
-    for (kind, mode), place in PLACES.items():
-        name = f"repeated-{kind}-{mode}"
-        spark_data.create_topics(servers, [f"out-{name}"], 2)
-        failpoints = tmp_path_factory.mktemp("failpoints")
-        (failpoints / place).write_text("raise")
-        armed = {"BARNABAS_SPARK_FAILPOINTS": str(failpoints)}
-        code, reported, errors = run(2, "--pipeline", name, **armed)
-        assert (code, reported) == (1, [])
-        assert f"the failpoint {place} was armed" in errors
+    failpoints = tmp_path / "failpoints"
+    failpoints.mkdir()
+    (failpoints / place).write_text("raise")
+    code, reported, errors = run(2, BARNABAS_SPARK_FAILPOINTS=str(failpoints))
+    assert (code, reported) == (1, [])
+    assert f"the failpoint {place} was armed" in errors
     code, reported, errors = run(5)
     assert (code, errors) == (0, "")
-    found = defaultdict(list)
-    for batch in reported:
-        found[batch["pipeline"]].append(batch)
-    return found
-
-
-@pytest.mark.parametrize(("kind", "mode"), PLACES)
-def test_a_batch_that_was_decided_and_is_repeated_says_what_was_decided(
-    repeated, barnabas, kind, mode
-):
-    """Even if the transform gives something else by now; and its lag is known."""
-    name = f"repeated-{kind}-{mode}"
-    first, second = reported = repeated[name]
+    first, second = reported
     assert (first["batch"], second["batch"]) == (0, 1)
     read = total(reported, "lag") + second["lag"]
-    written = committed(barnabas.bootstrap_servers, f"out-{name}")
+    written = committed(servers, f"out-{name}")
     assert first["rows"] + second["rows"] == len(written)
     assert first["rows"] == 2 * (RECORDS - first["lag"])
     assert second["rows"] == 5 * first["lag"]
@@ -252,6 +242,10 @@ def test_a_batch_that_was_decided_and_is_repeated_says_what_was_decided(
 # -------------------------------------------------------------------------------------------- UI
 
 
+@for_the_night(
+    beside="tests/spark/test_lines.py"
+    "::test_rows_are_those_of_the_result_and_not_those_that_were_read"
+)
 @pytest.mark.usefixtures("batches")
 def test_sparks_ui_is_where_the_command_says(barnabas, directory):
     arguments = ("--pipeline", "doubled-stock", "--ui", "--conf", "spark.ui.port=0")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.counterparts.spark import QUICK_PYTHONPATH
 from tests.interop.administration import create
+from tests.products import for_the_night
 from tests.spark.command import start_command
 
 pytestmark = pytest.mark.timeout(600)
@@ -44,12 +45,18 @@ def servers(barnabas):
     return barnabas.bootstrap_servers
 
 
-def test_the_python_and_the_package_that_hide_a_data_source_are_named(servers, tmp_path):
+def test_python_that_has_no_data_source_is_named(servers, tmp_path):
     venv.create(tmp_path / "bare", with_pip=False)
     bare = str(tmp_path / "bare" / "bin" / "python")
     code, said = refusal(tmp_path, servers, PYSPARK_PYTHON=bare, PYTHONPATH="")
     assert code == 1
     assert said.startswith(f"{HEAD} {bare} (PYSPARK_PYTHON), the Python of its workers, has no")
+
+
+@for_the_night(
+    beside="tests/spark/test_missing_source.py::test_python_that_has_no_data_source_is_named"
+)
+def test_package_that_hides_all_data_sources_is_named(servers, tmp_path):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "pyspark_broken.py").write_text("raise ValueError('no licence')\n")
     path = f"{tmp_path / 'broken'}{os.pathsep}{QUICK_PYTHONPATH}"

@@ -7,7 +7,7 @@ What of a store's files needs no Spark is in test_store_files.py.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from barnabas.spark_connector.store_options import S3
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.jars import s3a_jars, spark_kafka_jars
 from tests.counterparts.s3 import S3Server
+from tests.products import for_the_night
+from tests.spark.conftest import BUCKET
 from tests.spark.crash_table import BATCH, RECORDS, Play, Row, for_each
 from tests.spark.harness import SparkDriver
 from tests.spark.job import DATA_SOURCE, SINGLE, TWO_PHASE
@@ -27,20 +29,12 @@ from tests.spark.judge import feed, results
 
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.slow]
 
-BUCKET = "checkpoints"
 KILLS = (
     Row(DATA_SOURCE, "C4-after"),
     Row(DATA_SOURCE, "C3"),
     Row(TWO_PHASE, "C4-after"),
     Row(SINGLE, "P1-after-end"),
 )
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with S3Server() as running:
-        running.create_bucket(BUCKET)
-        yield running
 
 
 def settings(s3: S3Server) -> dict[str, str]:
@@ -50,9 +44,8 @@ def settings(s3: S3Server) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def driver(s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkDriver]:
-    with SparkDriver(tmp_path_factory.mktemp("driver"), **settings(s3)) as running:
-        yield running
+def driver(store_driver: SparkDriver) -> SparkDriver:
+    return store_driver
 
 
 class StorePlay(Play):
@@ -105,6 +98,10 @@ def _without_credentials(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
+@for_the_night(
+    beside="tests/spark/test_object_store.py"
+    "::test_worker_with_wrong_credentials_ends_the_query_with_one_sentence"
+)
 @pytest.mark.usefixtures("_without_credentials")
 def test_killed_drivers_continue_from_checkpoint_on_s3(s3, barnabas, driver, tmp_path):
     plays = [StorePlay(row, "killed", barnabas, tmp_path, s3) for row in KILLS]
@@ -131,6 +128,10 @@ def worker_without_credentials_warns_once(driver, barnabas, tmp_path, s3):
     assert results(play.job, RECORDS).is_exact
 
 
+@for_the_night(
+    beside="tests/spark/test_object_store.py"
+    "::test_worker_with_wrong_credentials_ends_the_query_with_one_sentence"
+)
 def test_other_offsets_than_the_ledger_has_are_refused(s3, barnabas, driver, tmp_path):
     play = StorePlay(Row(DATA_SOURCE, "C3"), "replaced", barnabas, tmp_path, s3)
     driver.run(play.job)

@@ -10,6 +10,7 @@ from kafka import KafkaConsumer, TopicPartition
 from barnabas.spark_connector.cache import cache_directory
 from examples import spark_data
 from tests.counterparts.jars import spark_jars
+from tests.products import for_the_night
 from tests.spark.command import PATIENT_VIEW, start_command
 
 RECORDS = 200
@@ -86,6 +87,7 @@ def test_a_pipeline_that_writes_avro(run, barnabas):
     assert sorted(found) == list(range(RECORDS))
 
 
+@for_the_night(beside="tests/spark/test_packages.py::test_a_pipeline_that_writes_avro")
 def test_what_is_missing_without_the_package(run):
     code, lines, errors = run()
     assert (code, lines) == (1, [])
@@ -96,6 +98,7 @@ def test_what_is_missing_without_the_package(run):
     )
 
 
+@for_the_night(beside="tests/spark/test_packages.py::test_a_pipeline_that_writes_avro")
 def test_a_package_that_there_is_not(run):
     code, lines, errors = run("--packages", package("spark-no-such-thing"))
     assert (code, lines) == (1, [])

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from examples import spark_data
+from tests.products import for_the_night
 from tests.spark.command import start_command
 from tests.spark.movements import check_movements, committed
 
@@ -160,6 +161,7 @@ def test_a_failure_is_one_line_and_1(command):
     assert "ValueError" in log.read_text()
 
 
+@for_the_night(beside="tests/spark/test_pipeline.py::test_a_failure_is_one_line_and_1")
 def test_wrong_columns_are_one_line_and_2(command):
     # What the source has and the sink does not: offset, timestampType.
     code, output, errors = command.run(FAILING, "--once", "--pipeline", "columns")

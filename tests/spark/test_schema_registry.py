@@ -17,8 +17,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from barnabas.spark_connector.foreach_batch import two_phase
 from tests.checkout import ROOT
 from tests.counterparts.apicurio import Registry
-from tests.counterparts.jars import avro_jars, spark_kafka_jars
-from tests.counterparts.spark import quick_start, spark_session
+from tests.counterparts.jars import avro_jars
 from tests.interop.administration import create
 from tests.interop.transactional import COMMITTED, read_with_confluent
 
@@ -52,16 +51,11 @@ def client(registry):
         yield opened
 
 
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory):
-    jars = ",".join(map(str, [*spark_kafka_jars(), *avro_jars()]))
-    more = {**quick_start(), "spark.jars": jars}
-    session = spark_session(tmp_path_factory.mktemp("spark"), more=more)
-    # A JVM that another file of tests has started does not take more jars from `spark.jars`.
+@pytest.fixture(autouse=True, scope="module")
+def _with_avro(spark):
+    """Add jars to a Spark that runs: it takes no more from `spark.jars`."""
     for jar in avro_jars():
-        session.sql(f"ADD JAR '{jar}'")
-    yield session
-    session.stop()
+        spark.sql(f"ADD JAR '{jar}'")
 
 
 # What a user writes, taken from the page.

@@ -16,6 +16,7 @@ from examples import spark_data
 from tests.checkout import ROOT
 from tests.counterparts.protected import Protected, ProtectedBarnabas, ProtectedKafka
 from tests.interop.administration import create
+from tests.products import case, for_the_night
 from tests.secured import LISTENERS, PASSWORD, Keys, login, token_login, trusting
 from tests.spark.command import start_command
 from tests.spark.conftest import SETTINGS
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.timeout(900)
 PAGE = ROOT / "docs" / "spark.md"
 PATIENCE_S = 300
 RECORDS = 50
-BROKERS = (ProtectedBarnabas, ProtectedKafka)
+BROKERS = (case(ProtectedBarnabas, in_test=True), case(ProtectedKafka, in_test=False))
 KINDS = ("auto", "single_transaction", "stock", "table")
 """`auto` is `two_phase` with Barnabas, and `single_transaction` with Apache Kafka."""
 PIPELINES = """
@@ -198,6 +199,7 @@ def test_every_kind_of_sink_over_tls_with_a_login(broker, keys, issuer, tmp_path
         assert {each.headers["Authorization"] for each in issuer.requests} == {basic()}
 
 
+@for_the_night(beside="tests/spark/test_secured.py::test_every_kind_of_sink_over_tls_with_a_login")
 def test_the_list_of_processes_shows_no_secret(broker, keys, tmp_path):
     create(broker.bootstrap_servers, "out-auto-seen", partitions=2)
     where = {"seen": access(broker, keys, "SASL_TLS")}
@@ -217,6 +219,7 @@ def test_the_list_of_processes_shows_no_secret(broker, keys, tmp_path):
     assert (code, PASSWORD in errors) == (0, False)
 
 
+@for_the_night(beside="tests/spark/test_secured.py::test_every_kind_of_sink_over_tls_with_a_login")
 def test_the_pipeline_of_the_documentation(broker, keys, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     (block,) = [each for each in blocks if "ScramLoginModule" in each]

@@ -9,31 +9,23 @@ import confluent_kafka
 import pytest
 from kafka.partitioner.default import murmur2
 
+from barnabas.spark_connector import sinks
 from barnabas.spark_connector.checkpoint_files import HadoopFiles, LocalFiles, files_at
 from barnabas.spark_connector.client_options import CONSUMER_OPTIONS, PRODUCER_OPTIONS
 from barnabas.spark_connector.errors import RowsMissing
-from barnabas.spark_connector.foreach_batch import single_transaction, two_phase
-from tests.counterparts.spark import spark_session
 from tests.interop.administration import create
 from tests.interop.transactional import committed_offset
+from tests.products import case
 from tests.spark import heap
 from tests.spark.judge import open_transactions, until
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]
 
-KINDS = ("single-transaction", "two-phase", "data-source")
+SINGLE, TWO_PHASE, DATA_SOURCE = KINDS = ("single-transaction", "two-phase", "data-source")
 PARTITIONS = 3
 RECORDS = 60
 BASE_MS = 1_790_000_000_000
 PATIENCE_S = 60
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory):
-    """Tasks are tried again, as on a cluster."""
-    session = spark_session(tmp_path_factory.mktemp("spark"), master="local[2,4]")
-    yield session
-    session.stop()
 
 
 class Received(NamedTuple):
@@ -87,10 +79,12 @@ class Pipeline:
             **more,
         }
         writer = frame.writeStream.option("checkpointLocation", self.checkpoint)
-        if self.kind == "data-source":
+        if self.kind == DATA_SOURCE:
             writer = writer.format("barnabas").options(**options)
         else:
-            make = single_transaction if self.kind == "single-transaction" else two_phase
+            from barnabas.spark_connector.foreach_batch import single_transaction, two_phase
+
+            make = single_transaction if self.kind == SINGLE else two_phase
             writer = writer.foreachBatch(make(options))
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
@@ -144,12 +138,19 @@ def expected(numbers: range) -> list[tuple]:
     ]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture
 def pipeline(request, spark, barnabas, tmp_path):
     name = request.node.originalname.removeprefix("test_").replace("_", "-")[:40]
     return Pipeline(spark, barnabas.bootstrap_servers, request.param, name, tmp_path)
 
 
+def kinds(*in_test: str) -> pytest.MarkDecorator:
+    """Return the cases of a test of each kind of sink."""
+    cases = [case(each, in_test=each in in_test) for each in KINDS]
+    return pytest.mark.parametrize("pipeline", cases, indirect=True)
+
+
+@kinds(*KINDS)
 def test_every_row_arrives_once_with_all_it_has(pipeline, barnabas):
     """In several batches, over a restart, with the source's offsets in a group."""
     pipeline.feed(range(RECORDS))
@@ -171,6 +172,7 @@ def test_every_row_arrives_once_with_all_it_has(pipeline, barnabas):
     assert read == [2 * RECORDS // PARTITIONS] * PARTITIONS
 
 
+@kinds(*KINDS)
 def test_a_failed_task_is_tried_again(pipeline, barnabas):
     """Its first attempt fails after some of its rows were taken."""
 
@@ -190,6 +192,7 @@ def test_a_failed_task_is_tried_again(pipeline, barnabas):
     until(lambda: open_transactions(barnabas, f"spark.{pipeline.sink_id}"), [], "transactions")
 
 
+@kinds(*KINDS)
 def test_an_exception_in_the_middle_of_a_batch_leaves_nothing_behind(pipeline, barnabas, tmp_path):
     obstacle = tmp_path / "obstacle"
 
@@ -246,7 +249,9 @@ def test_the_files_of_a_checkpoint_in_a_hadoop_file_system(spark, tmp_path):
     assert found.read("note") == b"another"
 
 
-@pytest.mark.parametrize("kind", heap.KINDS)
+@pytest.mark.parametrize(
+    "kind", [case(each, in_test=each == sinks.SINGLE_TRANSACTION) for each in heap.KINDS]
+)
 def test_driver_heap_stays_flat(spark, barnabas, tmp_path, kind):
     """A sink that kept what it has written would keep 36 MB here; full_heap.py writes 1.4 GB."""
     load = heap.Load(batch_rows=14_000, batches_before=3, batches=12)
@@ -259,6 +264,8 @@ def test_rows_that_java_has_cut_off_are_noticed(spark, barnabas, tmp_path):
     """Its serving thread ends within a row, as it does without memory or with the whole JVM."""
     create(barnabas.bootstrap_servers, "cut-off", partitions=1)
     options = {"kafka.bootstrap.servers": barnabas.bootstrap_servers, "sinkId": "cut-off"}
+    from barnabas.spark_connector.foreach_batch import single_transaction
+
     sink = single_transaction({**options, "topic": "cut-off", "batchMaxBytes": "100000"})
     rows = spark.range(0, 40_000, 1, 1).selectExpr("cast(repeat('x', 1000) as binary) value")
     batches = sink._encoded(rows)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 
 import pytest
 
-from tests.tidy.source import ROOT
+from tests.tidy.source import ROOT, sources
 from tests.tidy.test_habits import RULES
 
 
@@ -28,11 +30,26 @@ DIRECTORIES = [name.rpartition("/")[0] for name in names("tests/**/conftest.py")
 """Directories whose fixtures give their test files cases for the night."""
 
 
-def functions(marks: str) -> set[str]:
-    """Return the test functions that have a case with these marks."""
+def left_whole() -> dict[str, str]:
+    """Return the functions with the mark of `for_the_night`, and the function beside each."""
+    return {
+        f"{source.name}::{node.name}": keyword.value.value
+        for source in sources("tests")
+        if source.name in FILES
+        for node in source.nodes
+        if isinstance(node, ast.FunctionDef)
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "for_the_night"
+        for keyword in decorator.keywords
+        if isinstance(keyword.value, ast.Constant)
+    }
+
+
+def functions(marks: str, more: Iterable[str] = ()) -> set[str]:
+    """Return the test functions that have a case with these marks; ``more`` are more files."""
     command = [sys.executable, "-m", "pytest", "-p", "tests.without_spark", "--collect-only"]
     collected = subprocess.run(
-        [*command, "--quiet", "-m", marks, *FILES, *DIRECTORIES],
+        [*command, "--quiet", "-m", marks, *FILES, *DIRECTORIES, *more],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -49,9 +66,19 @@ def nightly() -> set[str]:
     return functions("nightly")
 
 
-def test_every_nightly_case_has_a_sibling_that_make_test_runs(nightly):
+@pytest.fixture(scope="module")
+def in_test() -> set[str]:
+    beside = {name.partition("::")[0] for name in left_whole().values()}
+    return functions("not nightly", sorted(beside - {*FILES}))
+
+
+def test_every_nightly_case_has_a_sibling_that_make_test_runs(nightly, in_test):
     assert nightly
-    assert nightly - functions("not nightly") == set()
+    assert nightly - in_test == left_whole().keys()
+
+
+def test_function_left_to_the_night_names_one_that_make_test_runs(in_test):
+    assert {*left_whole().values()} - in_test == set()
 
 
 def test_make_test_and_make_nightly_collect_the_files_with_nightly_cases(nightly):
