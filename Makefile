@@ -272,6 +272,13 @@ nightly: $(VENV)/.counterparts ## What left `make test`: the rest of its product
 	@$(PYTEST) --quiet $(IN_FOURS) -m nightly $(or $(ARGS),tests/interop)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
 
+PART ?= 1/1
+
+.PHONY: mutants
+mutants: $(VENV)/.counterparts ## Faults put into the product, one at a time: a test must fail (PART=1/4; ARGS=S8)
+	$(call heading,mutants)
+	@$(BIN)/python -m tests.mutants --part $(PART) --jobs $(JOBS) $(ARGS)
+
 .PHONY: browser
 browser: $(VENV)/.counterparts ## The console in a browser; pictures of it in build/browser
 	$(call heading,browser tests)
