@@ -10,7 +10,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.seeds import SEED
 
@@ -18,6 +18,14 @@ from tests.seeds import SEED
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("deterministic", derandomize=True, max_examples=50, **_COMMON)
 settings.register_profile("exhaustive", max_examples=5000, print_blob=True, **_COMMON)
+# A mutant is to be killed, and nobody reads by which example.
+settings.register_profile(
+    "unshrunk",
+    derandomize=True,
+    max_examples=50,
+    phases=[Phase.explicit, Phase.generate],
+    **_COMMON,
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
 
 

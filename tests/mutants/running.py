@@ -52,6 +52,7 @@ def run(command: str, tree: Path) -> Run:
         **os.environ,
         "PYTHONPATH": f"{tree}{os.pathsep}{ROOT}",
         "BARNABAS_SOURCES": str(tree),
+        "HYPOTHESIS_PROFILE": "unshrunk",
     }
     began_s = time.monotonic()
     process = subprocess.Popen(

@@ -64,6 +64,7 @@ def test_a_flush_that_was_committed_is_there_once_however_often_it_is_called_f3(
     assign(index, 1, session)
     first = flush(0, (1, 0, 0))
     assert index.commit_flush(session, first) == COMMITTED
+    assert index.commit_flush(session, first) == COMMITTED
     assert index.commit_flush(session, flush(1, (1, 0, 1))) == COMMITTED
     index.fence(session)
     assert index.commit_flush(session, first) == COMMITTED
