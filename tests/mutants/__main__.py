@@ -26,10 +26,11 @@ _SAID: Final = {
     Outcome.GREEN: "SURVIVED",
     Outcome.RED: "killed",
     Outcome.RED_BY_LIMIT: "killed by a test's time limit",
+    Outcome.RED_IN_SET_UP: "killed in a test's set-up",
     Outcome.HUNG: "HUNG",
     Outcome.NOT_RUN: "NOT RUN",
 }
-_KILLED: Final = {Outcome.RED, Outcome.RED_BY_LIMIT}
+_KILLED: Final = {Outcome.RED, Outcome.RED_BY_LIMIT, Outcome.RED_IN_SET_UP}
 _LINES_MAX: Final = 40
 
 

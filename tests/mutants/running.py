@@ -17,7 +17,7 @@ from tests.checkout import ROOT
 
 LIMIT_S: Final = 900
 """Limit of a command. Each test has a shorter limit, which ends a test that hangs."""
-_FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (tests/.*?)(?: - .*)?$", re.MULTILINE)
+_FAILED: Final = re.compile(r"^(FAILED|ERROR) (tests/.*?)(?: - .*)?$", re.MULTILINE)
 _LIMIT_OF_TEST: Final = re.compile(r"Timeout \(?>[\d.]+s")
 _TESTS_FAILED: Final = 1
 """Status of pytest: tests were run, and some of them failed."""
@@ -30,6 +30,7 @@ class Outcome(Enum):
     GREEN = "green"
     RED = "red"
     RED_BY_LIMIT = "red, by the time limit of a test"
+    RED_IN_SET_UP = "red, in the set-up of a test"
     HUNG = "hung"
     """The limit of the command ended it, and no limit of a test."""
     NOT_RUN = "not run"
@@ -47,7 +48,15 @@ class Run(NamedTuple):
 
 
 def run(command: str, tree: Path) -> Run:
-    """Run pytest with arguments, on the sources of a directory, up to the first failure."""
+    """Run pytest with arguments, on the sources of a directory, up to the first failure.
+
+    A set-up that fails is tried once more: a free port may be taken by then, which proves nothing.
+    """
+    result = _run_once(command, tree)
+    return _run_once(command, tree) if result.outcome is Outcome.RED_IN_SET_UP else result
+
+
+def _run_once(command: str, tree: Path) -> Run:
     environment = {
         **os.environ,
         "PYTHONPATH": f"{tree}{os.pathsep}{ROOT}",
@@ -72,7 +81,7 @@ def run(command: str, tree: Path) -> Run:
         output, _ = process.communicate()
         return Run(Outcome.HUNG, "", time.monotonic() - began_s, output)
     found = _FAILED.search(output)
-    failed = found[1] if found else ""
+    failed = found[2] if found else ""
     outcome = outcome_of(process.returncode, output)
     return Run(outcome, failed, time.monotonic() - began_s, output)
 
@@ -83,4 +92,7 @@ def outcome_of(status: int, output: str) -> Outcome:
         return Outcome.GREEN
     if status != _TESTS_FAILED:
         return Outcome.NOT_RUN
-    return Outcome.RED_BY_LIMIT if _LIMIT_OF_TEST.search(output) else Outcome.RED
+    if _LIMIT_OF_TEST.search(output):
+        return Outcome.RED_BY_LIMIT
+    found = _FAILED.search(output)
+    return Outcome.RED_IN_SET_UP if found and found[1] == "ERROR" else Outcome.RED

@@ -123,6 +123,7 @@ def test_parts_are_all_commands_once():
     [
         (0, "1 passed", Outcome.GREEN),
         (1, "FAILED tests/a.py::test", Outcome.RED),
+        (1, "ERROR tests/a.py::test - free port", Outcome.RED_IN_SET_UP),
         (1, "E   Failed: Timeout (>300.0s) from pytest-timeout.", Outcome.RED_BY_LIMIT),
         (2, "ERROR collecting", Outcome.NOT_RUN),
         (4, "no such file", Outcome.NOT_RUN),
