@@ -20,7 +20,7 @@ from typing import Final
 
 from tests.mutants.running import Outcome, Run, run
 from tests.mutants.table import Mutant, groups, mutants
-from tests.mutants.trees import make_plain, mutated
+from tests.mutants.trees import mutated, unchanged
 
 _SAID: Final = {
     Outcome.GREEN: "SURVIVED",
@@ -116,8 +116,8 @@ def main() -> int:
     if not count:
         parser.error("no mutant breaks, or is in, what is named")
     print(f"mutants: {count} mutants, {len(commands)} commands, part {arguments.part}", flush=True)
-    report, plain = Report(), make_plain()
-    with ThreadPoolExecutor(arguments.jobs) as threads:
+    report = Report()
+    with unchanged() as plain, ThreadPoolExecutor(arguments.jobs) as threads:
         running = [
             threads.submit(run_group, each, by_command[each], plain, report) for each in commands
         ]

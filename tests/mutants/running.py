@@ -58,7 +58,8 @@ def run(command: str, tree: Path) -> Run:
 
 def _run_once(command: str, tree: Path) -> Run:
     environment = {
-        **os.environ,
+        # A compiled build would be started in place of the copy.
+        **{name: value for name, value in os.environ.items() if name != "BARNABAS_PACKAGES"},
         "PYTHONPATH": f"{tree}{os.pathsep}{ROOT}",
         "BARNABAS_SOURCES": str(tree),
         "HYPOTHESIS_PROFILE": "unshrunk",

@@ -1,7 +1,8 @@
 """Copies of the product's sources, by hard links: a mutant changes one file of its own copy.
 
 Compiled files are linked, too, so that Python compiles only the changed file again. Python replaces
-compiled files and never writes into them; it only reads the other files.
+compiled files and never writes into them, and only reads the other files. Until a compiled file is
+whole it has another name.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -17,28 +19,41 @@ from tests.checkout import ROOT, SOURCES
 from tests.mutants.table import Mutant
 
 PLACE: Final = ROOT / "build" / "mutants"
-PLAIN: Final = "plain"
+"""On the file system of the sources: else they could not be linked."""
 
 
-def make_plain() -> Path:
-    """Copy the sources unchanged; return the directory for Python's path."""
-    shutil.rmtree(PLACE, ignore_errors=True)
-    tree = PLACE / PLAIN
-    shutil.copytree(SOURCES, tree, copy_function=os.link)
-    return tree
+@contextlib.contextmanager
+def unchanged() -> Iterator[Path]:
+    """Yield a directory for Python's path with a copy of the sources, and remove all copies after.
+
+    Several runs may be under way, each with a directory of its own.
+    """
+    PLACE.mkdir(parents=True, exist_ok=True)
+    place = Path(tempfile.mkdtemp(dir=PLACE))
+    try:
+        plain = place / "plain"
+        _link(SOURCES, plain)
+        yield plain
+    finally:
+        shutil.rmtree(place)
 
 
 @contextlib.contextmanager
 def mutated(plain: Path, mutant: Mutant, name: str) -> Iterator[Path]:
-    """Yield a copy with one change; raise ValueError unless its text occurs once."""
-    tree = PLACE / name
+    """Yield a copy of ``plain`` with one change; raise ValueError unless its text occurs once."""
+    tree = plain.parent / name
     parts = Path(mutant.file).parts
     inside = Path(*parts[1:]) if parts[0] == "src" else Path("barnabas", *parts)
     changed = mutant.applied_to((plain / inside).read_text(encoding="utf-8"))
-    shutil.copytree(plain, tree, copy_function=os.link)
+    _link(plain, tree)
     try:
         (tree / inside).unlink()
         (tree / inside).write_text(changed, encoding="utf-8")
         yield tree
     finally:
         shutil.rmtree(tree)
+
+
+def _link(source: Path, target: Path) -> None:
+    half_written = shutil.ignore_patterns("*.pyc.*")
+    shutil.copytree(source, target, copy_function=os.link, ignore=half_written)
