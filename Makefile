@@ -279,6 +279,13 @@ record: $(VENV)/.counterparts ## Record anew what `make test` compares with inst
 	$(call heading,record of Apache Kafka)
 	@RECORD=1 $(PYTEST) --quiet $(IN_FOURS) -m recorded $(or $(ARGS),tests/interop)
 
+PART ?= 1/1
+
+.PHONY: mutants
+mutants: $(VENV)/.counterparts ## Faults put into the product, one at a time: a test must fail (PART=1/4; ARGS=S8)
+	$(call heading,mutants)
+	@$(BIN)/python -m tests.mutants --part $(PART) --jobs $(JOBS) $(ARGS)
+
 .PHONY: browser
 browser: $(VENV)/.counterparts ## The console in a browser; pictures of it in build/browser
 	$(call heading,browser tests)

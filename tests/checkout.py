@@ -6,5 +6,6 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ROOT / "src"
+SOURCES = Path(os.environ.get("BARNABAS_SOURCES") or ROOT / "src")
+"""What tests and the processes that they start run; `make mutants` has them run changed copies."""
 PYTHONPATH = f"{SOURCES}{os.pathsep}{ROOT}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.seeds import SEED
 
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("deterministic", derandomize=True, max_examples=50, **_COMMON)
 settings.register_profile("exhaustive", max_examples=5000, print_blob=True, **_COMMON)
+# A mutant is to be killed, and nobody reads by which example.
+settings.register_profile(
+    "unshrunk",
+    derandomize=True,
+    max_examples=50,
+    phases=[Phase.explicit, Phase.generate],
+    **_COMMON,
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
 
 

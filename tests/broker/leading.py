@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -159,6 +159,8 @@ class Member:
         }
         self.told = [cluster.leaders()]
         """In each version of the view."""
+        self.shown_again: set[int] = set()
+        """Partitions that the view shows as changed, whatever it tells of them."""
         self.compared: list[int] = []
         self.engine = MemberEngine(cluster, node_id)
         self.disk = SimulatedFileSystem()
@@ -204,7 +206,7 @@ class Member:
     def changed_since(self, version: int) -> set[int]:
         return {
             each for each, leader in self.told[-1].items() if leader != self.told[version][each]
-        }
+        } | self.shown_again
 
     def gain(self, topic: str, index: int) -> None:
         (log,) = (each.partitions[index].log for each in self.topics if each.name == topic)
@@ -238,8 +240,11 @@ class Member:
         for task in done:
             task.result()
 
-    async def learn(self, leaders: dict[int, Leader] | None = None) -> None:
-        """Let the view know who leads what."""
+    async def learn(
+        self, leaders: dict[int, Leader] | None = None, changed: Iterable[int] = ()
+    ) -> None:
+        """Let the view know who leads what, and show some partitions again."""
+        self.shown_again = {*changed}
         self.told.append(self.cluster.leaders() if leaders is None else leaders)
         self.leadership.look()
         await self.turns()

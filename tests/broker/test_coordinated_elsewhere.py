@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from barnabas.broker.cluster.view import NO_NODE
-from barnabas.broker.coordination.guards import Guards
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.compression import LZ4
@@ -588,19 +587,6 @@ def test_no_batch_is_appended_behind_a_marker_that_came_after_the_question(broke
     assert produced(answer) == (ErrorCode.NOT_ENOUGH_REPLICAS if producer.is_classic else fenced)
     assert not is_open(brokers, producer, 0)
     assert guards_of(brokers[0], producer) == 0
-
-
-@pytest.mark.parametrize("version", [11])
-@pytest.mark.parametrize("mutant", ["no marker drops a guard", "guards are not looked at"])
-def test_a_broker_without_guards_is_found_out(brokers, producer, held, monkeypatch, mutant):
-    if mutant == "no marker drops a guard":
-        monkeypatch.setattr(Guards, "end", lambda *_given: None)
-    else:
-        monkeypatch.setattr(Guards, "take", lambda *_given: True)
-    assert producer.add(TOPIC, 0) == NONE
-    answer = a_marker_comes_in_between(brokers, producer, held)
-    assert produced(answer) == NONE
-    assert is_open(brokers, producer, 0)
 
 
 def guards_of(broker, producer):

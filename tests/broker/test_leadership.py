@@ -418,6 +418,11 @@ async def test_a_partition_that_was_released_is_not_taken_up_again_in_its_epoch(
     assert member.released == [INTERNAL]
     await member.learn()
     assert member.state(INTERNAL) is AWAY
+    # A view that shows the same epoch again, as one does that shows all partitions.
+    compared = len(member.compared)
+    await member.learn(changed={INTERNAL})
+    assert member.compared[compared:] == [INTERNAL]
+    assert member.state(INTERNAL) is AWAY
     await led_again(member)
     await member.settle()
     assert member.state(INTERNAL) is SERVED

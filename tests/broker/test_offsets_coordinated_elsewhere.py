@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from barnabas.broker.cluster.view import NO_NODE
-from barnabas.broker.coordination.guards import Guards
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
@@ -229,19 +228,6 @@ def test_a_marker_that_comes_while_a_commit_waits_for_its_turn_refuses_it(world,
     """P1, R7: the guard is the second question, at the moment of the append."""
     assert in_its_lane(world, version, lambda: world.marker(version)) == not_now(version)
     assert world.offset == -1
-
-
-@pytest.mark.parametrize("mutant", ["no marker drops a guard", "guards are not looked at"])
-def test_a_broker_without_guards_is_found_out(world, monkeypatch, mutant):
-    if mutant == "no marker drops a guard":
-        monkeypatch.setattr(Guards, "end", lambda *_given: None)
-    else:
-        release = Guards.release
-        monkeypatch.setattr(Guards, "take", lambda self, guard, _log: not release(self, guard))
-    assert in_its_lane(world, CLASSIC, lambda: world.marker(CLASSIC)) == NONE
-    assert world.offset == UNSTABLE
-    monkeypatch.undo()
-    world.marker(CLASSIC, commit=False)
 
 
 # ------------------------------------------------------------------------- gone, ending, restarted

@@ -27,6 +27,7 @@ class ScriptedEngine:
         self._submitted: deque[CommitGroup] = deque()
         self._heard: CommitGroup | None = None
         self._disk_is_quick = False
+        self._is_heard_at_once = False
         self.committer: Committer | None = None
 
     # What the store asks of an engine, and of a running committer
@@ -36,6 +37,8 @@ class ScriptedEngine:
 
     def call(self, callback: Callable[[], None]) -> None:
         self._calls.append(callback)
+        if self._is_heard_at_once:
+            self.hear(len(self._calls))
 
     def run_aside(self, work: Callable[[], None]) -> None:
         self._asides.append(work)
@@ -89,13 +92,18 @@ class ScriptedEngine:
             callback()
             self._after()
 
-    def commit(self, most: int = 1000) -> None:
-        """The journal thread takes up to ``most`` groups that wait and makes them durable."""
+    def commit(self, most: int = 1000, *, is_heard_at_once: bool = False) -> None:
+        """The journal thread takes up to ``most`` groups that wait and makes them durable.
+
+        ``is_heard_at_once``: its reports come to the loop before the thread does anything more.
+        """
         groups: Sequence[CommitGroup] = [
             self._submitted.popleft() for _ in range(min(most, len(self._submitted)))
         ]
         if groups and self.committer is not None:
+            self._is_heard_at_once = is_heard_at_once
             self.committer.commit(groups)
+            self._is_heard_at_once = False
 
     def write(self) -> None:
         """The journal thread writes the segments."""

@@ -10,9 +10,7 @@ import os
 
 import pytest
 
-from barnabas.storage import segment_swap
-from barnabas.storage.simulated import Operation, SimulatedFileSystem
-from tests.crash import compaction
+from barnabas.storage.simulated import Operation
 from tests.crash.compaction import CompactingWorkload, check_compacted
 from tests.crash.crashes import CrashRun
 
@@ -42,42 +40,3 @@ def test_every_crash_leaves_the_old_segments_or_the_new_ones(seed):
     run.run()
     assert run.workload.groups_taken > 3, "too little was compacted"
     assert run.points > 100, "the workload became too small to mean anything"
-
-
-def first_violation() -> str:
-    """The message of the first seed's run that finds something; empty if none does."""
-    for seed in range(4):
-        try:
-            CompactionRun(seed).run()
-        except AssertionError as error:
-            return str(error)
-    return ""
-
-
-def test_new_segments_that_are_not_synced_are_found_out(monkeypatch):
-    sync = SimulatedFileSystem.sync
-
-    def forget(disk, inode, path):
-        if ".cleaned" not in path:
-            sync(disk, inode, path)
-
-    monkeypatch.setattr(SimulatedFileSystem, "sync", forget)
-    assert first_violation()
-
-
-def test_a_recovery_that_leaves_a_swap_half_done_is_found_out(monkeypatch):
-    monkeypatch.setattr(segment_swap, "finish", lambda swap, directory: None)
-    assert first_violation()
-
-
-def test_a_swap_that_does_not_wait_for_its_checkpoint_is_found_out(monkeypatch):
-    take_over = compaction.take_over
-
-    def at_once(log, group):
-        taken = take_over(log, group)
-        for pending in log.cleaning.pending:
-            segment_swap.finish(pending.swap, log.directory)
-        return taken
-
-    monkeypatch.setattr(compaction, "take_over", at_once)
-    assert "is corrupt" in first_violation()

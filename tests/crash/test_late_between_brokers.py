@@ -11,15 +11,12 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.coordination.guards import Guards
-from barnabas.broker.peers.sessions import PeerLink
 from barnabas.broker.testing.loopback import Fate
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.storage.simulated import SimulatedFileSystem
 from tests.crash.several_lives import NODES, RETRIABLE, Brokers, made_topics
-from tests.crash.transaction_history import Broken
 from tests.crash.transaction_life import TOPIC
 from tests.crash.transaction_load import TIMEOUT_MS, Load, Transactional
 
@@ -174,26 +171,7 @@ async def test_no_batch_is_appended_when_its_transaction_has_ended_meanwhile_r7(
     stage.judge()
 
 
-async def test_a_guard_that_no_marker_drops_is_found_out_r7(stage, monkeypatch):
-    monkeypatch.setattr(Guards, "end", lambda _guards, _log, _producer_id: None)
-    with pytest.raises(AssertionError, match=r"\(R7\)"):
-        await a_word_that_comes_behind_the_marker(stage)
-    await stage.brokers.drain(TIMEOUT_MS)
-    with pytest.raises(Broken):
-        stage.judge()
-
-
 async def test_no_copy_of_a_marker_ends_the_next_transaction_r10(stage):
     await a_copy_of_a_marker_in_the_next_transaction(stage)
     await stage.brokers.drain(TIMEOUT_MS)
     stage.judge()
-
-
-async def test_a_connection_that_goes_on_beside_a_newer_one_is_found_out_r10(stage, monkeypatch):
-    monkeypatch.setattr(PeerLink, "end", lambda _link, _newer: None)
-    with pytest.raises(AssertionError, match=r"\(R10\)"):
-        await a_copy_of_a_marker_in_the_next_transaction(stage)
-    await stage.end(commit=False)
-    await stage.brokers.drain(TIMEOUT_MS)
-    with pytest.raises(Broken):
-        stage.judge()

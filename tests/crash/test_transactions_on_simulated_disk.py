@@ -15,20 +15,15 @@ from random import Random
 import pytest
 
 from barnabas.broker.coordination.marker_phase import MarkerPhase
-from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
-from barnabas.broker.coordination.verification import NOTHING_REFUSED
 from barnabas.broker.handlers.produce import ProduceHandler
-from barnabas.broker.handlers.transactional_offsets import _Commit
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
-from barnabas.coordinator.transactions import timeouts
 from barnabas.coordinator.transactions.commands import AddPartitions, EndTransaction, MarkersPlaced
 from barnabas.coordinator.transactions.state import (
     State,
     transaction_of,
 )
 from barnabas.protocol.errors import ErrorCode
-from barnabas.storage.journal import CommitGroup
 from barnabas.storage.simulated import Operation, SimulatedFileSystem
 from barnabas.storage.transaction_marker import TransactionMarker
 from tests.crash.crashes import Keep
@@ -219,44 +214,3 @@ async def test_data_before_the_record_of_its_partition_is_found_out(monkeypatch)
     monkeypatch.setattr(Transactions, "add", add_later)
     monkeypatch.setattr(ProduceHandler, "append_all", append_first)
     assert "(P1)" in await first_violation(monkeypatch)
-
-
-async def test_offsets_of_a_transaction_that_nobody_verified_are_found_out(monkeypatch):
-    monkeypatch.setattr(_Commit, "verification_error", lambda _commit: ErrorCode.NONE)
-    assert "(P1)" in await first_violation(monkeypatch)
-
-
-async def test_a_batch_that_nobody_verified_is_found_out(monkeypatch):
-    monkeypatch.setattr(ProduceHandler, "verification", lambda *_: NOTHING_REFUSED)
-    assert "(P1)" in await first_violation(monkeypatch)
-
-
-async def test_a_partition_without_its_marker_is_found_out(monkeypatch):
-    def write(markers, topic, index, marker):
-        if topic == TOPIC and not index:
-            return None
-        return written(markers, topic, index, marker)
-
-    written = MarkerWriter.write
-    monkeypatch.setattr(MarkerWriter, "write", write)
-    assert "(D5, M1)" in await first_violation(monkeypatch)
-
-
-async def test_an_acknowledgement_of_a_batch_before_the_sync_is_found_out(monkeypatch):
-    monkeypatch.setattr(CommitGroup, "add_answer", lambda _group, answer: answer.prepare())
-    assert "(D1)" in await first_violation(monkeypatch)
-
-
-async def test_answers_before_the_sync_are_found_out(monkeypatch):
-    monkeypatch.setattr(Transactions, "when_durable", lambda _all, waiter: waiter.durable())
-    assert await first_violation(monkeypatch)
-
-
-async def test_a_start_that_does_not_resume_is_found_out(monkeypatch):
-    monkeypatch.setattr(timeouts, "begin", lambda _shard, _now: ())
-    assert "(C6)" in await first_violation(monkeypatch)
-
-
-async def test_a_coordinator_epoch_that_comes_again_is_found_out(monkeypatch):
-    monkeypatch.setattr(Transactions, "coordinator_epoch", property(lambda _transactions: 1))
-    assert "(D6)" in await first_violation(monkeypatch)

@@ -99,7 +99,8 @@ class Workload:
             self.engine.turn(disk_is_quick=self.now_ms % 4 == 0)
 
     def commit(self) -> None:
-        self.engine.commit(self.random.choice((1, 1, 2, 100)))
+        most = self.random.choice((1, 1, 2, 100))
+        self.engine.commit(most, is_heard_at_once=self.now_ms % 3 == 0)
 
     def write(self) -> None:
         self.engine.write()

@@ -49,6 +49,11 @@ def test_a_directory_goes_into_a_cluster(tmp_path, monkeypatch):
         store = Store(server.url)
         begun = uuid4()
         with contextlib.closing(store.base()) as base:
+            index = base.cluster_index()
+            running = index.register(uuid4(), 9, "", 60_000)
+            with pytest.raises(TransferRefused, match=IN_USE[:20]):
+                base.transfer(7).begin_import(uuid4(), 7)
+            index.fence(running)
             # One that is cut short: nothing starts, and the next one begins anew.
             transfer = base.transfer(7)
             session = transfer.begin_import(begun, 7)
@@ -77,8 +82,12 @@ def test_a_directory_goes_into_a_cluster(tmp_path, monkeypatch):
             carried.check_decided(broker)
             carried.go_on(broker)
             with contextlib.closing(store.base()) as base:
+                transfer = base.transfer(7)
                 with pytest.raises(TransferRefused) as refused:
-                    base.transfer(7).begin_import(uuid4(), 7)
+                    transfer.begin_import(uuid4(), 7)
+                assert str(refused.value) == IN_USE
+                with pytest.raises(TransferRefused) as refused:
+                    transfer.begin_export(uuid4())
                 assert str(refused.value) == IN_USE
             carried.note(broker)
         exported = tmp_path / "exported"

@@ -186,6 +186,20 @@ def test_what_a_primary_refuses_that_was_replaced_and_lives_is_asked_of_the_next
     assert writer.index.attempts_failed
 
 
+def test_error_of_a_former_primary_is_not_taken_as_final(pair, writer):
+    """To a server that lacks the newest flush the next one comes too early, by a bug of ours."""
+    pair.cut()
+    pair.split()
+    newest = Flush(Lane.INLINE, 1, [Item(0, 0, 1, 2, 0, 1)], payload=b"x")
+    with closing(WholeIndex.open(pair.primary.url)) as other:
+        assert other.commit_flush(writer.session, newest).outcome is Outcome.COMMITTED
+    writer.number = 2
+    with flushing(writer) as answer:
+        assert answer.result(60) is Outcome.COMMITTED
+    assert is_whole(pair.primary, 3)
+    assert writer.index.attempts_failed
+
+
 def test_a_look_at_a_primary_that_was_replaced_and_lives_shows_the_next_one(pair, writer):
     """Where nothing has changed since, who looks would see it so for ever."""
     seen = writer.index.picture(0).version

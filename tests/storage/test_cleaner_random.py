@@ -32,6 +32,8 @@ KEYS = [
     b"a long key, longer than any digest",
     b"another long key, so it is",
 ]
+SELDOM = [b"seldom %d" % number for number in range(16)]
+"""Keys whose latest records are old at the end, so that passes have decided about them."""
 
 
 class Reader:
@@ -92,7 +94,7 @@ class Writers:
         found = []
         for at in range(self.random.choice((1, 1, 2, 6))):
             self.number += 1
-            key = self.random.choice(KEYS)
+            key = self.random.choice(SELDOM if self.random.random() < 0.1 else KEYS)
             value = b"%d " % self.number * self.random.choice((1, 10, 30))
             is_tombstone = self.random.random() < 0.15
             timestamp = self.host.now_ms + self.random.randrange(50)

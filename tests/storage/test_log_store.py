@@ -1,9 +1,14 @@
 """The store as a whole: when appenders are held back, and what lets them go on."""
 
+from random import Random
+
 import pytest
 
-from barnabas.storage.log_store import StoreSettings
+from barnabas.storage.log_store import LogStore, StoreSettings, checkpoint_of
+from barnabas.storage.recovery import lock_directory
+from barnabas.storage.simulated import SimulatedFileSystem
 from barnabas.storage.transaction_marker import TransactionMarker
+from tests.storage.engines import InlineEngine
 from tests.storage.stores import Host, batch, from_producer
 
 
@@ -85,3 +90,20 @@ def test_an_epoch_that_was_written_by_hand_is_not_exceeded():
     host.kill()
     host.boot()
     assert host.store.leader_epoch == 2**30
+
+
+def test_new_data_directory_survives_a_power_loss_d1():
+    for seed in range(5):
+        disk = SimulatedFileSystem()
+        lock_directory(LogStore(disk, "/var/lib/data", engine=InlineEngine(), now_ms=lambda: 0))
+        assert disk.crash(Random(seed)).exists("/var/lib/data")
+
+
+def test_checkpoint_has_a_log_start_that_is_not_durable_yet_d1():
+    """The next start replays the journal from behind it."""
+    host = Host()
+    host.boot()
+    host.append(batch(), batch(), batch())
+    host.log.delete_records(2)
+    assert host.log.log_start_offset == 0
+    assert checkpoint_of(host.log).log_start_offset == 2

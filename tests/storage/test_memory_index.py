@@ -1,12 +1,13 @@
 """The log index in memory: what it commits, who may write, and what becomes of a broker's calls."""
 
 import threading
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 from barnabas.protocol.records import placed, read_header
 from barnabas.storage.cluster_index import Assignment, HandOver, Led
+from barnabas.storage.cluster_transfer import SUPERSEDED, TransferRefused
 from barnabas.storage.errors import LedSince
 from barnabas.storage.log_index import (
     Flush,
@@ -63,6 +64,7 @@ def test_a_flush_that_was_committed_is_there_once_however_often_it_is_called_f3(
     session = register(index, 1)
     assign(index, 1, session)
     first = flush(0, (1, 0, 0))
+    assert index.commit_flush(session, first) == COMMITTED
     assert index.commit_flush(session, first) == COMMITTED
     assert index.commit_flush(session, flush(1, (1, 0, 1))) == COMMITTED
     index.fence(session)
@@ -131,6 +133,19 @@ def test_who_lets_its_lease_end_is_fenced():
     assert index.fence_expired() == {first}
     assert index.fence_expired() == frozenset()
     assert not index.heartbeat(first, 10_000)
+
+
+def test_superseded_import_changes_nothing(index):
+    former, later = uuid4(), uuid4()
+    former_session = index.begin_import(former, 1, has_topics=False)
+    session = index.begin_import(later, 1, has_topics=False)
+    with pytest.raises(TransferRefused, match=SUPERSEDED):
+        index.import_logs(former_session, 3, {1: 0})
+    index.import_logs(session, 3, {2: 0})
+    with pytest.raises(TransferRefused, match=SUPERSEDED):
+        index.end_import(former)
+    assert index.is_importing(later)
+    assert [*index.rows] == [2]
 
 
 def test_a_log_is_read_in_parts(index):

@@ -291,6 +291,29 @@ def test_reads_at_every_offset_give_whole_batches_below_the_high_watermark(seed)
             log.plan_read(offset, 1000)
 
 
+def test_batch_that_is_durable_but_not_written_is_read_from_memory_l8():
+    host = booted()
+    groups = []
+    host.store._runner.submit = groups.append
+    host.append(batch(value=b"first"))
+    host.append(batch(value=b"second"))
+    committer = host.store._runner._committer
+    committer.commit(groups[:1])
+    committer.write_segments()
+    committer.commit(groups[1:])
+    assert host.log.high_watermark == 2
+    assert [header.base_offset for header, _ in read_all(host.log)] == [0, 1]
+    assert b"second" in bytes(host.log.plan_read(1, 1000).chunks[0])
+
+
+@pytest.mark.parametrize("timestamp_ms", [NOW_MS - 100_000, NOW_MS + 100_000])
+def test_producers_expire_by_the_brokers_clock_t2(timestamp_ms):
+    host = booted()
+    host.append(from_producer(7, 0, timestamp=timestamp_ms))
+    assert host.log.producers.expire(NOW_MS + 999, 1000) == 0
+    assert host.log.producers.expire(NOW_MS + 1000, 1000) == 1
+
+
 def client_sees(data, aborted):
     """What a READ_COMMITTED consumer delivers of a Fetch: (base offset) of each batch."""
     pending = sorted(aborted, key=lambda entry: entry.first_offset)

@@ -416,6 +416,19 @@ async def test_nobody_lets_go_of_what_nobody_would_lead(cluster):
     assert one.membership.wanted_session(10**6) is None
 
 
+async def test_session_hands_over_only_what_it_leads(cluster):
+    brokers = [cluster.broker(each) for each in (1, 2, 3)]
+    _, (partition_id,) = cluster.topic(1)
+    await cluster.settle()
+    (session,) = cluster.loads()
+    leader = next(each for each in brokers if each.session == session)
+    taker, other = (each for each in brokers if each is not leader)
+    cluster.index.want({partition_id: taker.node_id})
+    await cluster.look()
+    assert leader.membership.wanted_elsewhere(session) == [partition_id]
+    assert other.membership.wanted_elsewhere(other.session) == []
+
+
 async def test_a_refused_assignment_is_looked_at_from_the_start(cluster):
     one = cluster.broker(1)
     _, (partition_id,) = cluster.topic(1)
