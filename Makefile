@@ -227,6 +227,7 @@ SOURCES := pyproject.toml $(shell find -L src -name '*.py')
 SDIST := build/sdist/.built
 COMPILED := build/compiled
 COMPILED_UNIT := tests/compiled tests/storage tests/coordinator/transactions \
+	tests/broker/world tests/cluster/test_at_random.py \
 	$(addprefix tests/protocol/test_,frame.py header.py records.py tuned.py) \
 	$(addprefix tests/broker/test_,testing.py pytest_plugin.py tls_transport.py)
 COMPILE := HATCH_BUILD_HOOK_ENABLE_MYPYC=1
