@@ -195,7 +195,8 @@ class Life:
             assert time.monotonic() < deadline, self.described()
             for worker in self.all_workers():
                 worker.look_after()
-            time.sleep(random.uniform(0.02, 0.1))
+            # Each look has a consumer of its own for each library.
+            time.sleep(random.uniform(0.1, 0.3))
 
     def described(self) -> str:
         for worker in self.all_workers():
