@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from random import Random
-from types import SimpleNamespace
 
 import pytest
 
@@ -148,7 +147,7 @@ def test_ten_thousand_groups_are_replayed(broker, capsys):
         )
     assert groups.log.replay.records == GROUPS * (1 + PARTITIONS)
     assert sum(len(machine.keys()) for machine in groups.machines) == GROUPS
-    with WireClient(SimpleNamespace(port=broker.address[1])) as client:
+    with WireClient(broker) as client:
         for number in (0, 17, GROUPS - 1):
             expected = {at: (at, "") for at in range(PARTITIONS)}
             assert fetch(client, f"group-{number}") == expected
