@@ -23,7 +23,7 @@ OPENED = "opened"
 def main() -> None:
     """Open a transaction, say so, and keep it open."""
     port, key, topic = sys.argv[1:]
-    broker = SimpleNamespace(port=int(port))
+    broker = SimpleNamespace(bootstrap_servers=f"127.0.0.1:{port}")
     with TransactionClient(broker, "lost-producer") as client:
         client.begin(key, topic, 0, timeout_ms=TIMEOUT_MS, is_pinned=True)
         print(OPENED, flush=True)
