@@ -6,6 +6,7 @@ import base64
 import contextlib
 import dataclasses
 import typing
+from types import SimpleNamespace
 
 import kafka
 import pytest
@@ -74,7 +75,7 @@ def broker():
             running.create_topic(names["topic"])
         running.create_topic(LEDGER_TOPIC)
         with (
-            TransactionClient(running) as client,
+            TransactionClient(SimpleNamespace(bootstrap_servers=running.servers)) as client,
             UserClient(running.address, ADMIN) as admin,
             reading(running, NAMES),
             reading(running, OTHERS),
