@@ -58,14 +58,11 @@ class _Semaphore:
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002
         """Acquire the semaphore; return False on timeout."""
-        due = None if timeout < 0 else self._scheduler.now_ns / 1e9 + timeout
-        while not self._free:
-            if not blocking or self._scheduler.is_ending:
-                return False
-            left = None if due is None else due - self._scheduler.now_ns / 1e9
-            if left is not None and left <= 0:
-                return False
-            self._waiters.wait(left)
+        if not self._free and (not blocking or self._scheduler.is_ending):
+            return False
+        seconds = None if timeout < 0 else timeout
+        if not self._scheduler.wait_until(lambda: self._free, self._waiters.wait, seconds):
+            return False
         self._free -= 1
         return True
 
@@ -138,14 +135,8 @@ class _Condition(_ReentrantLock):
             self.take_again(times)
 
     def wait_for(self, predicate: Callable[[], bool], timeout: float | None = None) -> bool:
-        """Wait until ``predicate`` returns a true value; return its last value."""
-        due = None if timeout is None else self._scheduler.now_ns / 1e9 + timeout
-        while not (holds := predicate()):
-            left = None if due is None else due - self._scheduler.now_ns / 1e9
-            if left is not None and left <= 0:
-                break
-            self.wait(left)
-        return holds
+        """Wait until ``predicate`` returns a true value; return False after ``timeout`` seconds."""
+        return self._scheduler.wait_until(predicate, self.wait, timeout)
 
     def notify(self, n: int = 1) -> None:
         """Wake up to ``n`` waiting threads."""
@@ -198,12 +189,9 @@ class _Queue(Generic[Item]):
 
     def get(self, block: bool = True, timeout: float | None = None) -> Item:  # noqa: FBT001, FBT002
         """Remove and return the oldest item; raises ``queue.Empty``."""
-        due = None if timeout is None else self._scheduler.now_ns / 1e9 + timeout
-        while not self._items:
-            left = None if due is None else due - self._scheduler.now_ns / 1e9
-            if not block or (left is not None and left <= 0):
-                raise queue.Empty
-            self._waiters.wait(left)
+        seconds = timeout if block else 0
+        if not self._scheduler.wait_until(lambda: self._items, self._waiters.wait, seconds):
+            raise queue.Empty
         return self._items.popleft()
 
     def get_nowait(self) -> Item:

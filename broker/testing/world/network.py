@@ -23,6 +23,8 @@ FIRST_CLIENT_PORT: Final = 40_000
 LATENCY_NS: Final = (20_000, 200_000)
 """Default minimum and maximum latency of bytes."""
 
+SOCKET_BUFFER_BYTES: Final = 1 << 18
+"""Number of bytes that an end can send before the other end receives some of them."""
 RESENT_NS: Final = 200_000_000
 """Delay of a retransmission: the minimum retransmission timeout of TCP."""
 

@@ -14,7 +14,6 @@ import heapq
 import math
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
 from random import Random
 from typing import Final
 
@@ -46,17 +45,14 @@ class SimulatedThread:
         "baton",
         "goes_on",
         "identifier",
-        "is_done",
         "is_ready",
         "name",
-        "number",
         "raises",
         "wait",
         "waits_for",
     )
 
-    def __init__(self, number: int, name: str) -> None:
-        self.number = number
+    def __init__(self, name: str) -> None:
         self.name = name
         self.baton = threading.Lock()
         self.baton.acquire()
@@ -69,7 +65,6 @@ class SimulatedThread:
         self.raises: BaseException | None = None
         self.identifier = 0
         """Identifier of the real thread."""
-        self.is_done = False
 
 
 class Scheduler:
@@ -84,7 +79,8 @@ class Scheduler:
         self._due: list[tuple[int, int, Callable[[], object]]] = []
         self._numbers = 0
         self._ready: list[SimulatedThread] = []
-        self._threads: dict[int, SimulatedThread] = {}
+        self._threads: dict[SimulatedThread, None] = {}
+        """All that have not ended, in the order of their start."""
         self._main = self._new_thread("the test")
         self._main.identifier = threading.get_ident()
         self._running = self._main
@@ -105,8 +101,7 @@ class Scheduler:
 
     def read_ns(self) -> int:
         """Return the time. The read itself takes ``_LOOK_NS``."""
-        self.now_ns += _LOOK_NS
-        return self.now_ns
+        return self.compute(_LOOK_NS)
 
     def compute(self, took_ns: int) -> int:
         """Advance the time by ``took_ns`` of computing; return the time."""
@@ -147,6 +142,21 @@ class Scheduler:
             raise error
         return thread.goes_on
 
+    def wait_until(
+        self,
+        holds: Callable[[], object],
+        wait: Callable[[float | None], object],
+        seconds: float | None,
+    ) -> bool:
+        """Call ``wait`` with the seconds left until ``holds``; return False after ``seconds``."""
+        due = None if seconds is None else self.now_ns / 1e9 + seconds
+        while not holds():
+            left = None if due is None else due - self.now_ns / 1e9
+            if left is not None and left <= 0:
+                return False
+            wait(left)
+        return True
+
     def wake(self, thread: SimulatedThread) -> None:
         """Wake a waiting thread; do nothing if it does not wait."""
         if thread.waits_for:
@@ -162,12 +172,12 @@ class Scheduler:
         """Raise ``Ended`` in all other threads, and wait until they have ended."""
         self._is_ending = True
         self._due.clear()
-        self._ready = [each for each in self._threads.values() if each is not self._main]
+        self._ready = [each for each in self._threads if each is not self._main]
         for thread in self._ready:
             thread.is_ready = True
             thread.raises = Ended()
         rounds = 0
-        while any(not each.is_done for each in self._threads.values() if each is not self._main):
+        while len(self._threads) > 1:
             rounds += 1
             if rounds > STOPPED_MOST:
                 raise Stuck(f"threads did not end with the simulation:\n{self.report()}")
@@ -178,18 +188,14 @@ class Scheduler:
     def report(self) -> str:
         """Return a line for each thread, with its name and the reason of its wait."""
         return "\n".join(
-            f"  {thread.name}: {thread.waits_for or 'running'}"
-            for thread in self._threads.values()
-            if not thread.is_done
+            f"  {thread.name}: {thread.waits_for or 'running'}" for thread in self._threads
         )
 
     # --------------------------------------------------------------------------------- private
 
     def _new_thread(self, name: str) -> SimulatedThread:
-        number = len(self._threads) + 1
-        while number in self._threads:
-            number += 1
-        thread = self._threads[number] = SimulatedThread(number, name)
+        thread = SimulatedThread(name)
+        self._threads[thread] = None
         return thread
 
     def _make_ready(self, thread: SimulatedThread) -> None:
@@ -207,8 +213,7 @@ class Scheduler:
         """Run ``work`` of a simulated thread on its real thread."""
         thread.baton.acquire()
         thread.identifier = threading.get_ident()
-        with ExitStack() as machine:
-            machine.enter_context(claim(self._machine))
+        with claim(self._machine):
             try:
                 if not self._is_ending:
                     work()
@@ -216,12 +221,11 @@ class Scheduler:
                 if not self._is_ending:  # Errors of a thread that is being ended are ignored.
                     raise
             finally:
-                thread.is_done = True
-                del self._threads[thread.number]
+                del self._threads[thread]
                 self._hand_on()
 
     def _is_late(self, thread: SimulatedThread, wait: int) -> None:
-        if thread.wait == wait and not thread.is_done:
+        if thread.wait == wait:
             self._make_ready(thread)
 
     def _pass_baton(self) -> None:

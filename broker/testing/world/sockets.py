@@ -8,14 +8,10 @@ import os
 import socket
 import struct
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
-from barnabas.broker.testing.world.network import Address, End
+from barnabas.broker.testing.world.network import SOCKET_BUFFER_BYTES, Address, End
 from barnabas.broker.testing.world.scheduler import Scheduler, SimulatedThread
-
-_SEND_BUFFER_BYTES: Final = 1 << 18
-"""Number of unreceived bytes at which ``sendall`` blocks."""
-_ROOM: Final = "free space in the send buffer"
 
 
 class _Reader(io.RawIOBase):
@@ -84,12 +80,12 @@ class BlockingSocket:
             self._check_open()
             if self.end.is_reset or self.end.other.is_closed:
                 raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-            room = _SEND_BUFFER_BYTES - self.end.other.unread_bytes
+            room = SOCKET_BUFFER_BYTES - self.end.other.unread_bytes
             if room > 0:
                 self.end.send(bytes(left[:room]))
                 left = left[room:]
-            else:
-                self._wait(_ROOM, self._timeout_seconds)
+            elif not self._wait("free space in the send buffer", self._timeout_seconds):
+                raise TimeoutError(f"sending timed out after {self._timeout_seconds} s")
 
     def send(self, data: bytes | bytearray | memoryview) -> int:
         """Send all bytes; return their number."""
@@ -121,17 +117,15 @@ class BlockingSocket:
 
     def has_received(self, timeout_seconds: float | None) -> bool:
         """Wait until ``recv`` can return; return False after ``timeout_seconds``."""
-        self._check_open()
-        due = None
-        if timeout_seconds is not None:
-            due = self._scheduler.now_ns / 1e9 + timeout_seconds
-        while not (self.end.received or self.end.has_ended or self.end.is_reset):
-            left = None if due is None else due - self._scheduler.now_ns / 1e9
-            if left is not None and left <= 0:
-                return False
-            self._wait(f"bytes from {self.end.remote[1]}", left)
+
+        def can_return() -> bool:
             self._check_open()
-        return True
+            return bool(self.end.received) or self.end.has_ended or self.end.is_reset
+
+        waits_for = f"bytes from {self.end.remote[1]}"
+        return self._scheduler.wait_until(
+            can_return, lambda left: self._wait(waits_for, left), timeout_seconds
+        )
 
     def settimeout(self, seconds: float | None) -> None:
         """Set the timeout of blocking calls, or no timeout if ``seconds`` is None."""
@@ -198,12 +192,10 @@ class BlockingSocket:
         if self.end.is_closed:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
-    def _wait(self, waits_for: str, seconds: float | None) -> None:
+    def _wait(self, waits_for: str, seconds: float | None) -> bool:
         thread = self._scheduler.running
         self._waiting.append(thread)
         try:
-            woken = self._scheduler.wait(waits_for, seconds)
+            return self._scheduler.wait(waits_for, seconds)
         finally:
             self._waiting.remove(thread)
-        if not woken and waits_for == _ROOM:
-            raise TimeoutError(f"sending timed out after {seconds} s")

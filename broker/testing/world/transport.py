@@ -6,10 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from barnabas.broker.testing.world.network import End
+from barnabas.broker.testing.world.network import SOCKET_BUFFER_BYTES, End
 
-_KERNEL_BYTES: Final = 1 << 18
-"""Size of the simulated socket buffers. Unreceived bytes up to it do not count as unwritten."""
 _HIGH_BYTES: Final = 1 << 16
 
 
@@ -117,7 +115,7 @@ class SimulatedTransport(asyncio.Transport):
 
     def get_write_buffer_size(self) -> int:
         """Return the number of bytes that do not fit in the simulated socket buffers."""
-        return max(0, self._end.other.unread_bytes - _KERNEL_BYTES)
+        return max(0, self._end.other.unread_bytes - SOCKET_BUFFER_BYTES)
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
         """Return the low and the high limit of the write buffer, in bytes."""
