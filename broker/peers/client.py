@@ -98,7 +98,7 @@ class PeerClient:
         if self._tasks:
             await asyncio.wait(self._tasks)
         self._transport.close()
-        await self._clock.sleep(0)  # What was told is told before this returns.
+        await self._clock.sleep(0)  # Scheduled callbacks run before this returns.
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(coroutine)

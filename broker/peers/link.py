@@ -199,7 +199,7 @@ class Link:
 
     def _opening_is_late(self, opening: asyncio.Task[Any]) -> None:
         if self._opening is not opening:
-            return  # It was given up; a loop that stood still meets its limit before its end.
+            return  # After a pause of the process, the limit of a cancelled attempt can come due.
         opening.cancel()
         self._could_not_open(Failure.UNREACHABLE, "no connection in time")
 

@@ -123,7 +123,7 @@ class Transaction:
         await self._patiently(asked)
 
     async def _patiently(self, asked: Callable[[], Awaitable[int]]) -> None:
-        """Ask until it is done; raises KafkaError."""
+        """Repeat a request until it succeeds; raises KafkaError."""
         clock = self._wire.clock
         until_s = clock.monotonic() + PATIENCE_SECONDS
         while code := await asked():

@@ -85,5 +85,5 @@ class Events(ABC):
 
     async def shown(self, text: str) -> None:
         """Show events; nothing more is made until the viewer has read those before."""
-        while not self.show(text):  # A viewer does not say when he has read.
+        while not self.show(text):  # No event says that a viewer has read.
             await self._question.broker.clock.sleep(SLOW_SECONDS)

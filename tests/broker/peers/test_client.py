@@ -168,7 +168,7 @@ async def test_a_hello_that_is_not_answered_in_time_ends_the_attempt(peer, new_a
 
 
 async def test_the_time_of_an_attempt_that_was_given_up_ends_no_other(peer, new_asking):
-    """A broker that stood still finds the limit due before the attempt has come to its end."""
+    """After a pause of the process, the limit of the cancelled attempt comes due first."""
     asking = new_asking(connect_timeout_ms=2000)
     peer.on_hello = lambda _asked: None
     asking.ask(1)
