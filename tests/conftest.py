@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -93,6 +94,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = spark_session(tmp_path_factory.mktemp("spark"), master="local[4,4]")
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _hidden_spark(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the Spark that other files of this worker share from a test that takes none."""
+    pyspark = sys.modules.get("pyspark")
+    if pyspark is not None and "spark" not in request.fixturenames:
+        monkeypatch.setattr(pyspark.SparkContext, "_active_spark_context", None)
 
 
 @pytest.hookimpl(wrapper=True)
