@@ -56,7 +56,6 @@ class LoopProbe:
     def start(self) -> None:
         # What earlier tests have left is no broker's heap, through which its collector would go.
         gc.collect()
-        gc.freeze()
         self._seen = (time.perf_counter(), time.thread_time())
         self._timer = self._loop.call_later(LOOK_EVERY_SECONDS, self._look)
 
@@ -66,7 +65,6 @@ class LoopProbe:
         self._timer.cancel()
         self._look()
         self._timer.cancel()
-        gc.unfreeze()
 
     def _look(self) -> None:
         now = (time.perf_counter(), time.thread_time())

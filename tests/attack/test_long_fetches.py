@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 
-from barnabas.broker.daemon import COLLECT_EVERY
 from barnabas.broker.handlers import fetch, fetch_reader
 from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
 from barnabas.protocol.messages.fetch import FETCH, FetchResponse
@@ -17,6 +15,7 @@ from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
 from tests.broker.data_plane import Named, Wire, batch, fetch_request, values
+from tests.garbage import collector_of_a_daemon
 from tests.waiting import wait_until
 
 BUSY_MS_MOST = 100
@@ -29,16 +28,11 @@ MANY = [Named(f"topic-{number}", bytes(16)) for number in range(TOPICS)]
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    usual = gc.get_threshold()
     with Broker() as running:
         for topic in MANY:
             running.create_topic(topic.name, PARTITIONS)
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(COLLECT_EVERY)
-        yield running
-    gc.set_threshold(*usual)
-    gc.unfreeze()
+        with collector_of_a_daemon():
+            yield running
 
 
 class Session:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 import pytest
 
 from barnabas.broker.client.wire_client import WireClient
-from barnabas.broker.daemon import COLLECT_EVERY
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
@@ -37,6 +35,7 @@ from tests.broker.long_commit import long_commit
 from tests.broker.sample_requests import error_codes
 from tests.crash.transaction_client import TRANSACTIONS_V2, Producer
 from tests.crash.transaction_life import batches_of
+from tests.garbage import collector_of_a_daemon
 
 BUSY_MS_MOST = 200
 """The rule is 50; a crowded machine that also traces coverage may take a few times as long."""
@@ -50,16 +49,11 @@ GROUP = "many"
 def broker(tmp_path_factory) -> Iterator[Broker]:
     """A broker with as much journal as a daemon has, and its collector's settings."""
     config = {"barnabas.journal.file.bytes": str(64 << 20)}
-    usual = gc.get_threshold()
     with Broker(storage=tmp_path_factory.mktemp("data"), config=config) as running:
         for number in range(TOPICS):
             running.create_topic(f"topic-{number}", PARTITIONS)
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(COLLECT_EVERY)
-        yield running
-    gc.set_threshold(*usual)
-    gc.unfreeze()
+        with collector_of_a_daemon():
+            yield running
 
 
 def committed(broker: Broker) -> dict[tuple[str, int], int]:

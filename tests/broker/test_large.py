@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import socket
 import struct
@@ -13,7 +12,6 @@ import pytest
 from barnabas.broker.api.dispatch import PRODUCE_KEY, ROUTES
 from barnabas.broker.api.division import count_elements
 from barnabas.broker.client.dialing import connect
-from barnabas.broker.daemon import COLLECT_EVERY
 from barnabas.broker.network.large import LARGE_BYTES
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.errors import ErrorCode
@@ -47,6 +45,7 @@ from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
 from tests.broker.large_requests import large_requests
 from tests.broker.sample_requests import SAMPLES, error_codes
+from tests.garbage import collector_of_a_daemon
 from tests.waiting import wait_until
 
 HELD_MS_MOST = 250
@@ -63,21 +62,10 @@ APIS = [route.name for route in ROUTES if route.key != PRODUCE_KEY]
 
 @pytest.fixture(scope="module")
 def running():
-    with Broker(config={"transaction.two.phase.commit.enable": "true"}) as broker:
+    config = {"transaction.two.phase.commit.enable": "true"}
+    with collector_of_a_daemon(), Broker(config=config) as broker:
         broker.create_topic("kept", partitions=3)
         yield broker
-
-
-@pytest.fixture(autouse=True)
-def _collector_of_a_daemon():
-    """What the tests' process has in memory is not looked through again and again."""
-    usual = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(COLLECT_EVERY)
-    yield
-    gc.set_threshold(*usual)
-    gc.unfreeze()
 
 
 def frame_of(api, version, message):

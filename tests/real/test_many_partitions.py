@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 import pytest
 
 from barnabas.broker.client.wire_client import WireClient
-from barnabas.broker.daemon import COLLECT_EVERY
 from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
     CreatePartitionsRequest,
@@ -26,6 +24,7 @@ from barnabas.protocol.messages.delete_topics import (
 )
 from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
+from tests.garbage import collector_of_a_daemon
 
 BUSY_MS_MAX = 200
 """The rule is 50; a crowded machine that also traces coverage may take a few times as long."""
@@ -34,13 +33,8 @@ BUSY_MS_MAX = 200
 @pytest.fixture
 def collector() -> Iterator[None]:
     """Set the collector as a daemon does: an embedded broker leaves it as it is."""
-    thresholds = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(COLLECT_EVERY)
-    yield
-    gc.set_threshold(*thresholds)
-    gc.unfreeze()
+    with collector_of_a_daemon():
+        yield
 
 
 def create(client, *topics):
