@@ -191,12 +191,12 @@ quick: $(VENV)/.dev ## Check the changed files, and run the tests of their modul
 .PHONY: unit
 unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest
 	$(call heading,unit tests)
-	@$(STRICT_PYTEST) --quiet $(CROWDED) -m "not hypothesis" $(or $(ARGS),$(UNIT))
+	@$(STRICT_PYTEST) --quiet $(CROWDED) -m "not hypothesis and not nightly" $(or $(ARGS),$(UNIT))
 
 .PHONY: unit-and-property
 unit-and-property: $(VENV)/.dev ## Both at once: the tests are collected only once
 	$(call heading,unit and property tests)
-	@$(STRICT_PYTEST) --quiet $(CROWDED) $(or $(ARGS),$(UNIT))
+	@$(STRICT_PYTEST) --quiet $(CROWDED) -m "not nightly" $(or $(ARGS),$(UNIT))
 
 # In a new checkout pytest rewrites the asserts of every file that it imports and keeps the result,
 # ours of src/ included, which have a plugin: two thirds of what collecting costs. Four workers that
@@ -214,7 +214,7 @@ collected: $(VENV)/.dev ## Have the asserts of the tests rewritten and kept, bef
 .PHONY: property
 property: $(VENV)/.dev ## Property tests (HYPOTHESIS_PROFILE=exhaustive for a long run)
 	$(call heading,property tests)
-	@$(STRICT_PYTEST) --quiet $(PARALLEL) -m hypothesis $(or $(ARGS),$(UNIT))
+	@$(STRICT_PYTEST) --quiet $(PARALLEL) -m "hypothesis and not nightly" $(or $(ARGS),$(UNIT))
 
 .PHONY: crash
 crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
@@ -270,7 +270,8 @@ interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka
 .PHONY: nightly
 nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its record, all crash tables, and DURATION= of each fault
 	$(call heading,nightly tests)
-	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
+	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" \
+		$(or $(ARGS),tests/spark tests/interop tests/soak tests/torture tests/real)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
 	@$(if $(ARGS),,for part in spark-crash soak torture torture-simulated soak-cluster; do \
 		$(MAKE) --no-print-directory $$part || exit 1; done)

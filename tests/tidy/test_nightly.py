@@ -11,7 +11,13 @@ from collections.abc import Iterable
 import pytest
 
 from tests.tidy.source import ROOT, sources
-from tests.tidy.test_habits import RULES
+from tests.tidy.test_habits import MAKEFILE, RULES
+
+(_listed,) = re.findall(
+    r"^UNIT := \$\(wildcard \$\(addprefix tests/,(.+?)\)\)",
+    MAKEFILE.replace("\\\n", ""),
+    re.MULTILINE,
+)
 
 
 def names(pattern: str) -> list[str]:
@@ -24,6 +30,8 @@ def names(pattern: str) -> list[str]:
     )
 
 
+UNIT = {f"tests/{name}" for name in _listed.split()}
+"""The directories of the unit tests."""
 FILES = names("tests/**/test_*.py")
 """Test files with cases for the night."""
 DIRECTORIES = [name.rpartition("/")[0] for name in names("tests/**/conftest.py")]
@@ -86,10 +94,10 @@ def test_make_test_and_make_nightly_collect_the_files_with_nightly_cases(nightly
     assert found >= {*FILES}
     assert {name.rpartition("/")[0] for name in found - {*FILES}} == {*DIRECTORIES}
     collected = {"/".join(name.split("/")[:2]) for name in found}
-    for target, marks in (
-        ("interop", '"not nightly"'),
-        ("nightly", '"nightly or recorded"'),
-    ):
-        recipe = RULES[target]["recipe"]
-        assert f"-m {marks}" in recipe
-        assert collected <= {*re.findall(r"tests/\w+", recipe)}
+    recipe = RULES["nightly"]["recipe"]
+    assert '-m "nightly or recorded"' in recipe
+    assert collected <= {*re.findall(r"tests/\w+", recipe)}
+    parts = [RULES[target]["recipe"] for target in ("interop", "unit-and-property")]
+    assert all('-m "not nightly"' in each for each in parts)
+    assert "$(UNIT)" in parts[1]
+    assert collected <= {*re.findall(r"tests/\w+", parts[0]), *UNIT}
