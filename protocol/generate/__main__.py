@@ -7,7 +7,7 @@ import difflib
 import sys
 from pathlib import Path
 
-from barnabas.protocol.generate.module import module_text, registry_text
+from barnabas.protocol.generate.module import STRAIGHT, module_text, registry_text
 from barnabas.protocol.generate.schema import SchemaError, read_schema
 
 PROTOCOL = Path(__file__).resolve().parent.parent
@@ -17,7 +17,10 @@ HAND_WRITTEN = {"__init__.py"}
 def generate(schemas: Path) -> dict[str, str]:
     """Text of every generated file by name, from the ``*.schema`` files in a directory."""
     parsed = {path.stem: read_schema(path) for path in sorted(schemas.glob("*.schema"))}
-    files = {f"{name}.py": module_text(schema, name) for name, schema in parsed.items()}
+    files = {
+        f"{name}.py": module_text(schema, name, is_straight=name in STRAIGHT)
+        for name, schema in parsed.items()
+    }
     files["registry.py"] = registry_text(parsed)
     return files
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from barnabas.protocol.generate.layout import FieldLayout, Layout
+from barnabas.protocol.generate.layout import FALSY, FieldLayout, Layout
 from barnabas.protocol.generate.schema import FIXED
 from barnabas.protocol.generate.writer import Code, Names, snake_case, struct_name
 
@@ -270,4 +270,4 @@ def _is_set(field: FieldLayout, value: str) -> str:
 
 
 def _is_falsy(field: FieldLayout) -> bool:
-    return not field.nullable and field.default in ("[]", '""', 'b""', "False", "0", "0.0")
+    return not field.nullable and field.default in FALSY

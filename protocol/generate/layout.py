@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from barnabas.protocol.generate.schema import Field, Struct, Versions
 
 
+FALSY = ("[]", '""', 'b""', "False", "0", "0.0")
+"""Defaults that are false in Python."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class FieldLayout:
     """A field as one version has it. ``element`` is the layout of its structure, if it has one."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from barnabas.protocol.generate.decoding import DecodeEmitter
 from barnabas.protocol.generate.encoding import EncodeEmitter
+from barnabas.protocol.generate.fields import FieldCodecs
 from barnabas.protocol.generate.layout import Layout, annotation, default_literal, distinct_layouts
 from barnabas.protocol.generate.schema import Field, Schema, Struct, Versions
 from barnabas.protocol.generate.writer import Code, snake_case, struct_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+Lines: TypeAlias = list[str]
 
 HELPERS = (
     "ABSENT",
@@ -41,6 +44,14 @@ RECORD_TOPICS: dict[str, Callable[[Schema], bool]] = {
     "__transaction_state": lambda schema: schema.name == "TransactionLog",
 }
 
+STRAIGHT = {
+    *("add_partitions_to_txn", "end_txn", "fetch", "init_producer_id", "offset_commit"),
+    "offset_commit_record",
+    *("produce", "request_header", "transaction_log_record", "txn_offset_commit"),
+}
+"""Modules with straight-line code for each version: their messages come with each record or
+transaction."""
+
 # Modules that have a hand-tuned one of the same name in barnabas.protocol.tuned.
 TUNED = {"fetch", "produce", "transaction_log_record"}
 
@@ -51,20 +62,14 @@ def constant_name(schema: Schema) -> str:
     return snake_case(schema.name).upper() + suffix
 
 
-def module_text(schema: Schema, name: str) -> str:
-    """The whole text of the module generated from ``name``.schema."""
+def module_text(schema: Schema, name: str, *, is_straight: bool) -> str:
+    """Return the whole text of the module generated from ``name``.schema."""
     body = Code()
     for struct in schema.structs:
         _add_class(body, struct, schema)
     formats: set[str] = set()
     codecs = Code()
-    layouts = {
-        section: distinct_layouts(struct, *_section_versions(schema, section))
-        for section, struct in schema.sections.items()
-    }
-    for section, found in layouts.items():
-        _add_codecs(codecs, formats, section, found)
-    _add_constant(codecs, schema, layouts)
+    (_add_straight_codecs if is_straight else _add_field_codecs)(codecs, formats, schema)
     if name in TUNED:
         codecs.add("", "# Puts hand-tuned functions in the place of some of the above.")
         codecs.add(f"import barnabas.protocol.tuned.{name}  # noqa: E402, F401")
@@ -97,12 +102,12 @@ def _add_class(code: Code, struct: Struct, schema: Schema) -> None:
 
 
 def _add_constructor(code: Code, struct: Struct) -> None:
-    with code.block("def __init__("):
-        code.add("self,")
-        for field in struct.fields:
-            default = "ABSENT" if _is_mutable(field) else default_literal(field)
-            code.add(f"{field.name}: {annotation(field)} = {default},")
-    with code.block(") -> None:"):
+    parameters = ["self"]
+    for field in struct.fields:
+        default = "ABSENT" if _is_mutable(field) else default_literal(field)
+        parameters.append(f"{field.name}: {annotation(field)} = {default}")
+    code.filled("def __init__(", parameters, ") -> None:")
+    with code.indented():
         for field in struct.fields:
             name = field.name
             value = f"{default_literal(field)} if {name} is ABSENT else {name}"
@@ -112,6 +117,16 @@ def _add_constructor(code: Code, struct: Struct) -> None:
 def _is_mutable(field: Field) -> bool:
     """Whether the default is an object of its own for every instance."""
     return default_literal(field) == "[]" or default_literal(field).endswith("()")
+
+
+def _add_straight_codecs(code: Code, formats: set[str], schema: Schema) -> None:
+    """Emit two functions for each layout, and the constant with all of them."""
+    messages = {}
+    for section, struct in schema.sections.items():
+        layouts = distinct_layouts(struct, *_section_versions(schema, section))
+        _add_codecs(code, formats, section, layouts)
+        messages[section] = _straight_message(schema, section, layouts)
+    _add_constant(code, schema, messages)
 
 
 def _add_codecs(code: Code, formats: set[str], section: str, layouts: Mapping[int, Layout]) -> None:
@@ -127,37 +142,55 @@ def _function(verb: str, section: str, version: int) -> str:
     return f"{verb}_v{version}" if section == "fields" else f"{verb}_{section}_v{version}"
 
 
-def _add_constant(code: Code, schema: Schema, layouts: Mapping[str, Mapping[int, Layout]]) -> None:
+def _straight_message(schema: Schema, section: str, layouts: Mapping[int, Layout]) -> Lines:
+    lines = ["Message(", *(f"    {each}," for each in _message_head(schema, section)), "    {"]
+    for version in layouts:
+        decode, encode = (_function(verb, section, version) for verb in ("decode", "encode"))
+        lines.append(f"        {version}: ({decode}, {encode}),")
+    return [*lines, "    },", ")"]
+
+
+def _add_field_codecs(code: Code, _formats: set[str], schema: Schema) -> None:
+    """Emit two functions for each structure, and the constant with those of its messages."""
+    messages = {}
+    together: dict[tuple[Versions, int | None], list[Struct]] = {}
+    for section, struct in schema.sections.items():
+        together.setdefault(_section_versions(schema, section), []).append(struct)
+        name = snake_case(struct.name)
+        arguments = [*_message_head(schema, section), f"read_{name}", f"write_{name}"]
+        if section == "request":
+            arguments.append("bounded=True")
+        call = Code()
+        call.filled("message_of_fields(", arguments, ")")
+        messages[section] = call.lines
+    for (versions, flexible_from), structs in together.items():
+        FieldCodecs(code, versions, flexible_from).functions(structs)
+    _add_constant(code, schema, messages)
+
+
+def _message_head(schema: Schema, section: str) -> Lines:
+    """Return the arguments that name a message and its versions."""
+    versions, flexible_from = _section_versions(schema, section)
+    return [
+        f'"{schema.sections[section].name}"',
+        f"({versions.first}, {versions.last})",
+        "NEVER" if flexible_from is None else str(flexible_from),
+    ]
+
+
+def _add_constant(code: Code, schema: Schema, messages: Mapping[str, Lines]) -> None:
     code.add("", "")
     constant = constant_name(schema)
     if schema.kind == "data":
-        with code.block(f"{constant} = Message("):
-            _add_message_arguments(code, schema, "fields", layouts["fields"])
-        code.add(")")
+        first, *rest = messages["fields"]
+        code.add(f"{constant} = {first}", *rest)
         return
     with code.block(f"{constant} = {'Api' if schema.kind == 'api' else 'RecordType'}("):
         code.add(f"{schema.key},", f'"{schema.name}",')
-        for section, found in layouts.items():
-            with code.block("Message("):
-                _add_message_arguments(code, schema, section, found)
-            code.add("),")
+        for lines in messages.values():
+            *most, last = lines
+            code.add(*most, f"{last},")
     code.add(")")
-
-
-def _add_message_arguments(
-    code: Code, schema: Schema, section: str, layouts: Mapping[int, Layout]
-) -> None:
-    versions, flexible_from = _section_versions(schema, section)
-    code.add(
-        f'"{schema.sections[section].name}",',
-        f"({versions.first}, {versions.last}),",
-        f"{'NEVER' if flexible_from is None else flexible_from},",
-    )
-    with code.block("{"):
-        for version in layouts:
-            decode, encode = (_function(verb, section, version) for verb in ("decode", "encode"))
-            code.add(f"{version}: ({decode}, {encode}),")
-    code.add("},")
 
 
 def _struct_lines(used: Iterable[str]) -> list[str]:
@@ -172,7 +205,6 @@ def _struct_lines(used: Iterable[str]) -> list[str]:
 def _head(schema: Schema, name: str, text: str) -> str:
     """The docstring and the imports that ``text`` needs."""
     words = set(re.findall(r"\w+", text))
-    kind = {"api": "Api", "record": "RecordType", "data": "Message"}[schema.kind]
     code = Code()
     code.add(
         f'"""{schema.name}: generated from {name}.schema by protocol/generate. Do not edit."""'
@@ -183,12 +215,29 @@ def _head(schema: Schema, name: str, text: str) -> str:
         "struct", [word for word in ("Struct", "pack", "unpack_from") if _is_called(word, text)]
     )
     code.add("")
-    code.import_names("barnabas.protocol.api", [*({"NEVER"} & words), *sorted({kind, "Message"})])
+    code.import_names(
+        "barnabas.protocol.api",
+        [each for each in ("NEVER", "Api", "Message", "RecordType") if _is_used(each, text)],
+    )
     code.import_names(
         "barnabas.protocol.errors", [word for word in ("Malformed",) if word in words]
     )
+    code.import_names(
+        "barnabas.protocol.field_codecs",
+        [word for word in ("message_of_fields",) if word in words],
+    )
+    code.import_names("barnabas.protocol.reader", [word for word in ("Reader",) if word in words])
     code.import_names("barnabas.protocol.wire", [word for word in HELPERS if word in words])
+    code.import_names(
+        "barnabas.protocol.writer",
+        [word for word in ("TaggedFields", "Writer", "required") if word in words],
+    )
     return code.text()
+
+
+def _is_used(word: str, text: str) -> bool:
+    """Return whether a name is called or is an argument."""
+    return re.search(rf"(?<![.\w\"]){word}[(,]", text) is not None
 
 
 def _is_called(word: str, text: str) -> bool:

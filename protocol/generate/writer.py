@@ -85,6 +85,25 @@ class Code:
         self.add(*(f"    {argument}," for argument in arguments))
         self.add(tail)
 
+    def filled(self, start: str, arguments: Sequence[str], end: str) -> None:
+        """Add a call, or the head of a function, on one line or on as few as it takes."""
+        line = start + ", ".join(arguments) + end
+        if self.fits(line):
+            self.add(line)
+            return
+        self.add(start)
+        line = f"    {', '.join(arguments)}"
+        if self.fits(line):
+            self.add(line, end)
+            return
+        line = "   "
+        for argument in arguments:
+            if not self.fits(f"{line} {argument},"):
+                self.add(line)
+                line = "   "
+            line += f" {argument},"
+        self.add(line, end)
+
     def import_names(self, module: str, names: Sequence[str]) -> None:
         """Add ``from module import names``, nothing if there are none."""
         line = f"from {module} import {', '.join(names)}"

@@ -47,11 +47,7 @@ class AddPartitionsToTxnTopic(Structure):
     name: str
     partitions: list[int]
 
-    def __init__(
-        self,
-        name: str = "",
-        partitions: list[int] = ABSENT,
-    ) -> None:
+    def __init__(self, name: str = "", partitions: list[int] = ABSENT) -> None:
         self.name = name
         self.partitions = [] if partitions is ABSENT else partitions
 
@@ -67,12 +63,8 @@ class AddPartitionsToTxnTransaction(Structure):
     topics: list[AddPartitionsToTxnTopic]
 
     def __init__(
-        self,
-        transactional_id: str = "",
-        producer_id: int = 0,
-        producer_epoch: int = 0,
-        verify_only: bool = False,
-        topics: list[AddPartitionsToTxnTopic] = ABSENT,
+        self, transactional_id: str = "", producer_id: int = 0, producer_epoch: int = 0,
+        verify_only: bool = False, topics: list[AddPartitionsToTxnTopic] = ABSENT,
     ) -> None:
         self.transactional_id = transactional_id
         self.producer_id = producer_id
@@ -92,10 +84,8 @@ class AddPartitionsToTxnRequest(Structure):
     v3_and_below_topics: list[AddPartitionsToTxnTopic]
 
     def __init__(
-        self,
-        transactions: list[AddPartitionsToTxnTransaction] = ABSENT,
-        v3_and_below_transactional_id: str = "",
-        v3_and_below_producer_id: int = 0,
+        self, transactions: list[AddPartitionsToTxnTransaction] = ABSENT,
+        v3_and_below_transactional_id: str = "", v3_and_below_producer_id: int = 0,
         v3_and_below_producer_epoch: int = 0,
         v3_and_below_topics: list[AddPartitionsToTxnTopic] = ABSENT,
     ) -> None:
@@ -113,11 +103,7 @@ class AddPartitionsToTxnPartitionResult(Structure):
     partition_index: int
     partition_error_code: int
 
-    def __init__(
-        self,
-        partition_index: int = 0,
-        partition_error_code: int = 0,
-    ) -> None:
+    def __init__(self, partition_index: int = 0, partition_error_code: int = 0) -> None:
         self.partition_index = partition_index
         self.partition_error_code = partition_error_code
 
@@ -130,9 +116,7 @@ class AddPartitionsToTxnTopicResult(Structure):
     results_by_partition: list[AddPartitionsToTxnPartitionResult]
 
     def __init__(
-        self,
-        name: str = "",
-        results_by_partition: list[AddPartitionsToTxnPartitionResult] = ABSENT,
+        self, name: str = "", results_by_partition: list[AddPartitionsToTxnPartitionResult] = ABSENT
     ) -> None:
         self.name = name
         self.results_by_partition = [] if results_by_partition is ABSENT else results_by_partition
@@ -146,8 +130,7 @@ class AddPartitionsToTxnResult(Structure):
     topic_results: list[AddPartitionsToTxnTopicResult]
 
     def __init__(
-        self,
-        transactional_id: str = "",
+        self, transactional_id: str = "",
         topic_results: list[AddPartitionsToTxnTopicResult] = ABSENT,
     ) -> None:
         self.transactional_id = transactional_id
@@ -164,9 +147,7 @@ class AddPartitionsToTxnResponse(Structure):
     results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult]
 
     def __init__(
-        self,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
+        self, throttle_time_ms: int = 0, error_code: int = 0,
         results_by_transaction: list[AddPartitionsToTxnResult] = ABSENT,
         results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = ABSENT,
     ) -> None:

@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct, pack, unpack_from
 
-from barnabas.protocol.api import Api, Message
-from barnabas.protocol.wire import (
-    ABSENT,
-    ZERO_UUID,
-    Chunks,
-    Structure,
-    long_count,
-    long_size,
-    put_varint,
-    skip_tags,
-    varint_tail,
-)
-
-pack_16s = Struct(">16s").pack
-pack_tx = Struct(">?x").pack
-pack_h = Struct(">h").pack
-pack_i = Struct(">i").pack
-pack_ii = Struct(">ii").pack
-pack_ix = Struct(">ix").pack
-pack_xbx = Struct(">xbx").pack
-pack_xx = Struct(">xx").pack
-unpack_16sB = Struct(">16sB").unpack_from
-unpack_tB = Struct(">?B").unpack_from
-unpack_bB = Struct(">bB").unpack_from
-unpack_hB = Struct(">hB").unpack_from
-unpack_iB = Struct(">iB").unpack_from
-unpack_iiB = Struct(">iiB").unpack_from
+from barnabas.protocol.api import Api
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, ZERO_UUID, Structure, skip_tags
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -42,9 +19,7 @@ class ConsumerGroupDescribeRequest(Structure):
     include_authorized_operations: bool
 
     def __init__(
-        self,
-        group_ids: list[str] = ABSENT,
-        include_authorized_operations: bool = False,
+        self, group_ids: list[str] = ABSENT, include_authorized_operations: bool = False
     ) -> None:
         self.group_ids = [] if group_ids is ABSENT else group_ids
         self.include_authorized_operations = include_authorized_operations
@@ -59,10 +34,7 @@ class TopicPartitions(Structure):
     partitions: list[int]
 
     def __init__(
-        self,
-        topic_id: bytes = ZERO_UUID,
-        topic_name: str = "",
-        partitions: list[int] = ABSENT,
+        self, topic_id: bytes = ZERO_UUID, topic_name: str = "", partitions: list[int] = ABSENT
     ) -> None:
         self.topic_id = topic_id
         self.topic_name = topic_name
@@ -75,10 +47,7 @@ class Assignment(Structure):
 
     topic_partitions: list[TopicPartitions]
 
-    def __init__(
-        self,
-        topic_partitions: list[TopicPartitions] = ABSENT,
-    ) -> None:
+    def __init__(self, topic_partitions: list[TopicPartitions] = ABSENT) -> None:
         self.topic_partitions = [] if topic_partitions is ABSENT else topic_partitions
 
 
@@ -99,17 +68,10 @@ class Member(Structure):
     member_type: int
 
     def __init__(
-        self,
-        member_id: str = "",
-        instance_id: str | None = None,
-        rack_id: str | None = None,
-        member_epoch: int = 0,
-        client_id: str = "",
-        client_host: str = "",
-        subscribed_topic_names: list[str] = ABSENT,
-        subscribed_topic_regex: str | None = None,
-        assignment: Assignment = ABSENT,
-        target_assignment: Assignment = ABSENT,
+        self, member_id: str = "", instance_id: str | None = None, rack_id: str | None = None,
+        member_epoch: int = 0, client_id: str = "", client_host: str = "",
+        subscribed_topic_names: list[str] = ABSENT, subscribed_topic_regex: str | None = None,
+        assignment: Assignment = ABSENT, target_assignment: Assignment = ABSENT,
         member_type: int = -1,
     ) -> None:
         self.member_id = member_id
@@ -140,15 +102,9 @@ class DescribedGroup(Structure):
     authorized_operations: int
 
     def __init__(
-        self,
-        error_code: int = 0,
-        error_message: str | None = None,
-        group_id: str = "",
-        group_state: str = "",
-        group_epoch: int = 0,
-        assignment_epoch: int = 0,
-        assignor_name: str = "",
-        members: list[Member] = ABSENT,
+        self, error_code: int = 0, error_message: str | None = None, group_id: str = "",
+        group_state: str = "", group_epoch: int = 0, assignment_epoch: int = 0,
+        assignor_name: str = "", members: list[Member] = ABSENT,
         authorized_operations: int = -2147483648,
     ) -> None:
         self.error_code = error_code
@@ -169,862 +125,142 @@ class ConsumerGroupDescribeResponse(Structure):
     throttle_time_ms: int
     groups: list[DescribedGroup]
 
-    def __init__(
-        self,
-        throttle_time_ms: int = 0,
-        groups: list[DescribedGroup] = ABSENT,
-    ) -> None:
+    def __init__(self, throttle_time_ms: int = 0, groups: list[DescribedGroup] = ABSENT) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.groups = [] if groups is ABSENT else groups
 
 
-def decode_request_v0(view: memoryview, position: int) -> tuple[ConsumerGroupDescribeRequest, int]:
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 1)
-    group_ids: list[str] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        group_ids_item = view[position:end].tobytes().decode()
-        position = end
-        group_ids.append(group_ids_item)
-    include_authorized_operations, tags = unpack_tB(view, position)
-    position += 2
-    if tags:
-        position = skip_tags(view, position, tags)
-    return ConsumerGroupDescribeRequest(group_ids, include_authorized_operations), position
+def read_consumer_group_describe_request(
+    reader: Reader, version: int
+) -> ConsumerGroupDescribeRequest:
+    message = ConsumerGroupDescribeRequest(reader.values(reader.string, 1), reader.boolean())
+    reader.skip_tags()
+    return message
 
 
-def encode_request_v0(message: ConsumerGroupDescribeRequest, out: bytearray) -> Chunks:
-    group_ids = message.group_ids
-    size = len(group_ids) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for group_ids_item in group_ids:
-        data = group_ids_item.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    out += pack_tx(message.include_authorized_operations)
-    return [out]
+def write_consumer_group_describe_request(
+    writer: Writer, message: ConsumerGroupDescribeRequest, version: int
+) -> None:
+    writer.values(message.group_ids, writer.string)
+    writer.boolean(message.include_authorized_operations)
+    writer.no_tags()
 
 
-def decode_response_v0(view: memoryview, position: int) -> tuple[ConsumerGroupDescribeResponse, int]:
-    throttle_time_ms, count = unpack_iB(view, position)
-    position += 5
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 20)
-    groups: list[DescribedGroup] = []
-    for _ in range(count - 1):
-        error_code, size = unpack_hB(view, position)
-        position += 3
-        error_message: str | None = None
-        if size:
-            if size >= 0x80:
-                size, position = varint_tail(view, position, size)
-            end = position + size - 1
-            error_message = view[position:end].tobytes().decode()
-            position = end
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        group_id = view[position:end].tobytes().decode()
-        position = end
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        group_state = view[position:end].tobytes().decode()
-        position = end
-        group_epoch, assignment_epoch, size = unpack_iiB(view, position)
-        position += 9
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        assignor_name = view[position:end].tobytes().decode()
-        position = end
-        count = view[position]
-        position += 1
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 16)
-        members: list[Member] = []
-        for _ in range(count - 1):
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            member_id = view[position:end].tobytes().decode()
-            position = end
-            size = view[position]
-            position += 1
-            instance_id: str | None = None
-            if size:
-                if size >= 0x80:
-                    size, position = varint_tail(view, position, size)
-                end = position + size - 1
-                instance_id = view[position:end].tobytes().decode()
-                position = end
-            size = view[position]
-            position += 1
-            rack_id: str | None = None
-            if size:
-                if size >= 0x80:
-                    size, position = varint_tail(view, position, size)
-                end = position + size - 1
-                rack_id = view[position:end].tobytes().decode()
-                position = end
-            member_epoch, size = unpack_iB(view, position)
-            position += 5
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            client_id = view[position:end].tobytes().decode()
-            position = end
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            client_host = view[position:end].tobytes().decode()
-            position = end
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 1)
-            subscribed_topic_names: list[str] = []
-            for _ in range(count - 1):
-                size = view[position]
-                position += 1
-                if not 0 < size < 0x80:
-                    size, position = long_size(view, position, size)
-                end = position + size - 1
-                subscribed_topic_names_item = view[position:end].tobytes().decode()
-                position = end
-                subscribed_topic_names.append(subscribed_topic_names_item)
-            size = view[position]
-            position += 1
-            subscribed_topic_regex: str | None = None
-            if size:
-                if size >= 0x80:
-                    size, position = varint_tail(view, position, size)
-                end = position + size - 1
-                subscribed_topic_regex = view[position:end].tobytes().decode()
-                position = end
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 19)
-            topic_partitions: list[TopicPartitions] = []
-            for _ in range(count - 1):
-                topic_id, size = unpack_16sB(view, position)
-                position += 17
-                if not 0 < size < 0x80:
-                    size, position = long_size(view, position, size)
-                end = position + size - 1
-                topic_name = view[position:end].tobytes().decode()
-                position = end
-                count = view[position]
-                position += 1
-                if not 0 < count < 0x80:
-                    count, position = long_count(view, position, count, 4)
-                count -= 1
-                partitions = list(unpack_from(f">{count}i", view, position))
-                position += count * 4
-                tags = view[position]
-                position += 1
-                if tags:
-                    position = skip_tags(view, position, tags)
-                topic_partitions.append(TopicPartitions(topic_id, topic_name, partitions))
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            assignment = Assignment(topic_partitions)
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 19)
-            target_assignment_topic_partitions: list[TopicPartitions] = []
-            for _ in range(count - 1):
-                target_assignment_topic_partitions_topic_id, size = unpack_16sB(view, position)
-                position += 17
-                if not 0 < size < 0x80:
-                    size, position = long_size(view, position, size)
-                end = position + size - 1
-                target_assignment_topic_partitions_topic_name = view[position:end].tobytes().decode()
-                position = end
-                count = view[position]
-                position += 1
-                if not 0 < count < 0x80:
-                    count, position = long_count(view, position, count, 4)
-                count -= 1
-                target_assignment_topic_partitions_partitions = list(unpack_from(f">{count}i", view, position))
-                position += count * 4
-                tags = view[position]
-                position += 1
-                if tags:
-                    position = skip_tags(view, position, tags)
-                target_assignment_topic_partitions.append(
-                    TopicPartitions(
-                        target_assignment_topic_partitions_topic_id,
-                        target_assignment_topic_partitions_topic_name,
-                        target_assignment_topic_partitions_partitions,
-                    )
-                )
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            target_assignment = Assignment(target_assignment_topic_partitions)
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            members.append(
-                Member(
-                    member_id,
-                    instance_id,
-                    rack_id,
-                    member_epoch,
-                    client_id,
-                    client_host,
-                    subscribed_topic_names,
-                    subscribed_topic_regex,
-                    assignment,
-                    target_assignment,
-                    -1,
-                )
-            )
-        authorized_operations, tags = unpack_iB(view, position)
-        position += 5
-        if tags:
-            position = skip_tags(view, position, tags)
-        groups.append(
-            DescribedGroup(
-                error_code,
-                error_message,
-                group_id,
-                group_state,
-                group_epoch,
-                assignment_epoch,
-                assignor_name,
-                members,
-                authorized_operations,
-            )
-        )
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return ConsumerGroupDescribeResponse(throttle_time_ms, groups), position
+def read_topic_partitions(reader: Reader, version: int) -> TopicPartitions:
+    message = TopicPartitions(reader.uuid(), reader.string(), reader.values(reader.int32, 4))
+    reader.skip_tags()
+    return message
 
 
-def encode_response_v0(message: ConsumerGroupDescribeResponse, out: bytearray) -> Chunks:
-    groups = message.groups
-    out += pack_i(message.throttle_time_ms)
-    size = len(groups) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for described_group in groups:
-        error_message = described_group.error_message
-        out += pack_h(described_group.error_code)
-        if error_message is None:
-            out.append(0)
-        else:
-            data = error_message.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-        group_id = described_group.group_id
-        data = group_id.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        group_state = described_group.group_state
-        data = group_state.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        assignor_name = described_group.assignor_name
-        out += pack_ii(described_group.group_epoch, described_group.assignment_epoch)
-        data = assignor_name.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        members = described_group.members
-        size = len(members) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for member in members:
-            member_id = member.member_id
-            data = member_id.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-            instance_id = member.instance_id
-            if instance_id is None:
-                out.append(0)
-            else:
-                data = instance_id.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-            rack_id = member.rack_id
-            if rack_id is None:
-                out.append(0)
-            else:
-                data = rack_id.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-            client_id = member.client_id
-            out += pack_i(member.member_epoch)
-            data = client_id.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-            client_host = member.client_host
-            data = client_host.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-            subscribed_topic_names = member.subscribed_topic_names
-            size = len(subscribed_topic_names) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            for subscribed_topic_names_item in subscribed_topic_names:
-                data = subscribed_topic_names_item.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-            subscribed_topic_regex = member.subscribed_topic_regex
-            if subscribed_topic_regex is None:
-                out.append(0)
-            else:
-                data = subscribed_topic_regex.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-            topic_partitions = member.assignment.topic_partitions
-            size = len(topic_partitions) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            for topic_partitions_topic_partitions in topic_partitions:
-                topic_name = topic_partitions_topic_partitions.topic_name
-                out += pack_16s(topic_partitions_topic_partitions.topic_id)
-                data = topic_name.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-                partitions = topic_partitions_topic_partitions.partitions
-                size = len(partitions) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += pack(f">{len(partitions)}i", *partitions)
-                out.append(0)
-            member_topic_partitions = member.target_assignment.topic_partitions
-            out.append(0)
-            size = len(member_topic_partitions) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            for topic_partitions_topic_partitions_topic_partitions in member_topic_partitions:
-                topic_partitions_topic_partitions_topic_partitions_topic_name = topic_partitions_topic_partitions_topic_partitions.topic_name
-                out += pack_16s(topic_partitions_topic_partitions_topic_partitions.topic_id)
-                data = topic_partitions_topic_partitions_topic_partitions_topic_name.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-                topic_partitions_topic_partitions_topic_partitions_partitions = topic_partitions_topic_partitions_topic_partitions.partitions
-                size = len(topic_partitions_topic_partitions_topic_partitions_partitions) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += pack(f">{len(topic_partitions_topic_partitions_topic_partitions_partitions)}i", *topic_partitions_topic_partitions_topic_partitions_partitions)
-                out.append(0)
-            out += pack_xx()
-        out += pack_ix(described_group.authorized_operations)
-    out.append(0)
-    return [out]
+def write_topic_partitions(writer: Writer, message: TopicPartitions, version: int) -> None:
+    writer.uuid(message.topic_id)
+    writer.string(message.topic_name)
+    writer.values(message.partitions, writer.int32)
+    writer.no_tags()
 
 
-def decode_response_v1(view: memoryview, position: int) -> tuple[ConsumerGroupDescribeResponse, int]:
-    throttle_time_ms, count = unpack_iB(view, position)
-    position += 5
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 20)
-    groups: list[DescribedGroup] = []
-    for _ in range(count - 1):
-        error_code, size = unpack_hB(view, position)
-        position += 3
-        error_message: str | None = None
-        if size:
-            if size >= 0x80:
-                size, position = varint_tail(view, position, size)
-            end = position + size - 1
-            error_message = view[position:end].tobytes().decode()
-            position = end
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        group_id = view[position:end].tobytes().decode()
-        position = end
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        group_state = view[position:end].tobytes().decode()
-        position = end
-        group_epoch, assignment_epoch, size = unpack_iiB(view, position)
-        position += 9
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        assignor_name = view[position:end].tobytes().decode()
-        position = end
-        count = view[position]
-        position += 1
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 17)
-        members: list[Member] = []
-        for _ in range(count - 1):
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            member_id = view[position:end].tobytes().decode()
-            position = end
-            size = view[position]
-            position += 1
-            instance_id: str | None = None
-            if size:
-                if size >= 0x80:
-                    size, position = varint_tail(view, position, size)
-                end = position + size - 1
-                instance_id = view[position:end].tobytes().decode()
-                position = end
-            size = view[position]
-            position += 1
-            rack_id: str | None = None
-            if size:
-                if size >= 0x80:
-                    size, position = varint_tail(view, position, size)
-                end = position + size - 1
-                rack_id = view[position:end].tobytes().decode()
-                position = end
-            member_epoch, size = unpack_iB(view, position)
-            position += 5
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            client_id = view[position:end].tobytes().decode()
-            position = end
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            client_host = view[position:end].tobytes().decode()
-            position = end
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 1)
-            subscribed_topic_names: list[str] = []
-            for _ in range(count - 1):
-                size = view[position]
-                position += 1
-                if not 0 < size < 0x80:
-                    size, position = long_size(view, position, size)
-                end = position + size - 1
-                subscribed_topic_names_item = view[position:end].tobytes().decode()
-                position = end
-                subscribed_topic_names.append(subscribed_topic_names_item)
-            size = view[position]
-            position += 1
-            subscribed_topic_regex: str | None = None
-            if size:
-                if size >= 0x80:
-                    size, position = varint_tail(view, position, size)
-                end = position + size - 1
-                subscribed_topic_regex = view[position:end].tobytes().decode()
-                position = end
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 19)
-            topic_partitions: list[TopicPartitions] = []
-            for _ in range(count - 1):
-                topic_id, size = unpack_16sB(view, position)
-                position += 17
-                if not 0 < size < 0x80:
-                    size, position = long_size(view, position, size)
-                end = position + size - 1
-                topic_name = view[position:end].tobytes().decode()
-                position = end
-                count = view[position]
-                position += 1
-                if not 0 < count < 0x80:
-                    count, position = long_count(view, position, count, 4)
-                count -= 1
-                partitions = list(unpack_from(f">{count}i", view, position))
-                position += count * 4
-                tags = view[position]
-                position += 1
-                if tags:
-                    position = skip_tags(view, position, tags)
-                topic_partitions.append(TopicPartitions(topic_id, topic_name, partitions))
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            assignment = Assignment(topic_partitions)
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 19)
-            target_assignment_topic_partitions: list[TopicPartitions] = []
-            for _ in range(count - 1):
-                target_assignment_topic_partitions_topic_id, size = unpack_16sB(view, position)
-                position += 17
-                if not 0 < size < 0x80:
-                    size, position = long_size(view, position, size)
-                end = position + size - 1
-                target_assignment_topic_partitions_topic_name = view[position:end].tobytes().decode()
-                position = end
-                count = view[position]
-                position += 1
-                if not 0 < count < 0x80:
-                    count, position = long_count(view, position, count, 4)
-                count -= 1
-                target_assignment_topic_partitions_partitions = list(unpack_from(f">{count}i", view, position))
-                position += count * 4
-                tags = view[position]
-                position += 1
-                if tags:
-                    position = skip_tags(view, position, tags)
-                target_assignment_topic_partitions.append(
-                    TopicPartitions(
-                        target_assignment_topic_partitions_topic_id,
-                        target_assignment_topic_partitions_topic_name,
-                        target_assignment_topic_partitions_partitions,
-                    )
-                )
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            target_assignment = Assignment(target_assignment_topic_partitions)
-            member_type, tags = unpack_bB(view, position)
-            position += 2
-            if tags:
-                position = skip_tags(view, position, tags)
-            members.append(
-                Member(
-                    member_id,
-                    instance_id,
-                    rack_id,
-                    member_epoch,
-                    client_id,
-                    client_host,
-                    subscribed_topic_names,
-                    subscribed_topic_regex,
-                    assignment,
-                    target_assignment,
-                    member_type,
-                )
-            )
-        authorized_operations, tags = unpack_iB(view, position)
-        position += 5
-        if tags:
-            position = skip_tags(view, position, tags)
-        groups.append(
-            DescribedGroup(
-                error_code,
-                error_message,
-                group_id,
-                group_state,
-                group_epoch,
-                assignment_epoch,
-                assignor_name,
-                members,
-                authorized_operations,
-            )
-        )
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return ConsumerGroupDescribeResponse(throttle_time_ms, groups), position
+def read_assignment(reader: Reader, version: int) -> Assignment:
+    message = Assignment(reader.array(read_topic_partitions, version, 19))
+    reader.skip_tags()
+    return message
 
 
-def encode_response_v1(message: ConsumerGroupDescribeResponse, out: bytearray) -> Chunks:
-    groups = message.groups
-    out += pack_i(message.throttle_time_ms)
-    size = len(groups) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for described_group in groups:
-        error_message = described_group.error_message
-        out += pack_h(described_group.error_code)
-        if error_message is None:
-            out.append(0)
-        else:
-            data = error_message.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-        group_id = described_group.group_id
-        data = group_id.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        group_state = described_group.group_state
-        data = group_state.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        assignor_name = described_group.assignor_name
-        out += pack_ii(described_group.group_epoch, described_group.assignment_epoch)
-        data = assignor_name.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        members = described_group.members
-        size = len(members) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for member in members:
-            member_id = member.member_id
-            data = member_id.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-            instance_id = member.instance_id
-            if instance_id is None:
-                out.append(0)
-            else:
-                data = instance_id.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-            rack_id = member.rack_id
-            if rack_id is None:
-                out.append(0)
-            else:
-                data = rack_id.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-            client_id = member.client_id
-            out += pack_i(member.member_epoch)
-            data = client_id.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-            client_host = member.client_host
-            data = client_host.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-            subscribed_topic_names = member.subscribed_topic_names
-            size = len(subscribed_topic_names) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            for subscribed_topic_names_item in subscribed_topic_names:
-                data = subscribed_topic_names_item.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-            subscribed_topic_regex = member.subscribed_topic_regex
-            if subscribed_topic_regex is None:
-                out.append(0)
-            else:
-                data = subscribed_topic_regex.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-            topic_partitions = member.assignment.topic_partitions
-            size = len(topic_partitions) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            for topic_partitions_topic_partitions in topic_partitions:
-                topic_name = topic_partitions_topic_partitions.topic_name
-                out += pack_16s(topic_partitions_topic_partitions.topic_id)
-                data = topic_name.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-                partitions = topic_partitions_topic_partitions.partitions
-                size = len(partitions) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += pack(f">{len(partitions)}i", *partitions)
-                out.append(0)
-            member_topic_partitions = member.target_assignment.topic_partitions
-            out.append(0)
-            size = len(member_topic_partitions) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            for topic_partitions_topic_partitions_topic_partitions in member_topic_partitions:
-                topic_partitions_topic_partitions_topic_partitions_topic_name = topic_partitions_topic_partitions_topic_partitions.topic_name
-                out += pack_16s(topic_partitions_topic_partitions_topic_partitions.topic_id)
-                data = topic_partitions_topic_partitions_topic_partitions_topic_name.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-                topic_partitions_topic_partitions_topic_partitions_partitions = topic_partitions_topic_partitions_topic_partitions.partitions
-                size = len(topic_partitions_topic_partitions_topic_partitions_partitions) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += pack(f">{len(topic_partitions_topic_partitions_topic_partitions_partitions)}i", *topic_partitions_topic_partitions_topic_partitions_partitions)
-                out.append(0)
-            out += pack_xbx(member.member_type)
-        out += pack_ix(described_group.authorized_operations)
-    out.append(0)
-    return [out]
+def write_assignment(writer: Writer, message: Assignment, version: int) -> None:
+    writer.array(message.topic_partitions, write_topic_partitions, version)
+    writer.no_tags()
+
+
+def read_member(reader: Reader, version: int) -> Member:
+    message = Member(
+        reader.string(),
+        reader.optional_string(),
+        reader.optional_string(),
+        reader.int32(),
+        reader.string(),
+        reader.string(),
+        reader.values(reader.string, 1),
+        reader.optional_string(),
+        read_assignment(reader, version),
+        read_assignment(reader, version),
+        reader.int8() if version >= 1 else -1,
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_member(writer: Writer, message: Member, version: int) -> None:
+    writer.string(message.member_id)
+    writer.optional_string(message.instance_id)
+    writer.optional_string(message.rack_id)
+    writer.int32(message.member_epoch)
+    writer.string(message.client_id)
+    writer.string(message.client_host)
+    writer.values(message.subscribed_topic_names, writer.string)
+    writer.optional_string(message.subscribed_topic_regex)
+    write_assignment(writer, message.assignment, version)
+    write_assignment(writer, message.target_assignment, version)
+    if version >= 1:
+        writer.int8(message.member_type)
+    writer.no_tags()
+
+
+def read_described_group(reader: Reader, version: int) -> DescribedGroup:
+    message = DescribedGroup(
+        reader.int16(),
+        reader.optional_string(),
+        reader.string(),
+        reader.string(),
+        reader.int32(),
+        reader.int32(),
+        reader.string(),
+        reader.array(read_member, version, 16),
+        reader.int32(),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_described_group(writer: Writer, message: DescribedGroup, version: int) -> None:
+    writer.int16(message.error_code)
+    writer.optional_string(message.error_message)
+    writer.string(message.group_id)
+    writer.string(message.group_state)
+    writer.int32(message.group_epoch)
+    writer.int32(message.assignment_epoch)
+    writer.string(message.assignor_name)
+    writer.array(message.members, write_member, version)
+    writer.int32(message.authorized_operations)
+    writer.no_tags()
+
+
+def read_consumer_group_describe_response(
+    reader: Reader, version: int
+) -> ConsumerGroupDescribeResponse:
+    message = ConsumerGroupDescribeResponse(
+        reader.int32(),
+        reader.array(read_described_group, version, 20),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_consumer_group_describe_response(
+    writer: Writer, message: ConsumerGroupDescribeResponse, version: int
+) -> None:
+    writer.int32(message.throttle_time_ms)
+    writer.array(message.groups, write_described_group, version)
+    writer.no_tags()
 
 
 CONSUMER_GROUP_DESCRIBE = Api(
     69,
     "ConsumerGroupDescribe",
-    Message(
-        "ConsumerGroupDescribeRequest",
-        (0, 1),
-        0,
-        {
-            0: (decode_request_v0, encode_request_v0),
-        },
+    message_of_fields(
+        "ConsumerGroupDescribeRequest", (0, 1), 0, read_consumer_group_describe_request,
+        write_consumer_group_describe_request, bounded=True,
     ),
-    Message(
-        "ConsumerGroupDescribeResponse",
-        (0, 1),
-        0,
-        {
-            0: (decode_response_v0, encode_response_v0),
-            1: (decode_response_v1, encode_response_v1),
-        },
+    message_of_fields(
+        "ConsumerGroupDescribeResponse", (0, 1), 0, read_consumer_group_describe_response,
+        write_consumer_group_describe_response,
     ),
 )

@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct
 
-from barnabas.protocol.api import NEVER, Message, RecordType
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.wire import (
-    ABSENT,
-    Chunks,
-    Structure,
-    long_count,
-    long_size,
-    put_tag,
-    put_varint,
-    read_tag,
-    skip_tags,
-    tag_count,
-    varint_tail,
-    wrong_tag_size,
-)
-
-pack_h = Struct(">h").pack
-pack_i = Struct(">i").pack
-unpack_h = Struct(">h").unpack_from
-unpack_iB = Struct(">iB").unpack_from
+from barnabas.protocol.api import NEVER, RecordType
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, Structure, skip_tags
+from barnabas.protocol.writer import TaggedFields, Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -35,11 +18,7 @@ class ConsumerGroupMemberMetadataKey(Structure):
     group_id: str
     member_id: str
 
-    def __init__(
-        self,
-        group_id: str = "",
-        member_id: str = "",
-    ) -> None:
+    def __init__(self, group_id: str = "", member_id: str = "") -> None:
         self.group_id = group_id
         self.member_id = member_id
 
@@ -51,11 +30,7 @@ class ClassicProtocol(Structure):
     name: str
     metadata: bytes
 
-    def __init__(
-        self,
-        name: str = "",
-        metadata: bytes = b"",
-    ) -> None:
+    def __init__(self, name: str = "", metadata: bytes = b"") -> None:
         self.name = name
         self.metadata = metadata
 
@@ -68,9 +43,7 @@ class ClassicMemberMetadata(Structure):
     supported_protocols: list[ClassicProtocol]
 
     def __init__(
-        self,
-        session_timeout_ms: int = 0,
-        supported_protocols: list[ClassicProtocol] = ABSENT,
+        self, session_timeout_ms: int = 0, supported_protocols: list[ClassicProtocol] = ABSENT
     ) -> None:
         self.session_timeout_ms = session_timeout_ms
         self.supported_protocols = [] if supported_protocols is ABSENT else supported_protocols
@@ -91,14 +64,9 @@ class ConsumerGroupMemberMetadataValue(Structure):
     classic_member_metadata: ClassicMemberMetadata | None
 
     def __init__(
-        self,
-        instance_id: str | None = "",
-        rack_id: str | None = "",
-        client_id: str = "",
-        client_host: str = "",
-        subscribed_topic_names: list[str] = ABSENT,
-        subscribed_topic_regex: str | None = "",
-        rebalance_timeout_ms: int = -1,
+        self, instance_id: str | None = "", rack_id: str | None = "", client_id: str = "",
+        client_host: str = "", subscribed_topic_names: list[str] = ABSENT,
+        subscribed_topic_regex: str | None = "", rebalance_timeout_ms: int = -1,
         server_assignor: str | None = "",
         classic_member_metadata: ClassicMemberMetadata | None = ABSENT,
     ) -> None:
@@ -113,301 +81,95 @@ class ConsumerGroupMemberMetadataValue(Structure):
         self.classic_member_metadata = ClassicMemberMetadata() if classic_member_metadata is ABSENT else classic_member_metadata
 
 
-def decode_key_v0(view: memoryview, position: int) -> tuple[ConsumerGroupMemberMetadataKey, int]:
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("ConsumerGroupMemberMetadataKey.group_id: negative length")
-    end = position + size
-    group_id = view[position:end].tobytes().decode()
-    position = end
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("ConsumerGroupMemberMetadataKey.member_id: negative length")
-    end = position + size
-    member_id = view[position:end].tobytes().decode()
-    position = end
-    return ConsumerGroupMemberMetadataKey(group_id, member_id), position
+def read_consumer_group_member_metadata_key(
+    reader: Reader, version: int
+) -> ConsumerGroupMemberMetadataKey:
+    return ConsumerGroupMemberMetadataKey(reader.string(), reader.string())
 
 
-def encode_key_v0(message: ConsumerGroupMemberMetadataKey, out: bytearray) -> Chunks:
-    group_id = message.group_id
-    data = group_id.encode()
-    out += pack_h(len(data))
-    out += data
-    member_id = message.member_id
-    data = member_id.encode()
-    out += pack_h(len(data))
-    out += data
-    return [out]
+def write_consumer_group_member_metadata_key(
+    writer: Writer, message: ConsumerGroupMemberMetadataKey, version: int
+) -> None:
+    writer.string(message.group_id)
+    writer.string(message.member_id)
 
 
-def decode_value_v0(view: memoryview, position: int) -> tuple[ConsumerGroupMemberMetadataValue, int]:
-    size = view[position]
-    position += 1
-    instance_id: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        instance_id = view[position:end].tobytes().decode()
-        position = end
-    size = view[position]
-    position += 1
-    rack_id: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        rack_id = view[position:end].tobytes().decode()
-        position = end
-    size = view[position]
-    position += 1
-    if not 0 < size < 0x80:
-        size, position = long_size(view, position, size)
-    end = position + size - 1
-    client_id = view[position:end].tobytes().decode()
-    position = end
-    size = view[position]
-    position += 1
-    if not 0 < size < 0x80:
-        size, position = long_size(view, position, size)
-    end = position + size - 1
-    client_host = view[position:end].tobytes().decode()
-    position = end
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 1)
-    subscribed_topic_names: list[str] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        subscribed_topic_names_item = view[position:end].tobytes().decode()
-        position = end
-        subscribed_topic_names.append(subscribed_topic_names_item)
-    size = view[position]
-    position += 1
-    subscribed_topic_regex: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        subscribed_topic_regex = view[position:end].tobytes().decode()
-        position = end
-    rebalance_timeout_ms, size = unpack_iB(view, position)
-    position += 5
-    server_assignor: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        server_assignor = view[position:end].tobytes().decode()
-        position = end
-    consumer_group_member_metadata_value_tags = view[position]
-    position += 1
-    classic_member_metadata: ClassicMemberMetadata | None = ClassicMemberMetadata()
-    if consumer_group_member_metadata_value_tags:
-        consumer_group_member_metadata_value_tags, position = tag_count(view, position, consumer_group_member_metadata_value_tags)
-        for _ in range(consumer_group_member_metadata_value_tags):
-            tag, position, consumer_group_member_metadata_value_tag_end = read_tag(view, position)
-            if tag == 0:
-                classic_member_metadata_present = view[position]
-                position += 1
-                tagged_classic_member_metadata: ClassicMemberMetadata | None = None
-                if classic_member_metadata_present > 0:
-                    session_timeout_ms, count = unpack_iB(view, position)
-                    position += 5
-                    if not 0 < count < 0x80:
-                        count, position = long_count(view, position, count, 3)
-                    supported_protocols: list[ClassicProtocol] = []
-                    for _ in range(count - 1):
-                        size = view[position]
-                        position += 1
-                        if not 0 < size < 0x80:
-                            size, position = long_size(view, position, size)
-                        end = position + size - 1
-                        name = view[position:end].tobytes().decode()
-                        position = end
-                        size = view[position]
-                        position += 1
-                        if not 0 < size < 0x80:
-                            size, position = long_size(view, position, size)
-                        end = position + size - 1
-                        metadata = view[position:end].tobytes()
-                        position = end
-                        tags = view[position]
-                        position += 1
-                        if tags:
-                            position = skip_tags(view, position, tags)
-                        supported_protocols.append(ClassicProtocol(name, metadata))
-                    tags = view[position]
-                    position += 1
-                    if tags:
-                        position = skip_tags(view, position, tags)
-                    tagged_classic_member_metadata = ClassicMemberMetadata(
-                        session_timeout_ms,
-                        supported_protocols,
-                    )
-                classic_member_metadata = tagged_classic_member_metadata
-                if position != consumer_group_member_metadata_value_tag_end:
-                    raise wrong_tag_size(0)
-            position = consumer_group_member_metadata_value_tag_end
+def read_classic_protocol(reader: Reader, version: int) -> ClassicProtocol:
+    message = ClassicProtocol(reader.string(), reader.blob())
+    reader.skip_tags()
+    return message
+
+
+def write_classic_protocol(writer: Writer, message: ClassicProtocol, version: int) -> None:
+    writer.string(message.name)
+    writer.blob(message.metadata)
+    writer.no_tags()
+
+
+def read_classic_member_metadata(reader: Reader, version: int) -> ClassicMemberMetadata:
+    message = ClassicMemberMetadata(reader.int32(), reader.array(read_classic_protocol, version, 3))
+    reader.skip_tags()
+    return message
+
+
+def write_classic_member_metadata(
+    writer: Writer, message: ClassicMemberMetadata, version: int
+) -> None:
+    writer.int32(message.session_timeout_ms)
+    writer.array(message.supported_protocols, write_classic_protocol, version)
+    writer.no_tags()
+
+
+def read_consumer_group_member_metadata_value(
+    reader: Reader, version: int
+) -> ConsumerGroupMemberMetadataValue:
     message = ConsumerGroupMemberMetadataValue(
-        instance_id,
-        rack_id,
-        client_id,
-        client_host,
-        subscribed_topic_names,
-        subscribed_topic_regex,
-        rebalance_timeout_ms,
-        server_assignor,
-        classic_member_metadata,
+        reader.optional_string(),
+        reader.optional_string(),
+        reader.string(),
+        reader.string(),
+        reader.values(reader.string, 1),
+        reader.optional_string(),
+        reader.int32(),
+        reader.optional_string(),
     )
-    return message, position
+    for _ in range(reader.tags()):
+        tag, end = reader.tag()
+        if tag == 0:
+            message.classic_member_metadata = reader.optional_tagged(read_classic_member_metadata, version)
+        else:
+            reader.position = end
+        reader.end_tag(tag, end)
+    return message
 
 
-def encode_value_v0(message: ConsumerGroupMemberMetadataValue, out: bytearray) -> Chunks:
-    instance_id = message.instance_id
-    if instance_id is None:
-        out.append(0)
-    else:
-        data = instance_id.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    rack_id = message.rack_id
-    if rack_id is None:
-        out.append(0)
-    else:
-        data = rack_id.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    client_id = message.client_id
-    data = client_id.encode()
-    size = len(data) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    out += data
-    client_host = message.client_host
-    data = client_host.encode()
-    size = len(data) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    out += data
-    subscribed_topic_names = message.subscribed_topic_names
-    size = len(subscribed_topic_names) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for subscribed_topic_names_item in subscribed_topic_names:
-        data = subscribed_topic_names_item.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    subscribed_topic_regex = message.subscribed_topic_regex
-    if subscribed_topic_regex is None:
-        out.append(0)
-    else:
-        data = subscribed_topic_regex.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    server_assignor = message.server_assignor
-    out += pack_i(message.rebalance_timeout_ms)
-    if server_assignor is None:
-        out.append(0)
-    else:
-        data = server_assignor.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    if message.classic_member_metadata == ClassicMemberMetadata():
-        out.append(0)
-    else:
-        consumer_group_member_metadata_value_tags = 0
-        consumer_group_member_metadata_value_tagged = bytearray()
-        if message.classic_member_metadata != ClassicMemberMetadata():
-            consumer_group_member_metadata_value_tags += 1
-            classic_member_metadata_body = bytearray()
-            classic_member_metadata = message.classic_member_metadata
-            if classic_member_metadata is None:
-                classic_member_metadata_body.append(0)
-            else:
-                classic_member_metadata_body.append(1)
-                supported_protocols = classic_member_metadata.supported_protocols
-                classic_member_metadata_body += pack_i(classic_member_metadata.session_timeout_ms)
-                size = len(supported_protocols) + 1
-                if size < 0x80:
-                    classic_member_metadata_body.append(size)
-                else:
-                    put_varint(classic_member_metadata_body, size)
-                for classic_protocol in supported_protocols:
-                    name = classic_protocol.name
-                    data = name.encode()
-                    size = len(data) + 1
-                    if size < 0x80:
-                        classic_member_metadata_body.append(size)
-                    else:
-                        put_varint(classic_member_metadata_body, size)
-                    classic_member_metadata_body += data
-                    metadata = classic_protocol.metadata
-                    size = len(metadata) + 1
-                    if size < 0x80:
-                        classic_member_metadata_body.append(size)
-                    else:
-                        put_varint(classic_member_metadata_body, size)
-                    classic_member_metadata_body += metadata
-                    classic_member_metadata_body.append(0)
-                classic_member_metadata_body.append(0)
-            put_tag(consumer_group_member_metadata_value_tagged, 0, classic_member_metadata_body)
-        out.append(consumer_group_member_metadata_value_tags)
-        out += consumer_group_member_metadata_value_tagged
-    return [out]
+def write_consumer_group_member_metadata_value(
+    writer: Writer, message: ConsumerGroupMemberMetadataValue, version: int
+) -> None:
+    writer.optional_string(message.instance_id)
+    writer.optional_string(message.rack_id)
+    writer.string(message.client_id)
+    writer.string(message.client_host)
+    writer.values(message.subscribed_topic_names, writer.string)
+    writer.optional_string(message.subscribed_topic_regex)
+    writer.int32(message.rebalance_timeout_ms)
+    writer.optional_string(message.server_assignor)
+    tagged = TaggedFields()
+    if message.classic_member_metadata != ClassicMemberMetadata():
+        tagged.optional_tagged(message.classic_member_metadata, write_classic_member_metadata, version)
+        tagged.end(0)
+    writer.tags(tagged)
 
 
 CONSUMER_GROUP_MEMBER_METADATA_RECORD = RecordType(
     5,
     "ConsumerGroupMemberMetadata",
-    Message(
-        "ConsumerGroupMemberMetadataKey",
-        (0, 0),
-        NEVER,
-        {
-            0: (decode_key_v0, encode_key_v0),
-        },
+    message_of_fields(
+        "ConsumerGroupMemberMetadataKey", (0, 0), NEVER, read_consumer_group_member_metadata_key,
+        write_consumer_group_member_metadata_key,
     ),
-    Message(
-        "ConsumerGroupMemberMetadataValue",
-        (0, 0),
-        0,
-        {
-            0: (decode_value_v0, encode_value_v0),
-        },
+    message_of_fields(
+        "ConsumerGroupMemberMetadataValue", (0, 0), 0, read_consumer_group_member_metadata_value,
+        write_consumer_group_member_metadata_value,
     ),
 )

@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct
 
-from barnabas.protocol.api import NEVER, Message, RecordType
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.wire import (
-    ABSENT,
-    ZERO_UUID,
-    Chunks,
-    Structure,
-    long_count,
-    long_size,
-    put_varint,
-    skip_tags,
-)
-
-pack_16s = Struct(">16s").pack
-pack_h = Struct(">h").pack
-pack_i = Struct(">i").pack
-unpack_16sB = Struct(">16sB").unpack_from
-unpack_h = Struct(">h").unpack_from
-unpack_iB = Struct(">iB").unpack_from
+from barnabas.protocol.api import NEVER, RecordType
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, ZERO_UUID, Structure, skip_tags
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -32,10 +17,7 @@ class ConsumerGroupPartitionMetadataKey(Structure):
 
     group_id: str
 
-    def __init__(
-        self,
-        group_id: str = "",
-    ) -> None:
+    def __init__(self, group_id: str = "") -> None:
         self.group_id = group_id
 
 
@@ -46,11 +28,7 @@ class PartitionMetadata(Structure):
     partition: int
     racks: list[str]
 
-    def __init__(
-        self,
-        partition: int = 0,
-        racks: list[str] = ABSENT,
-    ) -> None:
+    def __init__(self, partition: int = 0, racks: list[str] = ABSENT) -> None:
         self.partition = partition
         self.racks = [] if racks is ABSENT else racks
 
@@ -65,10 +43,7 @@ class TopicMetadata(Structure):
     partition_metadata: list[PartitionMetadata]
 
     def __init__(
-        self,
-        topic_id: bytes = ZERO_UUID,
-        topic_name: str = "",
-        num_partitions: int = 0,
+        self, topic_id: bytes = ZERO_UUID, topic_name: str = "", num_partitions: int = 0,
         partition_metadata: list[PartitionMetadata] = ABSENT,
     ) -> None:
         self.topic_id = topic_id
@@ -83,146 +58,77 @@ class ConsumerGroupPartitionMetadataValue(Structure):
 
     topics: list[TopicMetadata]
 
-    def __init__(
-        self,
-        topics: list[TopicMetadata] = ABSENT,
-    ) -> None:
+    def __init__(self, topics: list[TopicMetadata] = ABSENT) -> None:
         self.topics = [] if topics is ABSENT else topics
 
 
-def decode_key_v0(view: memoryview, position: int) -> tuple[ConsumerGroupPartitionMetadataKey, int]:
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("ConsumerGroupPartitionMetadataKey.group_id: negative length")
-    end = position + size
-    group_id = view[position:end].tobytes().decode()
-    position = end
-    return ConsumerGroupPartitionMetadataKey(group_id), position
+def read_consumer_group_partition_metadata_key(
+    reader: Reader, version: int
+) -> ConsumerGroupPartitionMetadataKey:
+    return ConsumerGroupPartitionMetadataKey(reader.string())
 
 
-def encode_key_v0(message: ConsumerGroupPartitionMetadataKey, out: bytearray) -> Chunks:
-    group_id = message.group_id
-    data = group_id.encode()
-    out += pack_h(len(data))
-    out += data
-    return [out]
+def write_consumer_group_partition_metadata_key(
+    writer: Writer, message: ConsumerGroupPartitionMetadataKey, version: int
+) -> None:
+    writer.string(message.group_id)
 
 
-def decode_value_v0(view: memoryview, position: int) -> tuple[ConsumerGroupPartitionMetadataValue, int]:
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 23)
-    topics: list[TopicMetadata] = []
-    for _ in range(count - 1):
-        topic_id, size = unpack_16sB(view, position)
-        position += 17
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        topic_name = view[position:end].tobytes().decode()
-        position = end
-        num_partitions, count = unpack_iB(view, position)
-        position += 5
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 6)
-        partition_metadata: list[PartitionMetadata] = []
-        for _ in range(count - 1):
-            partition, count = unpack_iB(view, position)
-            position += 5
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 1)
-            racks: list[str] = []
-            for _ in range(count - 1):
-                size = view[position]
-                position += 1
-                if not 0 < size < 0x80:
-                    size, position = long_size(view, position, size)
-                end = position + size - 1
-                racks_item = view[position:end].tobytes().decode()
-                position = end
-                racks.append(racks_item)
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            partition_metadata.append(PartitionMetadata(partition, racks))
-        tags = view[position]
-        position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
-        topics.append(TopicMetadata(topic_id, topic_name, num_partitions, partition_metadata))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return ConsumerGroupPartitionMetadataValue(topics), position
+def read_partition_metadata(reader: Reader, version: int) -> PartitionMetadata:
+    message = PartitionMetadata(reader.int32(), reader.values(reader.string, 1))
+    reader.skip_tags()
+    return message
 
 
-def encode_value_v0(message: ConsumerGroupPartitionMetadataValue, out: bytearray) -> Chunks:
-    topics = message.topics
-    size = len(topics) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for topic_metadata in topics:
-        topic_name = topic_metadata.topic_name
-        out += pack_16s(topic_metadata.topic_id)
-        data = topic_name.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        partition_metadata = topic_metadata.partition_metadata
-        out += pack_i(topic_metadata.num_partitions)
-        size = len(partition_metadata) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for partition_metadata_partition_metadata in partition_metadata:
-            racks = partition_metadata_partition_metadata.racks
-            out += pack_i(partition_metadata_partition_metadata.partition)
-            size = len(racks) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            for racks_item in racks:
-                data = racks_item.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-            out.append(0)
-        out.append(0)
-    out.append(0)
-    return [out]
+def write_partition_metadata(writer: Writer, message: PartitionMetadata, version: int) -> None:
+    writer.int32(message.partition)
+    writer.values(message.racks, writer.string)
+    writer.no_tags()
+
+
+def read_topic_metadata(reader: Reader, version: int) -> TopicMetadata:
+    message = TopicMetadata(
+        reader.uuid(),
+        reader.string(),
+        reader.int32(),
+        reader.array(read_partition_metadata, version, 6),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_topic_metadata(writer: Writer, message: TopicMetadata, version: int) -> None:
+    writer.uuid(message.topic_id)
+    writer.string(message.topic_name)
+    writer.int32(message.num_partitions)
+    writer.array(message.partition_metadata, write_partition_metadata, version)
+    writer.no_tags()
+
+
+def read_consumer_group_partition_metadata_value(
+    reader: Reader, version: int
+) -> ConsumerGroupPartitionMetadataValue:
+    message = ConsumerGroupPartitionMetadataValue(reader.array(read_topic_metadata, version, 23))
+    reader.skip_tags()
+    return message
+
+
+def write_consumer_group_partition_metadata_value(
+    writer: Writer, message: ConsumerGroupPartitionMetadataValue, version: int
+) -> None:
+    writer.array(message.topics, write_topic_metadata, version)
+    writer.no_tags()
 
 
 CONSUMER_GROUP_PARTITION_METADATA_RECORD = RecordType(
     4,
     "ConsumerGroupPartitionMetadata",
-    Message(
-        "ConsumerGroupPartitionMetadataKey",
-        (0, 0),
-        NEVER,
-        {
-            0: (decode_key_v0, encode_key_v0),
-        },
+    message_of_fields(
+        "ConsumerGroupPartitionMetadataKey", (0, 0), NEVER, read_consumer_group_partition_metadata_key,
+        write_consumer_group_partition_metadata_key,
     ),
-    Message(
-        "ConsumerGroupPartitionMetadataValue",
-        (0, 0),
-        0,
-        {
-            0: (decode_value_v0, encode_value_v0),
-        },
+    message_of_fields(
+        "ConsumerGroupPartitionMetadataValue", (0, 0), 0, read_consumer_group_partition_metadata_value,
+        write_consumer_group_partition_metadata_value,
     ),
 )

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct
 
-from barnabas.protocol.api import NEVER, Message, RecordType
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.wire import (
-    ABSENT,
-    Chunks,
-    Structure,
-    long_count,
-    long_size,
-    put_varint,
-    skip_tags,
-)
-
-pack_h = Struct(">h").pack
-pack_qqx = Struct(">qqx").pack
-unpack_h = Struct(">h").unpack_from
-unpack_qqB = Struct(">qqB").unpack_from
+from barnabas.protocol.api import NEVER, RecordType
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, Structure, skip_tags
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -30,11 +18,7 @@ class ConsumerGroupRegularExpressionKey(Structure):
     group_id: str
     regular_expression: str
 
-    def __init__(
-        self,
-        group_id: str = "",
-        regular_expression: str = "",
-    ) -> None:
+    def __init__(self, group_id: str = "", regular_expression: str = "") -> None:
         self.group_id = group_id
         self.regular_expression = regular_expression
 
@@ -47,105 +31,55 @@ class ConsumerGroupRegularExpressionValue(Structure):
     version: int
     timestamp: int
 
-    def __init__(
-        self,
-        topics: list[str] = ABSENT,
-        version: int = 0,
-        timestamp: int = 0,
-    ) -> None:
+    def __init__(self, topics: list[str] = ABSENT, version: int = 0, timestamp: int = 0) -> None:
         self.topics = [] if topics is ABSENT else topics
         self.version = version
         self.timestamp = timestamp
 
 
-def decode_key_v0(view: memoryview, position: int) -> tuple[ConsumerGroupRegularExpressionKey, int]:
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("ConsumerGroupRegularExpressionKey.group_id: negative length")
-    end = position + size
-    group_id = view[position:end].tobytes().decode()
-    position = end
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("ConsumerGroupRegularExpressionKey.regular_expression: negative length")
-    end = position + size
-    regular_expression = view[position:end].tobytes().decode()
-    position = end
-    return ConsumerGroupRegularExpressionKey(group_id, regular_expression), position
+def read_consumer_group_regular_expression_key(
+    reader: Reader, version: int
+) -> ConsumerGroupRegularExpressionKey:
+    return ConsumerGroupRegularExpressionKey(reader.string(), reader.string())
 
 
-def encode_key_v0(message: ConsumerGroupRegularExpressionKey, out: bytearray) -> Chunks:
-    group_id = message.group_id
-    data = group_id.encode()
-    out += pack_h(len(data))
-    out += data
-    regular_expression = message.regular_expression
-    data = regular_expression.encode()
-    out += pack_h(len(data))
-    out += data
-    return [out]
+def write_consumer_group_regular_expression_key(
+    writer: Writer, message: ConsumerGroupRegularExpressionKey, version: int
+) -> None:
+    writer.string(message.group_id)
+    writer.string(message.regular_expression)
 
 
-def decode_value_v0(view: memoryview, position: int) -> tuple[ConsumerGroupRegularExpressionValue, int]:
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 1)
-    topics: list[str] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        topics_item = view[position:end].tobytes().decode()
-        position = end
-        topics.append(topics_item)
-    version, timestamp, tags = unpack_qqB(view, position)
-    position += 17
-    if tags:
-        position = skip_tags(view, position, tags)
-    return ConsumerGroupRegularExpressionValue(topics, version, timestamp), position
+def read_consumer_group_regular_expression_value(
+    reader: Reader, version: int
+) -> ConsumerGroupRegularExpressionValue:
+    message = ConsumerGroupRegularExpressionValue(
+        reader.values(reader.string, 1),
+        reader.int64(),
+        reader.int64(),
+    )
+    reader.skip_tags()
+    return message
 
 
-def encode_value_v0(message: ConsumerGroupRegularExpressionValue, out: bytearray) -> Chunks:
-    topics = message.topics
-    size = len(topics) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for topics_item in topics:
-        data = topics_item.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    out += pack_qqx(message.version, message.timestamp)
-    return [out]
+def write_consumer_group_regular_expression_value(
+    writer: Writer, message: ConsumerGroupRegularExpressionValue, version: int
+) -> None:
+    writer.values(message.topics, writer.string)
+    writer.int64(message.version)
+    writer.int64(message.timestamp)
+    writer.no_tags()
 
 
 CONSUMER_GROUP_REGULAR_EXPRESSION_RECORD = RecordType(
     16,
     "ConsumerGroupRegularExpression",
-    Message(
-        "ConsumerGroupRegularExpressionKey",
-        (0, 0),
-        NEVER,
-        {
-            0: (decode_key_v0, encode_key_v0),
-        },
+    message_of_fields(
+        "ConsumerGroupRegularExpressionKey", (0, 0), NEVER, read_consumer_group_regular_expression_key,
+        write_consumer_group_regular_expression_key,
     ),
-    Message(
-        "ConsumerGroupRegularExpressionValue",
-        (0, 0),
-        0,
-        {
-            0: (decode_value_v0, encode_value_v0),
-        },
+    message_of_fields(
+        "ConsumerGroupRegularExpressionValue", (0, 0), 0, read_consumer_group_regular_expression_value,
+        write_consumer_group_regular_expression_value,
     ),
 )

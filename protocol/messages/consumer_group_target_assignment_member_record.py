@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct, pack, unpack_from
 
-from barnabas.protocol.api import NEVER, Message, RecordType
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.wire import (
-    ABSENT,
-    ZERO_UUID,
-    Chunks,
-    Structure,
-    long_count,
-    put_varint,
-    skip_tags,
-)
-
-pack_16s = Struct(">16s").pack
-pack_h = Struct(">h").pack
-unpack_16sB = Struct(">16sB").unpack_from
-unpack_h = Struct(">h").unpack_from
+from barnabas.protocol.api import NEVER, RecordType
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, ZERO_UUID, Structure, skip_tags
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -30,11 +18,7 @@ class ConsumerGroupTargetAssignmentMemberKey(Structure):
     group_id: str
     member_id: str
 
-    def __init__(
-        self,
-        group_id: str = "",
-        member_id: str = "",
-    ) -> None:
+    def __init__(self, group_id: str = "", member_id: str = "") -> None:
         self.group_id = group_id
         self.member_id = member_id
 
@@ -46,11 +30,7 @@ class TopicPartition(Structure):
     topic_id: bytes
     partitions: list[int]
 
-    def __init__(
-        self,
-        topic_id: bytes = ZERO_UUID,
-        partitions: list[int] = ABSENT,
-    ) -> None:
+    def __init__(self, topic_id: bytes = ZERO_UUID, partitions: list[int] = ABSENT) -> None:
         self.topic_id = topic_id
         self.partitions = [] if partitions is ABSENT else partitions
 
@@ -61,107 +41,63 @@ class ConsumerGroupTargetAssignmentMemberValue(Structure):
 
     topic_partitions: list[TopicPartition]
 
-    def __init__(
-        self,
-        topic_partitions: list[TopicPartition] = ABSENT,
-    ) -> None:
+    def __init__(self, topic_partitions: list[TopicPartition] = ABSENT) -> None:
         self.topic_partitions = [] if topic_partitions is ABSENT else topic_partitions
 
 
-def decode_key_v0(view: memoryview, position: int) -> tuple[ConsumerGroupTargetAssignmentMemberKey, int]:
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("ConsumerGroupTargetAssignmentMemberKey.group_id: negative length")
-    end = position + size
-    group_id = view[position:end].tobytes().decode()
-    position = end
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("ConsumerGroupTargetAssignmentMemberKey.member_id: negative length")
-    end = position + size
-    member_id = view[position:end].tobytes().decode()
-    position = end
-    return ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), position
+def read_consumer_group_target_assignment_member_key(
+    reader: Reader, version: int
+) -> ConsumerGroupTargetAssignmentMemberKey:
+    return ConsumerGroupTargetAssignmentMemberKey(reader.string(), reader.string())
 
 
-def encode_key_v0(message: ConsumerGroupTargetAssignmentMemberKey, out: bytearray) -> Chunks:
-    group_id = message.group_id
-    data = group_id.encode()
-    out += pack_h(len(data))
-    out += data
-    member_id = message.member_id
-    data = member_id.encode()
-    out += pack_h(len(data))
-    out += data
-    return [out]
+def write_consumer_group_target_assignment_member_key(
+    writer: Writer, message: ConsumerGroupTargetAssignmentMemberKey, version: int
+) -> None:
+    writer.string(message.group_id)
+    writer.string(message.member_id)
 
 
-def decode_value_v0(view: memoryview, position: int) -> tuple[ConsumerGroupTargetAssignmentMemberValue, int]:
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 18)
-    topic_partitions: list[TopicPartition] = []
-    for _ in range(count - 1):
-        topic_id, count = unpack_16sB(view, position)
-        position += 17
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 4)
-        count -= 1
-        partitions = list(unpack_from(f">{count}i", view, position))
-        position += count * 4
-        tags = view[position]
-        position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
-        topic_partitions.append(TopicPartition(topic_id, partitions))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return ConsumerGroupTargetAssignmentMemberValue(topic_partitions), position
+def read_topic_partition(reader: Reader, version: int) -> TopicPartition:
+    message = TopicPartition(reader.uuid(), reader.values(reader.int32, 4))
+    reader.skip_tags()
+    return message
 
 
-def encode_value_v0(message: ConsumerGroupTargetAssignmentMemberValue, out: bytearray) -> Chunks:
-    topic_partitions = message.topic_partitions
-    size = len(topic_partitions) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for topic_partition in topic_partitions:
-        partitions = topic_partition.partitions
-        out += pack_16s(topic_partition.topic_id)
-        size = len(partitions) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += pack(f">{len(partitions)}i", *partitions)
-        out.append(0)
-    out.append(0)
-    return [out]
+def write_topic_partition(writer: Writer, message: TopicPartition, version: int) -> None:
+    writer.uuid(message.topic_id)
+    writer.values(message.partitions, writer.int32)
+    writer.no_tags()
+
+
+def read_consumer_group_target_assignment_member_value(
+    reader: Reader, version: int
+) -> ConsumerGroupTargetAssignmentMemberValue:
+    message = ConsumerGroupTargetAssignmentMemberValue(
+        reader.array(read_topic_partition, version, 18),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_consumer_group_target_assignment_member_value(
+    writer: Writer, message: ConsumerGroupTargetAssignmentMemberValue, version: int
+) -> None:
+    writer.array(message.topic_partitions, write_topic_partition, version)
+    writer.no_tags()
 
 
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_RECORD = RecordType(
     7,
     "ConsumerGroupTargetAssignmentMember",
-    Message(
-        "ConsumerGroupTargetAssignmentMemberKey",
-        (0, 0),
-        NEVER,
-        {
-            0: (decode_key_v0, encode_key_v0),
-        },
+    message_of_fields(
+        "ConsumerGroupTargetAssignmentMemberKey", (0, 0), NEVER,
+        read_consumer_group_target_assignment_member_key,
+        write_consumer_group_target_assignment_member_key,
     ),
-    Message(
-        "ConsumerGroupTargetAssignmentMemberValue",
-        (0, 0),
-        0,
-        {
-            0: (decode_value_v0, encode_value_v0),
-        },
+    message_of_fields(
+        "ConsumerGroupTargetAssignmentMemberValue", (0, 0), 0,
+        read_consumer_group_target_assignment_member_value,
+        write_consumer_group_target_assignment_member_value,
     ),
 )

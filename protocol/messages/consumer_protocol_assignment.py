@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct, pack, unpack_from
 
-from barnabas.protocol.api import NEVER, Message
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.wire import ABSENT, Chunks, Structure, check_count
-
-pack_h = Struct(">h").pack
-pack_i = Struct(">i").pack
-unpack_h = Struct(">h").unpack_from
-unpack_i = Struct(">i").unpack_from
+from barnabas.protocol.api import NEVER
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, Structure
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -22,11 +18,7 @@ class TopicPartition(Structure):
     topic: str
     partitions: list[int]
 
-    def __init__(
-        self,
-        topic: str = "",
-        partitions: list[int] = ABSENT,
-    ) -> None:
+    def __init__(self, topic: str = "", partitions: list[int] = ABSENT) -> None:
         self.topic = topic
         self.partitions = [] if partitions is ABSENT else partitions
 
@@ -39,70 +31,36 @@ class ConsumerProtocolAssignment(Structure):
     user_data: bytes | None
 
     def __init__(
-        self,
-        assigned_partitions: list[TopicPartition] = ABSENT,
-        user_data: bytes | None = None,
+        self, assigned_partitions: list[TopicPartition] = ABSENT, user_data: bytes | None = None
     ) -> None:
         self.assigned_partitions = [] if assigned_partitions is ABSENT else assigned_partitions
         self.user_data = user_data
 
 
-def decode_v0(view: memoryview, position: int) -> tuple[ConsumerProtocolAssignment, int]:
-    (count,) = unpack_i(view, position)
-    position += 4
-    if not 0 <= count < 0x80:
-        check_count(view, position, count, 6)
-    assigned_partitions: list[TopicPartition] = []
-    for _ in range(count):
-        (size,) = unpack_h(view, position)
-        position += 2
-        if size < 0:
-            raise Malformed("TopicPartition.topic: negative length")
-        end = position + size
-        topic = view[position:end].tobytes().decode()
-        position = end
-        (count,) = unpack_i(view, position)
-        position += 4
-        if not 0 <= count < 0x80:
-            check_count(view, position, count, 4)
-        partitions = list(unpack_from(f">{count}i", view, position))
-        position += count * 4
-        assigned_partitions.append(TopicPartition(topic, partitions))
-    (size,) = unpack_i(view, position)
-    position += 4
-    user_data: bytes | None = None
-    if size >= 0:
-        end = position + size
-        user_data = view[position:end].tobytes()
-        position = end
-    elif size != -1:
-        raise Malformed("ConsumerProtocolAssignment.user_data: negative length")
-    return ConsumerProtocolAssignment(assigned_partitions, user_data), position
+def read_topic_partition(reader: Reader, version: int) -> TopicPartition:
+    return TopicPartition(reader.string(), reader.values(reader.int32, 4))
 
 
-def encode_v0(message: ConsumerProtocolAssignment, out: bytearray) -> Chunks:
-    assigned_partitions = message.assigned_partitions
-    out += pack_i(len(assigned_partitions))
-    for topic_partition in assigned_partitions:
-        topic = topic_partition.topic
-        data = topic.encode()
-        out += pack_h(len(data))
-        out += data
-        partitions = topic_partition.partitions
-        out += pack_i(len(partitions))
-        out += pack(f">{len(partitions)}i", *partitions)
-    user_data = message.user_data
-    out += pack_i(-1 if user_data is None else len(user_data))
-    if user_data is not None:
-        out += user_data
-    return [out]
+def write_topic_partition(writer: Writer, message: TopicPartition, version: int) -> None:
+    writer.string(message.topic)
+    writer.values(message.partitions, writer.int32)
 
 
-CONSUMER_PROTOCOL_ASSIGNMENT = Message(
-    "ConsumerProtocolAssignment",
-    (0, 3),
-    NEVER,
-    {
-        0: (decode_v0, encode_v0),
-    },
+def read_consumer_protocol_assignment(reader: Reader, version: int) -> ConsumerProtocolAssignment:
+    return ConsumerProtocolAssignment(
+        reader.array(read_topic_partition, version, 6),
+        reader.optional_blob(),
+    )
+
+
+def write_consumer_protocol_assignment(
+    writer: Writer, message: ConsumerProtocolAssignment, version: int
+) -> None:
+    writer.array(message.assigned_partitions, write_topic_partition, version)
+    writer.optional_blob(message.user_data)
+
+
+CONSUMER_PROTOCOL_ASSIGNMENT = message_of_fields(
+    "ConsumerProtocolAssignment", (0, 3), NEVER, read_consumer_protocol_assignment,
+    write_consumer_protocol_assignment,
 )

@@ -3,40 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct
 
-from barnabas.protocol.api import Api, Message
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.wire import (
-    ABSENT,
-    FEW_ELEMENTS,
-    Chunks,
-    Structure,
-    add_tags,
-    check_count,
-    check_elements,
-    long_count,
-    long_size,
-    put_varint,
-    skip_tags,
-)
-
-pack_h = Struct(">h").pack
-pack_i = Struct(">i").pack
-pack_ii = Struct(">ii").pack
-pack_iq = Struct(">iq").pack
-pack_iqh = Struct(">iqh").pack
-pack_iqhx = Struct(">iqhx").pack
-pack_iqx = Struct(">iqx").pack
-pack_ix = Struct(">ix").pack
-unpack_h = Struct(">h").unpack_from
-unpack_i = Struct(">i").unpack_from
-unpack_iB = Struct(">iB").unpack_from
-unpack_ii = Struct(">ii").unpack_from
-unpack_iq = Struct(">iq").unpack_from
-unpack_iqB = Struct(">iqB").unpack_from
-unpack_iqh = Struct(">iqh").unpack_from
-unpack_iqhB = Struct(">iqhB").unpack_from
+from barnabas.protocol.api import Api
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, Structure, skip_tags
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -46,11 +18,7 @@ class DeleteRecordsPartition(Structure):
     partition_index: int
     offset: int
 
-    def __init__(
-        self,
-        partition_index: int = 0,
-        offset: int = 0,
-    ) -> None:
+    def __init__(self, partition_index: int = 0, offset: int = 0) -> None:
         self.partition_index = partition_index
         self.offset = offset
 
@@ -62,11 +30,7 @@ class DeleteRecordsTopic(Structure):
     name: str
     partitions: list[DeleteRecordsPartition]
 
-    def __init__(
-        self,
-        name: str = "",
-        partitions: list[DeleteRecordsPartition] = ABSENT,
-    ) -> None:
+    def __init__(self, name: str = "", partitions: list[DeleteRecordsPartition] = ABSENT) -> None:
         self.name = name
         self.partitions = [] if partitions is ABSENT else partitions
 
@@ -78,11 +42,7 @@ class DeleteRecordsRequest(Structure):
     topics: list[DeleteRecordsTopic]
     timeout_ms: int
 
-    def __init__(
-        self,
-        topics: list[DeleteRecordsTopic] = ABSENT,
-        timeout_ms: int = 0,
-    ) -> None:
+    def __init__(self, topics: list[DeleteRecordsTopic] = ABSENT, timeout_ms: int = 0) -> None:
         self.topics = [] if topics is ABSENT else topics
         self.timeout_ms = timeout_ms
 
@@ -96,10 +56,7 @@ class DeleteRecordsPartitionResult(Structure):
     error_code: int
 
     def __init__(
-        self,
-        partition_index: int = 0,
-        low_watermark: int = 0,
-        error_code: int = 0,
+        self, partition_index: int = 0, low_watermark: int = 0, error_code: int = 0
     ) -> None:
         self.partition_index = partition_index
         self.low_watermark = low_watermark
@@ -114,9 +71,7 @@ class DeleteRecordsTopicResult(Structure):
     partitions: list[DeleteRecordsPartitionResult]
 
     def __init__(
-        self,
-        name: str = "",
-        partitions: list[DeleteRecordsPartitionResult] = ABSENT,
+        self, name: str = "", partitions: list[DeleteRecordsPartitionResult] = ABSENT
     ) -> None:
         self.name = name
         self.partitions = [] if partitions is ABSENT else partitions
@@ -130,281 +85,117 @@ class DeleteRecordsResponse(Structure):
     topics: list[DeleteRecordsTopicResult]
 
     def __init__(
-        self,
-        throttle_time_ms: int = 0,
-        topics: list[DeleteRecordsTopicResult] = ABSENT,
+        self, throttle_time_ms: int = 0, topics: list[DeleteRecordsTopicResult] = ABSENT
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.topics = [] if topics is ABSENT else topics
 
 
-def decode_request_v0(view: memoryview, position: int) -> tuple[DeleteRecordsRequest, int]:
-    elements = 0
-    (count,) = unpack_i(view, position)
-    position += 4
-    if not 0 <= count < 0x80:
-        check_count(view, position, count, 6)
-    topics: list[DeleteRecordsTopic] = []
-    for _ in range(count):
-        (size,) = unpack_h(view, position)
-        position += 2
-        if size < 0:
-            raise Malformed("DeleteRecordsTopic.name: negative length")
-        end = position + size
-        name = view[position:end].tobytes().decode()
-        position = end
-        (count,) = unpack_i(view, position)
-        position += 4
-        if not 0 <= count < 0x80:
-            check_count(view, position, count, 12)
-        elements += count
-        if elements > FEW_ELEMENTS:
-            check_elements(elements)
-        partitions: list[DeleteRecordsPartition] = []
-        for _ in range(count):
-            partition_index, offset = unpack_iq(view, position)
-            position += 12
-            partitions.append(DeleteRecordsPartition(partition_index, offset))
-        topics.append(DeleteRecordsTopic(name, partitions))
-    (timeout_ms,) = unpack_i(view, position)
-    position += 4
-    return DeleteRecordsRequest(topics, timeout_ms), position
+def read_delete_records_partition(reader: Reader, version: int) -> DeleteRecordsPartition:
+    message = DeleteRecordsPartition(reader.int32(), reader.int64())
+    reader.skip_tags()
+    return message
 
 
-def encode_request_v0(message: DeleteRecordsRequest, out: bytearray) -> Chunks:
-    topics = message.topics
-    out += pack_i(len(topics))
-    for delete_records_topic in topics:
-        name = delete_records_topic.name
-        data = name.encode()
-        out += pack_h(len(data))
-        out += data
-        partitions = delete_records_topic.partitions
-        out += pack_i(len(partitions))
-        for delete_records_partition in partitions:
-            out += pack_iq(
-                delete_records_partition.partition_index,
-                delete_records_partition.offset,
-            )
-    out += pack_i(message.timeout_ms)
-    return [out]
+def write_delete_records_partition(
+    writer: Writer, message: DeleteRecordsPartition, version: int
+) -> None:
+    writer.int32(message.partition_index)
+    writer.int64(message.offset)
+    writer.no_tags()
 
 
-def decode_request_v2(view: memoryview, position: int) -> tuple[DeleteRecordsRequest, int]:
-    elements = 0
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 3)
-    topics: list[DeleteRecordsTopic] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        name = view[position:end].tobytes().decode()
-        position = end
-        count = view[position]
-        position += 1
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 13)
-        elements += count - 1
-        if elements > FEW_ELEMENTS:
-            check_elements(elements)
-        partitions: list[DeleteRecordsPartition] = []
-        for _ in range(count - 1):
-            partition_index, offset, tags = unpack_iqB(view, position)
-            position += 13
-            if tags:
-                elements = add_tags(view, position, tags, elements)
-                position = skip_tags(view, position, tags)
-            partitions.append(DeleteRecordsPartition(partition_index, offset))
-        tags = view[position]
-        position += 1
-        if tags:
-            elements = add_tags(view, position, tags, elements)
-            position = skip_tags(view, position, tags)
-        topics.append(DeleteRecordsTopic(name, partitions))
-    timeout_ms, tags = unpack_iB(view, position)
-    position += 5
-    if tags:
-        position = skip_tags(view, position, tags)
-    return DeleteRecordsRequest(topics, timeout_ms), position
+def read_delete_records_topic(reader: Reader, version: int) -> DeleteRecordsTopic:
+    message = DeleteRecordsTopic(
+        reader.string(),
+        reader.array(read_delete_records_partition, version, 12),
+    )
+    reader.skip_tags()
+    return message
 
 
-def encode_request_v2(message: DeleteRecordsRequest, out: bytearray) -> Chunks:
-    topics = message.topics
-    size = len(topics) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for delete_records_topic in topics:
-        name = delete_records_topic.name
-        data = name.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        partitions = delete_records_topic.partitions
-        size = len(partitions) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for delete_records_partition in partitions:
-            out += pack_iqx(
-                delete_records_partition.partition_index,
-                delete_records_partition.offset,
-            )
-        out.append(0)
-    out += pack_ix(message.timeout_ms)
-    return [out]
+def write_delete_records_topic(writer: Writer, message: DeleteRecordsTopic, version: int) -> None:
+    writer.string(message.name)
+    writer.array(message.partitions, write_delete_records_partition, version)
+    writer.no_tags()
 
 
-def decode_response_v0(view: memoryview, position: int) -> tuple[DeleteRecordsResponse, int]:
-    throttle_time_ms, count = unpack_ii(view, position)
-    position += 8
-    if not 0 <= count < 0x80:
-        check_count(view, position, count, 6)
-    topics: list[DeleteRecordsTopicResult] = []
-    for _ in range(count):
-        (size,) = unpack_h(view, position)
-        position += 2
-        if size < 0:
-            raise Malformed("DeleteRecordsTopicResult.name: negative length")
-        end = position + size
-        name = view[position:end].tobytes().decode()
-        position = end
-        (count,) = unpack_i(view, position)
-        position += 4
-        if not 0 <= count < 0x80:
-            check_count(view, position, count, 14)
-        partitions: list[DeleteRecordsPartitionResult] = []
-        for _ in range(count):
-            partition_index, low_watermark, error_code = unpack_iqh(view, position)
-            position += 14
-            partitions.append(
-                DeleteRecordsPartitionResult(partition_index, low_watermark, error_code)
-            )
-        topics.append(DeleteRecordsTopicResult(name, partitions))
-    return DeleteRecordsResponse(throttle_time_ms, topics), position
+def read_delete_records_request(reader: Reader, version: int) -> DeleteRecordsRequest:
+    message = DeleteRecordsRequest(
+        reader.array(read_delete_records_topic, version, 3),
+        reader.int32(),
+    )
+    reader.skip_tags()
+    return message
 
 
-def encode_response_v0(message: DeleteRecordsResponse, out: bytearray) -> Chunks:
-    topics = message.topics
-    out += pack_ii(message.throttle_time_ms, len(topics))
-    for delete_records_topic_result in topics:
-        name = delete_records_topic_result.name
-        data = name.encode()
-        out += pack_h(len(data))
-        out += data
-        partitions = delete_records_topic_result.partitions
-        out += pack_i(len(partitions))
-        for delete_records_partition_result in partitions:
-            out += pack_iqh(
-                delete_records_partition_result.partition_index,
-                delete_records_partition_result.low_watermark,
-                delete_records_partition_result.error_code,
-            )
-    return [out]
+def write_delete_records_request(
+    writer: Writer, message: DeleteRecordsRequest, version: int
+) -> None:
+    writer.array(message.topics, write_delete_records_topic, version)
+    writer.int32(message.timeout_ms)
+    writer.no_tags()
 
 
-def decode_response_v2(view: memoryview, position: int) -> tuple[DeleteRecordsResponse, int]:
-    throttle_time_ms, count = unpack_iB(view, position)
-    position += 5
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 3)
-    topics: list[DeleteRecordsTopicResult] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        name = view[position:end].tobytes().decode()
-        position = end
-        count = view[position]
-        position += 1
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 15)
-        partitions: list[DeleteRecordsPartitionResult] = []
-        for _ in range(count - 1):
-            partition_index, low_watermark, error_code, tags = unpack_iqhB(view, position)
-            position += 15
-            if tags:
-                position = skip_tags(view, position, tags)
-            partitions.append(
-                DeleteRecordsPartitionResult(partition_index, low_watermark, error_code)
-            )
-        tags = view[position]
-        position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
-        topics.append(DeleteRecordsTopicResult(name, partitions))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return DeleteRecordsResponse(throttle_time_ms, topics), position
+def read_delete_records_partition_result(
+    reader: Reader, version: int
+) -> DeleteRecordsPartitionResult:
+    message = DeleteRecordsPartitionResult(reader.int32(), reader.int64(), reader.int16())
+    reader.skip_tags()
+    return message
 
 
-def encode_response_v2(message: DeleteRecordsResponse, out: bytearray) -> Chunks:
-    topics = message.topics
-    out += pack_i(message.throttle_time_ms)
-    size = len(topics) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for delete_records_topic_result in topics:
-        name = delete_records_topic_result.name
-        data = name.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        partitions = delete_records_topic_result.partitions
-        size = len(partitions) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for delete_records_partition_result in partitions:
-            out += pack_iqhx(
-                delete_records_partition_result.partition_index,
-                delete_records_partition_result.low_watermark,
-                delete_records_partition_result.error_code,
-            )
-        out.append(0)
-    out.append(0)
-    return [out]
+def write_delete_records_partition_result(
+    writer: Writer, message: DeleteRecordsPartitionResult, version: int
+) -> None:
+    writer.int32(message.partition_index)
+    writer.int64(message.low_watermark)
+    writer.int16(message.error_code)
+    writer.no_tags()
+
+
+def read_delete_records_topic_result(reader: Reader, version: int) -> DeleteRecordsTopicResult:
+    message = DeleteRecordsTopicResult(
+        reader.string(),
+        reader.array(read_delete_records_partition_result, version, 14),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_delete_records_topic_result(
+    writer: Writer, message: DeleteRecordsTopicResult, version: int
+) -> None:
+    writer.string(message.name)
+    writer.array(message.partitions, write_delete_records_partition_result, version)
+    writer.no_tags()
+
+
+def read_delete_records_response(reader: Reader, version: int) -> DeleteRecordsResponse:
+    message = DeleteRecordsResponse(
+        reader.int32(),
+        reader.array(read_delete_records_topic_result, version, 3),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_delete_records_response(
+    writer: Writer, message: DeleteRecordsResponse, version: int
+) -> None:
+    writer.int32(message.throttle_time_ms)
+    writer.array(message.topics, write_delete_records_topic_result, version)
+    writer.no_tags()
 
 
 DELETE_RECORDS = Api(
     21,
     "DeleteRecords",
-    Message(
-        "DeleteRecordsRequest",
-        (0, 2),
-        2,
-        {
-            0: (decode_request_v0, encode_request_v0),
-            2: (decode_request_v2, encode_request_v2),
-        },
+    message_of_fields(
+        "DeleteRecordsRequest", (0, 2), 2, read_delete_records_request, write_delete_records_request,
+        bounded=True,
     ),
-    Message(
-        "DeleteRecordsResponse",
-        (0, 2),
-        2,
-        {
-            0: (decode_response_v0, encode_response_v0),
-            2: (decode_response_v2, encode_response_v2),
-        },
+    message_of_fields(
+        "DeleteRecordsResponse", (0, 2), 2, read_delete_records_response, write_delete_records_response
     ),
 )

@@ -3,33 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct, pack, unpack_from
 
-from barnabas.protocol.api import Api, Message
-from barnabas.protocol.wire import (
-    ABSENT,
-    ZERO_UUID,
-    Chunks,
-    Structure,
-    add_tags,
-    long_count,
-    long_size,
-    put_varint,
-    skip_tags,
-    varint_tail,
-)
-
-pack_16st = Struct(">16s?").pack
-pack_h = Struct(">h").pack
-pack_hiii = Struct(">hiii").pack
-pack_i = Struct(">i").pack
-pack_ix = Struct(">ix").pack
-unpack_16stB = Struct(">16s?B").unpack_from
-unpack_b = Struct(">b").unpack_from
-unpack_hB = Struct(">hB").unpack_from
-unpack_hiiiB = Struct(">hiiiB").unpack_from
-unpack_iB = Struct(">iB").unpack_from
-unpack_ib = Struct(">ib").unpack_from
+from barnabas.protocol.api import Api
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, ZERO_UUID, Structure, skip_tags
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -38,10 +17,7 @@ class TopicRequest(Structure):
 
     name: str
 
-    def __init__(
-        self,
-        name: str = "",
-    ) -> None:
+    def __init__(self, name: str = "") -> None:
         self.name = name
 
 
@@ -52,11 +28,7 @@ class Cursor(Structure):
     topic_name: str
     partition_index: int
 
-    def __init__(
-        self,
-        topic_name: str = "",
-        partition_index: int = 0,
-    ) -> None:
+    def __init__(self, topic_name: str = "", partition_index: int = 0) -> None:
         self.topic_name = topic_name
         self.partition_index = partition_index
 
@@ -70,9 +42,7 @@ class DescribeTopicPartitionsRequest(Structure):
     cursor: Cursor | None
 
     def __init__(
-        self,
-        topics: list[TopicRequest] = ABSENT,
-        response_partition_limit: int = 2000,
+        self, topics: list[TopicRequest] = ABSENT, response_partition_limit: int = 2000,
         cursor: Cursor | None = None,
     ) -> None:
         self.topics = [] if topics is ABSENT else topics
@@ -95,15 +65,9 @@ class DescribeTopicPartitionsResponsePartition(Structure):
     offline_replicas: list[int]
 
     def __init__(
-        self,
-        error_code: int = 0,
-        partition_index: int = 0,
-        leader_id: int = 0,
-        leader_epoch: int = -1,
-        replica_nodes: list[int] = ABSENT,
-        isr_nodes: list[int] = ABSENT,
-        eligible_leader_replicas: list[int] | None = None,
-        last_known_elr: list[int] | None = None,
+        self, error_code: int = 0, partition_index: int = 0, leader_id: int = 0,
+        leader_epoch: int = -1, replica_nodes: list[int] = ABSENT, isr_nodes: list[int] = ABSENT,
+        eligible_leader_replicas: list[int] | None = None, last_known_elr: list[int] | None = None,
         offline_replicas: list[int] = ABSENT,
     ) -> None:
         self.error_code = error_code
@@ -129,10 +93,7 @@ class DescribeTopicPartitionsResponseTopic(Structure):
     topic_authorized_operations: int
 
     def __init__(
-        self,
-        error_code: int = 0,
-        name: str | None = "",
-        topic_id: bytes = ZERO_UUID,
+        self, error_code: int = 0, name: str | None = "", topic_id: bytes = ZERO_UUID,
         is_internal: bool = False,
         partitions: list[DescribeTopicPartitionsResponsePartition] = ABSENT,
         topic_authorized_operations: int = -2147483648,
@@ -154,8 +115,7 @@ class DescribeTopicPartitionsResponse(Structure):
     next_cursor: Cursor | None
 
     def __init__(
-        self,
-        throttle_time_ms: int = 0,
+        self, throttle_time_ms: int = 0,
         topics: list[DescribeTopicPartitionsResponseTopic] = ABSENT,
         next_cursor: Cursor | None = None,
     ) -> None:
@@ -164,323 +124,140 @@ class DescribeTopicPartitionsResponse(Structure):
         self.next_cursor = next_cursor
 
 
-def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeTopicPartitionsRequest, int]:
-    elements = 0
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 2)
-    topics: list[TopicRequest] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        name = view[position:end].tobytes().decode()
-        position = end
-        tags = view[position]
-        position += 1
-        if tags:
-            elements = add_tags(view, position, tags, elements)
-            position = skip_tags(view, position, tags)
-        topics.append(TopicRequest(name))
-    response_partition_limit, cursor_present = unpack_ib(view, position)
-    position += 5
-    cursor: Cursor | None = None
-    if cursor_present >= 0:
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        topic_name = view[position:end].tobytes().decode()
-        position = end
-        partition_index, tags = unpack_iB(view, position)
-        position += 5
-        if tags:
-            position = skip_tags(view, position, tags)
-        cursor = Cursor(topic_name, partition_index)
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return DescribeTopicPartitionsRequest(topics, response_partition_limit, cursor), position
+def read_topic_request(reader: Reader, version: int) -> TopicRequest:
+    message = TopicRequest(reader.string())
+    reader.skip_tags()
+    return message
 
 
-def encode_request_v0(message: DescribeTopicPartitionsRequest, out: bytearray) -> Chunks:
-    topics = message.topics
-    size = len(topics) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for topic_request in topics:
-        name = topic_request.name
-        data = name.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        out.append(0)
-    cursor = message.cursor
-    out += pack_i(message.response_partition_limit)
-    if cursor is None:
-        out.append(0xFF)
-    else:
-        out.append(1)
-        topic_name = cursor.topic_name
-        data = topic_name.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        out += pack_ix(cursor.partition_index)
-    out.append(0)
-    return [out]
+def write_topic_request(writer: Writer, message: TopicRequest, version: int) -> None:
+    writer.string(message.name)
+    writer.no_tags()
 
 
-def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeTopicPartitionsResponse, int]:
-    throttle_time_ms, count = unpack_iB(view, position)
-    position += 5
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 26)
-    topics: list[DescribeTopicPartitionsResponseTopic] = []
-    for _ in range(count - 1):
-        error_code, size = unpack_hB(view, position)
-        position += 3
-        name: str | None = None
-        if size:
-            if size >= 0x80:
-                size, position = varint_tail(view, position, size)
-            end = position + size - 1
-            name = view[position:end].tobytes().decode()
-            position = end
-        topic_id, is_internal, count = unpack_16stB(view, position)
-        position += 18
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 20)
-        partitions: list[DescribeTopicPartitionsResponsePartition] = []
-        for _ in range(count - 1):
-            (
-                partitions_error_code,
-                partition_index,
-                leader_id,
-                leader_epoch,
-                count,
-            ) = unpack_hiiiB(view, position)
-            position += 15
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 4)
-            count -= 1
-            replica_nodes = list(unpack_from(f">{count}i", view, position))
-            position += count * 4
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 4)
-            count -= 1
-            isr_nodes = list(unpack_from(f">{count}i", view, position))
-            position += count * 4
-            count = view[position]
-            position += 1
-            eligible_leader_replicas: list[int] | None = None
-            if count:
-                if not 0 < count < 0x80:
-                    count, position = long_count(view, position, count, 4)
-                count -= 1
-                eligible_leader_replicas = list(unpack_from(f">{count}i", view, position))
-                position += count * 4
-            count = view[position]
-            position += 1
-            last_known_elr: list[int] | None = None
-            if count:
-                if not 0 < count < 0x80:
-                    count, position = long_count(view, position, count, 4)
-                count -= 1
-                last_known_elr = list(unpack_from(f">{count}i", view, position))
-                position += count * 4
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 4)
-            count -= 1
-            offline_replicas = list(unpack_from(f">{count}i", view, position))
-            position += count * 4
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            partitions.append(
-                DescribeTopicPartitionsResponsePartition(
-                    partitions_error_code,
-                    partition_index,
-                    leader_id,
-                    leader_epoch,
-                    replica_nodes,
-                    isr_nodes,
-                    eligible_leader_replicas,
-                    last_known_elr,
-                    offline_replicas,
-                )
-            )
-        topic_authorized_operations, tags = unpack_iB(view, position)
-        position += 5
-        if tags:
-            position = skip_tags(view, position, tags)
-        topics.append(
-            DescribeTopicPartitionsResponseTopic(
-                error_code,
-                name,
-                topic_id,
-                is_internal,
-                partitions,
-                topic_authorized_operations,
-            )
-        )
-    (next_cursor_present,) = unpack_b(view, position)
-    position += 1
-    next_cursor: Cursor | None = None
-    if next_cursor_present >= 0:
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        topic_name = view[position:end].tobytes().decode()
-        position = end
-        next_cursor_partition_index, tags = unpack_iB(view, position)
-        position += 5
-        if tags:
-            position = skip_tags(view, position, tags)
-        next_cursor = Cursor(topic_name, next_cursor_partition_index)
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return DescribeTopicPartitionsResponse(throttle_time_ms, topics, next_cursor), position
+def read_cursor(reader: Reader, version: int) -> Cursor:
+    message = Cursor(reader.string(), reader.int32())
+    reader.skip_tags()
+    return message
 
 
-def encode_response_v0(message: DescribeTopicPartitionsResponse, out: bytearray) -> Chunks:
-    topics = message.topics
-    out += pack_i(message.throttle_time_ms)
-    size = len(topics) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for describe_topic_partitions_response_topic in topics:
-        name = describe_topic_partitions_response_topic.name
-        out += pack_h(describe_topic_partitions_response_topic.error_code)
-        if name is None:
-            out.append(0)
-        else:
-            data = name.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-        partitions = describe_topic_partitions_response_topic.partitions
-        out += pack_16st(
-            describe_topic_partitions_response_topic.topic_id,
-            describe_topic_partitions_response_topic.is_internal,
-        )
-        size = len(partitions) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for describe_topic_partitions_response_partition in partitions:
-            replica_nodes = describe_topic_partitions_response_partition.replica_nodes
-            out += pack_hiii(
-                describe_topic_partitions_response_partition.error_code,
-                describe_topic_partitions_response_partition.partition_index,
-                describe_topic_partitions_response_partition.leader_id,
-                describe_topic_partitions_response_partition.leader_epoch,
-            )
-            size = len(replica_nodes) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += pack(f">{len(replica_nodes)}i", *replica_nodes)
-            isr_nodes = describe_topic_partitions_response_partition.isr_nodes
-            size = len(isr_nodes) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += pack(f">{len(isr_nodes)}i", *isr_nodes)
-            eligible_leader_replicas = describe_topic_partitions_response_partition.eligible_leader_replicas
-            if eligible_leader_replicas is None:
-                out.append(0)
-            else:
-                size = len(eligible_leader_replicas) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += pack(f">{len(eligible_leader_replicas)}i", *eligible_leader_replicas)
-            last_known_elr = describe_topic_partitions_response_partition.last_known_elr
-            if last_known_elr is None:
-                out.append(0)
-            else:
-                size = len(last_known_elr) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += pack(f">{len(last_known_elr)}i", *last_known_elr)
-            offline_replicas = describe_topic_partitions_response_partition.offline_replicas
-            size = len(offline_replicas) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += pack(f">{len(offline_replicas)}i", *offline_replicas)
-            out.append(0)
-        out += pack_ix(describe_topic_partitions_response_topic.topic_authorized_operations)
-    next_cursor = message.next_cursor
-    if next_cursor is None:
-        out.append(0xFF)
-    else:
-        out.append(1)
-        topic_name = next_cursor.topic_name
-        data = topic_name.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        out += pack_ix(next_cursor.partition_index)
-    out.append(0)
-    return [out]
+def write_cursor(writer: Writer, message: Cursor, version: int) -> None:
+    writer.string(message.topic_name)
+    writer.int32(message.partition_index)
+    writer.no_tags()
+
+
+def read_describe_topic_partitions_request(
+    reader: Reader, version: int
+) -> DescribeTopicPartitionsRequest:
+    message = DescribeTopicPartitionsRequest(
+        reader.array(read_topic_request, version, 2),
+        reader.int32(),
+        reader.optional(read_cursor, version),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_describe_topic_partitions_request(
+    writer: Writer, message: DescribeTopicPartitionsRequest, version: int
+) -> None:
+    writer.array(message.topics, write_topic_request, version)
+    writer.int32(message.response_partition_limit)
+    writer.optional(message.cursor, write_cursor, version)
+    writer.no_tags()
+
+
+def read_describe_topic_partitions_response_partition(
+    reader: Reader, version: int
+) -> DescribeTopicPartitionsResponsePartition:
+    message = DescribeTopicPartitionsResponsePartition(
+        reader.int16(),
+        reader.int32(),
+        reader.int32(),
+        reader.int32(),
+        reader.values(reader.int32, 4),
+        reader.values(reader.int32, 4),
+        reader.optional_values(reader.int32, 4),
+        reader.optional_values(reader.int32, 4),
+        reader.values(reader.int32, 4),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_describe_topic_partitions_response_partition(
+    writer: Writer, message: DescribeTopicPartitionsResponsePartition, version: int
+) -> None:
+    writer.int16(message.error_code)
+    writer.int32(message.partition_index)
+    writer.int32(message.leader_id)
+    writer.int32(message.leader_epoch)
+    writer.values(message.replica_nodes, writer.int32)
+    writer.values(message.isr_nodes, writer.int32)
+    writer.optional_values(message.eligible_leader_replicas, writer.int32)
+    writer.optional_values(message.last_known_elr, writer.int32)
+    writer.values(message.offline_replicas, writer.int32)
+    writer.no_tags()
+
+
+def read_describe_topic_partitions_response_topic(
+    reader: Reader, version: int
+) -> DescribeTopicPartitionsResponseTopic:
+    message = DescribeTopicPartitionsResponseTopic(
+        reader.int16(),
+        reader.optional_string(),
+        reader.uuid(),
+        reader.boolean(),
+        reader.array(read_describe_topic_partitions_response_partition, version, 20),
+        reader.int32(),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_describe_topic_partitions_response_topic(
+    writer: Writer, message: DescribeTopicPartitionsResponseTopic, version: int
+) -> None:
+    writer.int16(message.error_code)
+    writer.optional_string(message.name)
+    writer.uuid(message.topic_id)
+    writer.boolean(message.is_internal)
+    writer.array(message.partitions, write_describe_topic_partitions_response_partition, version)
+    writer.int32(message.topic_authorized_operations)
+    writer.no_tags()
+
+
+def read_describe_topic_partitions_response(
+    reader: Reader, version: int
+) -> DescribeTopicPartitionsResponse:
+    message = DescribeTopicPartitionsResponse(
+        reader.int32(),
+        reader.array(read_describe_topic_partitions_response_topic, version, 26),
+        reader.optional(read_cursor, version),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_describe_topic_partitions_response(
+    writer: Writer, message: DescribeTopicPartitionsResponse, version: int
+) -> None:
+    writer.int32(message.throttle_time_ms)
+    writer.array(message.topics, write_describe_topic_partitions_response_topic, version)
+    writer.optional(message.next_cursor, write_cursor, version)
+    writer.no_tags()
 
 
 DESCRIBE_TOPIC_PARTITIONS = Api(
     75,
     "DescribeTopicPartitions",
-    Message(
-        "DescribeTopicPartitionsRequest",
-        (0, 0),
-        0,
-        {
-            0: (decode_request_v0, encode_request_v0),
-        },
+    message_of_fields(
+        "DescribeTopicPartitionsRequest", (0, 0), 0, read_describe_topic_partitions_request,
+        write_describe_topic_partitions_request, bounded=True,
     ),
-    Message(
-        "DescribeTopicPartitionsResponse",
-        (0, 0),
-        0,
-        {
-            0: (decode_response_v0, encode_response_v0),
-        },
+    message_of_fields(
+        "DescribeTopicPartitionsResponse", (0, 0), 0, read_describe_topic_partitions_response,
+        write_describe_topic_partitions_response,
     ),
 )

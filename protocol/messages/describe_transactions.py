@@ -3,30 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct, pack, unpack_from
 
-from barnabas.protocol.api import Api, Message
-from barnabas.protocol.wire import (
-    ABSENT,
-    Chunks,
-    Structure,
-    long_count,
-    long_size,
-    put_tag,
-    put_varint,
-    read_tag,
-    skip_tags,
-    tag_count,
-    varint_tail,
-    wrong_tag_size,
-)
-
-pack_h = Struct(">h").pack
-pack_i = Struct(">i").pack
-pack_iqqh = Struct(">iqqh").pack
-unpack_hB = Struct(">hB").unpack_from
-unpack_iB = Struct(">iB").unpack_from
-unpack_iqqhB = Struct(">iqqhB").unpack_from
+from barnabas.protocol.api import Api
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, Structure, skip_tags
+from barnabas.protocol.writer import TaggedFields, Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -35,10 +17,7 @@ class DescribeTransactionsRequest(Structure):
 
     transactional_ids: list[str]
 
-    def __init__(
-        self,
-        transactional_ids: list[str] = ABSENT,
-    ) -> None:
+    def __init__(self, transactional_ids: list[str] = ABSENT) -> None:
         self.transactional_ids = [] if transactional_ids is ABSENT else transactional_ids
 
 
@@ -49,11 +28,7 @@ class TopicData(Structure):
     topic: str
     partitions: list[int]
 
-    def __init__(
-        self,
-        topic: str = "",
-        partitions: list[int] = ABSENT,
-    ) -> None:
+    def __init__(self, topic: str = "", partitions: list[int] = ABSENT) -> None:
         self.topic = topic
         self.partitions = [] if partitions is ABSENT else partitions
 
@@ -74,16 +49,9 @@ class TransactionState(Structure):
     client_host: str | None
 
     def __init__(
-        self,
-        error_code: int = 0,
-        transactional_id: str = "",
-        transaction_state: str = "",
-        transaction_timeout_ms: int = 0,
-        transaction_start_time_ms: int = 0,
-        producer_id: int = 0,
-        producer_epoch: int = 0,
-        topics: list[TopicData] = ABSENT,
-        client_id: str | None = None,
+        self, error_code: int = 0, transactional_id: str = "", transaction_state: str = "",
+        transaction_timeout_ms: int = 0, transaction_start_time_ms: int = 0, producer_id: int = 0,
+        producer_epoch: int = 0, topics: list[TopicData] = ABSENT, client_id: str | None = None,
         client_host: str | None = None,
     ) -> None:
         self.error_code = error_code
@@ -106,270 +74,107 @@ class DescribeTransactionsResponse(Structure):
     transaction_states: list[TransactionState]
 
     def __init__(
-        self,
-        throttle_time_ms: int = 0,
-        transaction_states: list[TransactionState] = ABSENT,
+        self, throttle_time_ms: int = 0, transaction_states: list[TransactionState] = ABSENT
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.transaction_states = [] if transaction_states is ABSENT else transaction_states
 
 
-def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeTransactionsRequest, int]:
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 1)
-    transactional_ids: list[str] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        transactional_ids_item = view[position:end].tobytes().decode()
-        position = end
-        transactional_ids.append(transactional_ids_item)
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return DescribeTransactionsRequest(transactional_ids), position
+def read_describe_transactions_request(reader: Reader, version: int) -> DescribeTransactionsRequest:
+    message = DescribeTransactionsRequest(reader.values(reader.string, 1))
+    reader.skip_tags()
+    return message
 
 
-def encode_request_v0(message: DescribeTransactionsRequest, out: bytearray) -> Chunks:
-    transactional_ids = message.transactional_ids
-    size = len(transactional_ids) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for transactional_ids_item in transactional_ids:
-        data = transactional_ids_item.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
+def write_describe_transactions_request(
+    writer: Writer, message: DescribeTransactionsRequest, version: int
+) -> None:
+    writer.values(message.transactional_ids, writer.string)
+    writer.no_tags()
+
+
+def read_topic_data(reader: Reader, version: int) -> TopicData:
+    message = TopicData(reader.string(), reader.values(reader.int32, 4))
+    reader.skip_tags()
+    return message
+
+
+def write_topic_data(writer: Writer, message: TopicData, version: int) -> None:
+    writer.string(message.topic)
+    writer.values(message.partitions, writer.int32)
+    writer.no_tags()
+
+
+def read_transaction_state(reader: Reader, version: int) -> TransactionState:
+    message = TransactionState(
+        reader.int16(),
+        reader.string(),
+        reader.string(),
+        reader.int32(),
+        reader.int64(),
+        reader.int64(),
+        reader.int16(),
+        reader.array(read_topic_data, version, 3),
+    )
+    for _ in range(reader.tags()):
+        tag, end = reader.tag()
+        if tag == 1000:
+            message.client_id = reader.optional_string()
+        elif tag == 1001:
+            message.client_host = reader.optional_string()
         else:
-            put_varint(out, size)
-        out += data
-    out.append(0)
-    return [out]
+            reader.position = end
+        reader.end_tag(tag, end)
+    return message
 
 
-def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeTransactionsResponse, int]:
-    throttle_time_ms, count = unpack_iB(view, position)
-    position += 5
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 28)
-    transaction_states: list[TransactionState] = []
-    for _ in range(count - 1):
-        error_code, size = unpack_hB(view, position)
-        position += 3
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        transactional_id = view[position:end].tobytes().decode()
-        position = end
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        transaction_state = view[position:end].tobytes().decode()
-        position = end
-        (
-            transaction_timeout_ms,
-            transaction_start_time_ms,
-            producer_id,
-            producer_epoch,
-            count,
-        ) = unpack_iqqhB(view, position)
-        position += 23
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 3)
-        topics: list[TopicData] = []
-        for _ in range(count - 1):
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            topic = view[position:end].tobytes().decode()
-            position = end
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 4)
-            count -= 1
-            partitions = list(unpack_from(f">{count}i", view, position))
-            position += count * 4
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            topics.append(TopicData(topic, partitions))
-        transaction_states_tags = view[position]
-        position += 1
-        client_id: str | None = None
-        client_host: str | None = None
-        if transaction_states_tags:
-            transaction_states_tags, position = tag_count(view, position, transaction_states_tags)
-            for _ in range(transaction_states_tags):
-                tag, position, transaction_states_tag_end = read_tag(view, position)
-                if tag == 1000:
-                    size = view[position]
-                    position += 1
-                    tagged_client_id: str | None = None
-                    if size:
-                        if size >= 0x80:
-                            size, position = varint_tail(view, position, size)
-                        end = position + size - 1
-                        tagged_client_id = view[position:end].tobytes().decode()
-                        position = end
-                    client_id = tagged_client_id
-                    if position != transaction_states_tag_end:
-                        raise wrong_tag_size(1000)
-                elif tag == 1001:
-                    size = view[position]
-                    position += 1
-                    tagged_client_host: str | None = None
-                    if size:
-                        if size >= 0x80:
-                            size, position = varint_tail(view, position, size)
-                        end = position + size - 1
-                        tagged_client_host = view[position:end].tobytes().decode()
-                        position = end
-                    client_host = tagged_client_host
-                    if position != transaction_states_tag_end:
-                        raise wrong_tag_size(1001)
-                position = transaction_states_tag_end
-        transaction_states.append(
-            TransactionState(
-                error_code,
-                transactional_id,
-                transaction_state,
-                transaction_timeout_ms,
-                transaction_start_time_ms,
-                producer_id,
-                producer_epoch,
-                topics,
-                client_id,
-                client_host,
-            )
-        )
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return DescribeTransactionsResponse(throttle_time_ms, transaction_states), position
+def write_transaction_state(writer: Writer, message: TransactionState, version: int) -> None:
+    writer.int16(message.error_code)
+    writer.string(message.transactional_id)
+    writer.string(message.transaction_state)
+    writer.int32(message.transaction_timeout_ms)
+    writer.int64(message.transaction_start_time_ms)
+    writer.int64(message.producer_id)
+    writer.int16(message.producer_epoch)
+    writer.array(message.topics, write_topic_data, version)
+    tagged = TaggedFields()
+    if message.client_id is not None:
+        tagged.string(message.client_id)
+        tagged.end(1000)
+    if message.client_host is not None:
+        tagged.string(message.client_host)
+        tagged.end(1001)
+    writer.tags(tagged)
 
 
-def encode_response_v0(message: DescribeTransactionsResponse, out: bytearray) -> Chunks:
-    transaction_states = message.transaction_states
-    out += pack_i(message.throttle_time_ms)
-    size = len(transaction_states) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for transaction_state in transaction_states:
-        transactional_id = transaction_state.transactional_id
-        out += pack_h(transaction_state.error_code)
-        data = transactional_id.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        transaction_state_transaction_state = transaction_state.transaction_state
-        data = transaction_state_transaction_state.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        topics = transaction_state.topics
-        out += pack_iqqh(
-            transaction_state.transaction_timeout_ms,
-            transaction_state.transaction_start_time_ms,
-            transaction_state.producer_id,
-            transaction_state.producer_epoch,
-        )
-        size = len(topics) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for topic_data in topics:
-            topic = topic_data.topic
-            data = topic.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-            partitions = topic_data.partitions
-            size = len(partitions) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += pack(f">{len(partitions)}i", *partitions)
-            out.append(0)
-        if transaction_state.client_id is None and transaction_state.client_host is None:
-            out.append(0)
-        else:
-            transaction_state_tags = 0
-            transaction_state_tagged = bytearray()
-            if transaction_state.client_id is not None:
-                transaction_state_tags += 1
-                client_id_body = bytearray()
-                client_id = transaction_state.client_id
-                data = client_id.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    client_id_body.append(size)
-                else:
-                    put_varint(client_id_body, size)
-                client_id_body += data
-                put_tag(transaction_state_tagged, 1000, client_id_body)
-            if transaction_state.client_host is not None:
-                transaction_state_tags += 1
-                client_host_body = bytearray()
-                client_host = transaction_state.client_host
-                data = client_host.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    client_host_body.append(size)
-                else:
-                    put_varint(client_host_body, size)
-                client_host_body += data
-                put_tag(transaction_state_tagged, 1001, client_host_body)
-            out.append(transaction_state_tags)
-            out += transaction_state_tagged
-    out.append(0)
-    return [out]
+def read_describe_transactions_response(
+    reader: Reader, version: int
+) -> DescribeTransactionsResponse:
+    message = DescribeTransactionsResponse(
+        reader.int32(),
+        reader.array(read_transaction_state, version, 28),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_describe_transactions_response(
+    writer: Writer, message: DescribeTransactionsResponse, version: int
+) -> None:
+    writer.int32(message.throttle_time_ms)
+    writer.array(message.transaction_states, write_transaction_state, version)
+    writer.no_tags()
 
 
 DESCRIBE_TRANSACTIONS = Api(
     65,
     "DescribeTransactions",
-    Message(
-        "DescribeTransactionsRequest",
-        (0, 0),
-        0,
-        {
-            0: (decode_request_v0, encode_request_v0),
-        },
+    message_of_fields(
+        "DescribeTransactionsRequest", (0, 0), 0, read_describe_transactions_request,
+        write_describe_transactions_request, bounded=True,
     ),
-    Message(
-        "DescribeTransactionsResponse",
-        (0, 0),
-        0,
-        {
-            0: (decode_response_v0, encode_response_v0),
-        },
+    message_of_fields(
+        "DescribeTransactionsResponse", (0, 0), 0, read_describe_transactions_response,
+        write_describe_transactions_response,
     ),
 )

@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct
 
-from barnabas.protocol.api import Api, Message
-from barnabas.protocol.wire import (
-    ABSENT,
-    Chunks,
-    Structure,
-    add_tags,
-    long_count,
-    long_size,
-    put_varint,
-    skip_tags,
-    varint_tail,
-)
-
-pack_bix = Struct(">bix").pack
-pack_h = Struct(">h").pack
-pack_ih = Struct(">ih").pack
-unpack_biB = Struct(">biB").unpack_from
-unpack_hB = Struct(">hB").unpack_from
-unpack_ihB = Struct(">ihB").unpack_from
+from barnabas.protocol.api import Api
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, Structure, skip_tags
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -32,10 +17,7 @@ class UserName(Structure):
 
     name: str
 
-    def __init__(
-        self,
-        name: str = "",
-    ) -> None:
+    def __init__(self, name: str = "") -> None:
         self.name = name
 
 
@@ -45,10 +27,7 @@ class DescribeUserScramCredentialsRequest(Structure):
 
     users: list[UserName] | None
 
-    def __init__(
-        self,
-        users: list[UserName] | None = ABSENT,
-    ) -> None:
+    def __init__(self, users: list[UserName] | None = ABSENT) -> None:
         self.users = [] if users is ABSENT else users
 
 
@@ -59,11 +38,7 @@ class CredentialInfo(Structure):
     mechanism: int
     iterations: int
 
-    def __init__(
-        self,
-        mechanism: int = 0,
-        iterations: int = 0,
-    ) -> None:
+    def __init__(self, mechanism: int = 0, iterations: int = 0) -> None:
         self.mechanism = mechanism
         self.iterations = iterations
 
@@ -78,10 +53,7 @@ class DescribeUserScramCredentialsResult(Structure):
     credential_infos: list[CredentialInfo]
 
     def __init__(
-        self,
-        user: str = "",
-        error_code: int = 0,
-        error_message: str | None = "",
+        self, user: str = "", error_code: int = 0, error_message: str | None = "",
         credential_infos: list[CredentialInfo] = ABSENT,
     ) -> None:
         self.user = user
@@ -100,10 +72,7 @@ class DescribeUserScramCredentialsResponse(Structure):
     results: list[DescribeUserScramCredentialsResult]
 
     def __init__(
-        self,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        error_message: str | None = "",
+        self, throttle_time_ms: int = 0, error_code: int = 0, error_message: str | None = "",
         results: list[DescribeUserScramCredentialsResult] = ABSENT,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
@@ -112,198 +81,99 @@ class DescribeUserScramCredentialsResponse(Structure):
         self.results = [] if results is ABSENT else results
 
 
-def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeUserScramCredentialsRequest, int]:
-    elements = 0
-    count = view[position]
-    position += 1
-    users: list[UserName] | None = None
-    if count:
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 2)
-        users = []
-        for _ in range(count - 1):
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            name = view[position:end].tobytes().decode()
-            position = end
-            tags = view[position]
-            position += 1
-            if tags:
-                elements = add_tags(view, position, tags, elements)
-                position = skip_tags(view, position, tags)
-            users.append(UserName(name))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return DescribeUserScramCredentialsRequest(users), position
+def read_user_name(reader: Reader, version: int) -> UserName:
+    message = UserName(reader.string())
+    reader.skip_tags()
+    return message
 
 
-def encode_request_v0(message: DescribeUserScramCredentialsRequest, out: bytearray) -> Chunks:
-    users = message.users
-    if users is None:
-        out.append(0)
-    else:
-        size = len(users) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for user_name in users:
-            name = user_name.name
-            data = name.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-            out.append(0)
-    out.append(0)
-    return [out]
+def write_user_name(writer: Writer, message: UserName, version: int) -> None:
+    writer.string(message.name)
+    writer.no_tags()
 
 
-def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeUserScramCredentialsResponse, int]:
-    throttle_time_ms, error_code, size = unpack_ihB(view, position)
-    position += 7
-    error_message: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        error_message = view[position:end].tobytes().decode()
-        position = end
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 6)
-    results: list[DescribeUserScramCredentialsResult] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        user = view[position:end].tobytes().decode()
-        position = end
-        results_error_code, size = unpack_hB(view, position)
-        position += 3
-        results_error_message: str | None = None
-        if size:
-            if size >= 0x80:
-                size, position = varint_tail(view, position, size)
-            end = position + size - 1
-            results_error_message = view[position:end].tobytes().decode()
-            position = end
-        count = view[position]
-        position += 1
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 6)
-        credential_infos: list[CredentialInfo] = []
-        for _ in range(count - 1):
-            mechanism, iterations, tags = unpack_biB(view, position)
-            position += 6
-            if tags:
-                position = skip_tags(view, position, tags)
-            credential_infos.append(CredentialInfo(mechanism, iterations))
-        tags = view[position]
-        position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
-        results.append(
-            DescribeUserScramCredentialsResult(
-                user,
-                results_error_code,
-                results_error_message,
-                credential_infos,
-            )
-        )
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    message = DescribeUserScramCredentialsResponse(
-        throttle_time_ms,
-        error_code,
-        error_message,
-        results,
+def read_describe_user_scram_credentials_request(
+    reader: Reader, version: int
+) -> DescribeUserScramCredentialsRequest:
+    message = DescribeUserScramCredentialsRequest(reader.optional_array(read_user_name, version, 2))
+    reader.skip_tags()
+    return message
+
+
+def write_describe_user_scram_credentials_request(
+    writer: Writer, message: DescribeUserScramCredentialsRequest, version: int
+) -> None:
+    writer.optional_array(message.users, write_user_name, version)
+    writer.no_tags()
+
+
+def read_credential_info(reader: Reader, version: int) -> CredentialInfo:
+    message = CredentialInfo(reader.int8(), reader.int32())
+    reader.skip_tags()
+    return message
+
+
+def write_credential_info(writer: Writer, message: CredentialInfo, version: int) -> None:
+    writer.int8(message.mechanism)
+    writer.int32(message.iterations)
+    writer.no_tags()
+
+
+def read_describe_user_scram_credentials_result(
+    reader: Reader, version: int
+) -> DescribeUserScramCredentialsResult:
+    message = DescribeUserScramCredentialsResult(
+        reader.string(),
+        reader.int16(),
+        reader.optional_string(),
+        reader.array(read_credential_info, version, 6),
     )
-    return message, position
+    reader.skip_tags()
+    return message
 
 
-def encode_response_v0(message: DescribeUserScramCredentialsResponse, out: bytearray) -> Chunks:
-    error_message = message.error_message
-    out += pack_ih(message.throttle_time_ms, message.error_code)
-    if error_message is None:
-        out.append(0)
-    else:
-        data = error_message.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    results = message.results
-    size = len(results) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for describe_user_scram_credentials_result in results:
-        user = describe_user_scram_credentials_result.user
-        data = user.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        describe_user_scram_credentials_result_error_message = describe_user_scram_credentials_result.error_message
-        out += pack_h(describe_user_scram_credentials_result.error_code)
-        if describe_user_scram_credentials_result_error_message is None:
-            out.append(0)
-        else:
-            data = describe_user_scram_credentials_result_error_message.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-        credential_infos = describe_user_scram_credentials_result.credential_infos
-        size = len(credential_infos) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for credential_info in credential_infos:
-            out += pack_bix(credential_info.mechanism, credential_info.iterations)
-        out.append(0)
-    out.append(0)
-    return [out]
+def write_describe_user_scram_credentials_result(
+    writer: Writer, message: DescribeUserScramCredentialsResult, version: int
+) -> None:
+    writer.string(message.user)
+    writer.int16(message.error_code)
+    writer.optional_string(message.error_message)
+    writer.array(message.credential_infos, write_credential_info, version)
+    writer.no_tags()
+
+
+def read_describe_user_scram_credentials_response(
+    reader: Reader, version: int
+) -> DescribeUserScramCredentialsResponse:
+    message = DescribeUserScramCredentialsResponse(
+        reader.int32(),
+        reader.int16(),
+        reader.optional_string(),
+        reader.array(read_describe_user_scram_credentials_result, version, 6),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_describe_user_scram_credentials_response(
+    writer: Writer, message: DescribeUserScramCredentialsResponse, version: int
+) -> None:
+    writer.int32(message.throttle_time_ms)
+    writer.int16(message.error_code)
+    writer.optional_string(message.error_message)
+    writer.array(message.results, write_describe_user_scram_credentials_result, version)
+    writer.no_tags()
 
 
 DESCRIBE_USER_SCRAM_CREDENTIALS = Api(
     50,
     "DescribeUserScramCredentials",
-    Message(
-        "DescribeUserScramCredentialsRequest",
-        (0, 0),
-        0,
-        {
-            0: (decode_request_v0, encode_request_v0),
-        },
+    message_of_fields(
+        "DescribeUserScramCredentialsRequest", (0, 0), 0, read_describe_user_scram_credentials_request,
+        write_describe_user_scram_credentials_request, bounded=True,
     ),
-    Message(
-        "DescribeUserScramCredentialsResponse",
-        (0, 0),
-        0,
-        {
-            0: (decode_response_v0, encode_response_v0),
-        },
+    message_of_fields(
+        "DescribeUserScramCredentialsResponse", (0, 0), 0,
+        read_describe_user_scram_credentials_response, write_describe_user_scram_credentials_response,
     ),
 )

@@ -33,10 +33,7 @@ class EndTxnRequest(Structure):
     committed: bool
 
     def __init__(
-        self,
-        transactional_id: str = "",
-        producer_id: int = 0,
-        producer_epoch: int = 0,
+        self, transactional_id: str = "", producer_id: int = 0, producer_epoch: int = 0,
         committed: bool = False,
     ) -> None:
         self.transactional_id = transactional_id
@@ -55,10 +52,7 @@ class EndTxnResponse(Structure):
     producer_epoch: int
 
     def __init__(
-        self,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        producer_id: int = -1,
+        self, throttle_time_ms: int = 0, error_code: int = 0, producer_id: int = -1,
         producer_epoch: int = -1,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms

@@ -86,11 +86,7 @@ class ReplicaState(Structure):
     replica_id: int
     replica_epoch: int
 
-    def __init__(
-        self,
-        replica_id: int = -1,
-        replica_epoch: int = -1,
-    ) -> None:
+    def __init__(self, replica_id: int = -1, replica_epoch: int = -1) -> None:
         self.replica_id = replica_id
         self.replica_epoch = replica_epoch
 
@@ -109,15 +105,9 @@ class FetchPartition(Structure):
     high_watermark: int
 
     def __init__(
-        self,
-        partition: int = 0,
-        current_leader_epoch: int = -1,
-        fetch_offset: int = 0,
-        last_fetched_epoch: int = -1,
-        log_start_offset: int = -1,
-        partition_max_bytes: int = 0,
-        replica_directory_id: bytes = ZERO_UUID,
-        high_watermark: int = 9223372036854775807,
+        self, partition: int = 0, current_leader_epoch: int = -1, fetch_offset: int = 0,
+        last_fetched_epoch: int = -1, log_start_offset: int = -1, partition_max_bytes: int = 0,
+        replica_directory_id: bytes = ZERO_UUID, high_watermark: int = 9223372036854775807,
     ) -> None:
         self.partition = partition
         self.current_leader_epoch = current_leader_epoch
@@ -138,9 +128,7 @@ class FetchTopic(Structure):
     partitions: list[FetchPartition]
 
     def __init__(
-        self,
-        topic: str = "",
-        topic_id: bytes = ZERO_UUID,
+        self, topic: str = "", topic_id: bytes = ZERO_UUID,
         partitions: list[FetchPartition] = ABSENT,
     ) -> None:
         self.topic = topic
@@ -157,10 +145,7 @@ class ForgottenTopic(Structure):
     partitions: list[int]
 
     def __init__(
-        self,
-        topic: str = "",
-        topic_id: bytes = ZERO_UUID,
-        partitions: list[int] = ABSENT,
+        self, topic: str = "", topic_id: bytes = ZERO_UUID, partitions: list[int] = ABSENT
     ) -> None:
         self.topic = topic
         self.topic_id = topic_id
@@ -185,19 +170,11 @@ class FetchRequest(Structure):
     rack_id: str
 
     def __init__(
-        self,
-        cluster_id: str | None = None,
-        replica_id: int = -1,
-        replica_state: ReplicaState | None = None,
-        max_wait_ms: int = 0,
-        min_bytes: int = 0,
-        max_bytes: int = 2147483647,
-        isolation_level: int = 0,
-        session_id: int = 0,
-        session_epoch: int = -1,
-        topics: list[FetchTopic] = ABSENT,
-        forgotten_topics_data: list[ForgottenTopic] = ABSENT,
-        rack_id: str = "",
+        self, cluster_id: str | None = None, replica_id: int = -1,
+        replica_state: ReplicaState | None = None, max_wait_ms: int = 0, min_bytes: int = 0,
+        max_bytes: int = 2147483647, isolation_level: int = 0, session_id: int = 0,
+        session_epoch: int = -1, topics: list[FetchTopic] = ABSENT,
+        forgotten_topics_data: list[ForgottenTopic] = ABSENT, rack_id: str = "",
     ) -> None:
         self.cluster_id = cluster_id
         self.replica_id = replica_id
@@ -220,11 +197,7 @@ class EpochEndOffset(Structure):
     epoch: int
     end_offset: int
 
-    def __init__(
-        self,
-        epoch: int = -1,
-        end_offset: int = -1,
-    ) -> None:
+    def __init__(self, epoch: int = -1, end_offset: int = -1) -> None:
         self.epoch = epoch
         self.end_offset = end_offset
 
@@ -236,11 +209,7 @@ class LeaderIdAndEpoch(Structure):
     leader_id: int
     leader_epoch: int
 
-    def __init__(
-        self,
-        leader_id: int = -1,
-        leader_epoch: int = -1,
-    ) -> None:
+    def __init__(self, leader_id: int = -1, leader_epoch: int = -1) -> None:
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
 
@@ -252,11 +221,7 @@ class SnapshotId(Structure):
     end_offset: int
     epoch: int
 
-    def __init__(
-        self,
-        end_offset: int = -1,
-        epoch: int = -1,
-    ) -> None:
+    def __init__(self, end_offset: int = -1, epoch: int = -1) -> None:
         self.end_offset = end_offset
         self.epoch = epoch
 
@@ -268,11 +233,7 @@ class AbortedTransaction(Structure):
     producer_id: int
     first_offset: int
 
-    def __init__(
-        self,
-        producer_id: int = 0,
-        first_offset: int = 0,
-    ) -> None:
+    def __init__(self, producer_id: int = 0, first_offset: int = 0) -> None:
         self.producer_id = producer_id
         self.first_offset = first_offset
 
@@ -294,18 +255,12 @@ class PartitionData(Structure):
     records: memoryview | None
 
     def __init__(
-        self,
-        partition_index: int = 0,
-        error_code: int = 0,
-        high_watermark: int = 0,
-        last_stable_offset: int = -1,
-        log_start_offset: int = -1,
+        self, partition_index: int = 0, error_code: int = 0, high_watermark: int = 0,
+        last_stable_offset: int = -1, log_start_offset: int = -1,
         diverging_epoch: EpochEndOffset | None = None,
-        current_leader: LeaderIdAndEpoch | None = None,
-        snapshot_id: SnapshotId | None = None,
+        current_leader: LeaderIdAndEpoch | None = None, snapshot_id: SnapshotId | None = None,
         aborted_transactions: list[AbortedTransaction] | None = ABSENT,
-        preferred_read_replica: int = -1,
-        records: memoryview | None = None,
+        preferred_read_replica: int = -1, records: memoryview | None = None,
     ) -> None:
         self.partition_index = partition_index
         self.error_code = error_code
@@ -329,10 +284,7 @@ class FetchableTopicResponse(Structure):
     partitions: list[PartitionData]
 
     def __init__(
-        self,
-        topic: str = "",
-        topic_id: bytes = ZERO_UUID,
-        partitions: list[PartitionData] = ABSENT,
+        self, topic: str = "", topic_id: bytes = ZERO_UUID, partitions: list[PartitionData] = ABSENT
     ) -> None:
         self.topic = topic
         self.topic_id = topic_id
@@ -349,11 +301,7 @@ class NodeEndpoint(Structure):
     rack: str | None
 
     def __init__(
-        self,
-        node_id: int = 0,
-        host: str = "",
-        port: int = 0,
-        rack: str | None = None,
+        self, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None
     ) -> None:
         self.node_id = node_id
         self.host = host
@@ -372,10 +320,7 @@ class FetchResponse(Structure):
     node_endpoints: list[NodeEndpoint]
 
     def __init__(
-        self,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        session_id: int = 0,
+        self, throttle_time_ms: int = 0, error_code: int = 0, session_id: int = 0,
         responses: list[FetchableTopicResponse] = ABSENT,
         node_endpoints: list[NodeEndpoint] = ABSENT,
     ) -> None:

@@ -39,12 +39,8 @@ class InitProducerIdRequest(Structure):
     keep_prepared_txn: bool
 
     def __init__(
-        self,
-        transactional_id: str | None = "",
-        transaction_timeout_ms: int = 0,
-        producer_id: int = -1,
-        producer_epoch: int = -1,
-        enable2_pc: bool = False,
+        self, transactional_id: str | None = "", transaction_timeout_ms: int = 0,
+        producer_id: int = -1, producer_epoch: int = -1, enable2_pc: bool = False,
         keep_prepared_txn: bool = False,
     ) -> None:
         self.transactional_id = transactional_id
@@ -67,12 +63,8 @@ class InitProducerIdResponse(Structure):
     ongoing_txn_producer_epoch: int
 
     def __init__(
-        self,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        producer_id: int = -1,
-        producer_epoch: int = 0,
-        ongoing_txn_producer_id: int = -1,
+        self, throttle_time_ms: int = 0, error_code: int = 0, producer_id: int = -1,
+        producer_epoch: int = 0, ongoing_txn_producer_id: int = -1,
         ongoing_txn_producer_epoch: int = -1,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms

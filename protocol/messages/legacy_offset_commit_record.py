@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct
 
-from barnabas.protocol.api import NEVER, Message, RecordType
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.wire import Chunks, Structure
-
-pack_h = Struct(">h").pack
-pack_i = Struct(">i").pack
-pack_q = Struct(">q").pack
-pack_qh = Struct(">qh").pack
-unpack_h = Struct(">h").unpack_from
-unpack_i = Struct(">i").unpack_from
-unpack_q = Struct(">q").unpack_from
-unpack_qh = Struct(">qh").unpack_from
+from barnabas.protocol.api import NEVER, RecordType
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import Structure
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -27,12 +19,7 @@ class LegacyOffsetCommitKey(Structure):
     topic: str
     partition: int
 
-    def __init__(
-        self,
-        group: str = "",
-        topic: str = "",
-        partition: int = 0,
-    ) -> None:
+    def __init__(self, group: str = "", topic: str = "", partition: int = 0) -> None:
         self.group = group
         self.topic = topic
         self.partition = partition
@@ -46,89 +33,45 @@ class LegacyOffsetCommitValue(Structure):
     metadata: str
     commit_timestamp: int
 
-    def __init__(
-        self,
-        offset: int = 0,
-        metadata: str = "",
-        commit_timestamp: int = 0,
-    ) -> None:
+    def __init__(self, offset: int = 0, metadata: str = "", commit_timestamp: int = 0) -> None:
         self.offset = offset
         self.metadata = metadata
         self.commit_timestamp = commit_timestamp
 
 
-def decode_key_v0(view: memoryview, position: int) -> tuple[LegacyOffsetCommitKey, int]:
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("LegacyOffsetCommitKey.group: negative length")
-    end = position + size
-    group = view[position:end].tobytes().decode()
-    position = end
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("LegacyOffsetCommitKey.topic: negative length")
-    end = position + size
-    topic = view[position:end].tobytes().decode()
-    position = end
-    (partition,) = unpack_i(view, position)
-    position += 4
-    return LegacyOffsetCommitKey(group, topic, partition), position
+def read_legacy_offset_commit_key(reader: Reader, version: int) -> LegacyOffsetCommitKey:
+    return LegacyOffsetCommitKey(reader.string(), reader.string(), reader.int32())
 
 
-def encode_key_v0(message: LegacyOffsetCommitKey, out: bytearray) -> Chunks:
-    group = message.group
-    data = group.encode()
-    out += pack_h(len(data))
-    out += data
-    topic = message.topic
-    data = topic.encode()
-    out += pack_h(len(data))
-    out += data
-    out += pack_i(message.partition)
-    return [out]
+def write_legacy_offset_commit_key(
+    writer: Writer, message: LegacyOffsetCommitKey, version: int
+) -> None:
+    writer.string(message.group)
+    writer.string(message.topic)
+    writer.int32(message.partition)
 
 
-def decode_value_v0(view: memoryview, position: int) -> tuple[LegacyOffsetCommitValue, int]:
-    offset, size = unpack_qh(view, position)
-    position += 10
-    if size < 0:
-        raise Malformed("LegacyOffsetCommitValue.metadata: negative length")
-    end = position + size
-    metadata = view[position:end].tobytes().decode()
-    position = end
-    (commit_timestamp,) = unpack_q(view, position)
-    position += 8
-    return LegacyOffsetCommitValue(offset, metadata, commit_timestamp), position
+def read_legacy_offset_commit_value(reader: Reader, version: int) -> LegacyOffsetCommitValue:
+    return LegacyOffsetCommitValue(reader.int64(), reader.string(), reader.int64())
 
 
-def encode_value_v0(message: LegacyOffsetCommitValue, out: bytearray) -> Chunks:
-    metadata = message.metadata
-    data = metadata.encode()
-    out += pack_qh(message.offset, len(data))
-    out += data
-    out += pack_q(message.commit_timestamp)
-    return [out]
+def write_legacy_offset_commit_value(
+    writer: Writer, message: LegacyOffsetCommitValue, version: int
+) -> None:
+    writer.int64(message.offset)
+    writer.string(message.metadata)
+    writer.int64(message.commit_timestamp)
 
 
 LEGACY_OFFSET_COMMIT_RECORD = RecordType(
     0,
     "LegacyOffsetCommit",
-    Message(
-        "LegacyOffsetCommitKey",
-        (0, 0),
-        NEVER,
-        {
-            0: (decode_key_v0, encode_key_v0),
-        },
+    message_of_fields(
+        "LegacyOffsetCommitKey", (0, 0), NEVER, read_legacy_offset_commit_key,
+        write_legacy_offset_commit_key,
     ),
-    Message(
-        "LegacyOffsetCommitValue",
-        (0, 0),
-        NEVER,
-        {
-            0: (decode_value_v0, encode_value_v0),
-        },
+    message_of_fields(
+        "LegacyOffsetCommitValue", (0, 0), NEVER, read_legacy_offset_commit_value,
+        write_legacy_offset_commit_value,
     ),
 )

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct, pack, unpack_from
 
-from barnabas.protocol.api import Api, Message
-from barnabas.protocol.wire import (
-    ABSENT,
-    Chunks,
-    Structure,
-    long_count,
-    long_size,
-    put_varint,
-    skip_tags,
-)
-
-pack_bx = Struct(">bx").pack
-pack_ih = Struct(">ih").pack
-unpack_bB = Struct(">bB").unpack_from
-unpack_ihB = Struct(">ihB").unpack_from
+from barnabas.protocol.api import Api
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, Structure, skip_tags
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -28,10 +17,7 @@ class ListConfigResourcesRequest(Structure):
 
     resource_types: list[int]
 
-    def __init__(
-        self,
-        resource_types: list[int] = ABSENT,
-    ) -> None:
+    def __init__(self, resource_types: list[int] = ABSENT) -> None:
         self.resource_types = [] if resource_types is ABSENT else resource_types
 
 
@@ -42,11 +28,7 @@ class ConfigResource(Structure):
     resource_name: str
     resource_type: int
 
-    def __init__(
-        self,
-        resource_name: str = "",
-        resource_type: int = 16,
-    ) -> None:
+    def __init__(self, resource_name: str = "", resource_type: int = 16) -> None:
         self.resource_name = resource_name
         self.resource_type = resource_type
 
@@ -60,9 +42,7 @@ class ListConfigResourcesResponse(Structure):
     config_resources: list[ConfigResource]
 
     def __init__(
-        self,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
+        self, throttle_time_ms: int = 0, error_code: int = 0,
         config_resources: list[ConfigResource] = ABSENT,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
@@ -70,163 +50,63 @@ class ListConfigResourcesResponse(Structure):
         self.config_resources = [] if config_resources is ABSENT else config_resources
 
 
-def decode_request_v0(view: memoryview, position: int) -> tuple[ListConfigResourcesRequest, int]:
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return ListConfigResourcesRequest([]), position
+def read_list_config_resources_request(reader: Reader, version: int) -> ListConfigResourcesRequest:
+    message = ListConfigResourcesRequest(reader.values(reader.int8, 1) if version >= 1 else [])
+    reader.skip_tags()
+    return message
 
 
-def encode_request_v0(message: ListConfigResourcesRequest, out: bytearray) -> Chunks:
-    out.append(0)
-    return [out]
+def write_list_config_resources_request(
+    writer: Writer, message: ListConfigResourcesRequest, version: int
+) -> None:
+    if version >= 1:
+        writer.values(message.resource_types, writer.int8)
+    writer.no_tags()
 
 
-def decode_request_v1(view: memoryview, position: int) -> tuple[ListConfigResourcesRequest, int]:
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 1)
-    count -= 1
-    resource_types = list(unpack_from(f">{count}b", view, position))
-    position += count
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return ListConfigResourcesRequest(resource_types), position
+def read_config_resource(reader: Reader, version: int) -> ConfigResource:
+    message = ConfigResource(reader.string(), reader.int8() if version >= 1 else 16)
+    reader.skip_tags()
+    return message
 
 
-def encode_request_v1(message: ListConfigResourcesRequest, out: bytearray) -> Chunks:
-    resource_types = message.resource_types
-    size = len(resource_types) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    out += pack(f">{len(resource_types)}b", *resource_types)
-    out.append(0)
-    return [out]
+def write_config_resource(writer: Writer, message: ConfigResource, version: int) -> None:
+    writer.string(message.resource_name)
+    if version >= 1:
+        writer.int8(message.resource_type)
+    writer.no_tags()
 
 
-def decode_response_v0(view: memoryview, position: int) -> tuple[ListConfigResourcesResponse, int]:
-    throttle_time_ms, error_code, count = unpack_ihB(view, position)
-    position += 7
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 2)
-    config_resources: list[ConfigResource] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        resource_name = view[position:end].tobytes().decode()
-        position = end
-        tags = view[position]
-        position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
-        config_resources.append(ConfigResource(resource_name, 16))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    message = ListConfigResourcesResponse(throttle_time_ms, error_code, config_resources)
-    return message, position
+def read_list_config_resources_response(
+    reader: Reader, version: int
+) -> ListConfigResourcesResponse:
+    message = ListConfigResourcesResponse(
+        reader.int32(),
+        reader.int16(),
+        reader.array(read_config_resource, version, 2),
+    )
+    reader.skip_tags()
+    return message
 
 
-def encode_response_v0(message: ListConfigResourcesResponse, out: bytearray) -> Chunks:
-    config_resources = message.config_resources
-    out += pack_ih(message.throttle_time_ms, message.error_code)
-    size = len(config_resources) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for config_resource in config_resources:
-        resource_name = config_resource.resource_name
-        data = resource_name.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        out.append(0)
-    out.append(0)
-    return [out]
-
-
-def decode_response_v1(view: memoryview, position: int) -> tuple[ListConfigResourcesResponse, int]:
-    throttle_time_ms, error_code, count = unpack_ihB(view, position)
-    position += 7
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 3)
-    config_resources: list[ConfigResource] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        resource_name = view[position:end].tobytes().decode()
-        position = end
-        resource_type, tags = unpack_bB(view, position)
-        position += 2
-        if tags:
-            position = skip_tags(view, position, tags)
-        config_resources.append(ConfigResource(resource_name, resource_type))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    message = ListConfigResourcesResponse(throttle_time_ms, error_code, config_resources)
-    return message, position
-
-
-def encode_response_v1(message: ListConfigResourcesResponse, out: bytearray) -> Chunks:
-    config_resources = message.config_resources
-    out += pack_ih(message.throttle_time_ms, message.error_code)
-    size = len(config_resources) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for config_resource in config_resources:
-        resource_name = config_resource.resource_name
-        data = resource_name.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        out += pack_bx(config_resource.resource_type)
-    out.append(0)
-    return [out]
+def write_list_config_resources_response(
+    writer: Writer, message: ListConfigResourcesResponse, version: int
+) -> None:
+    writer.int32(message.throttle_time_ms)
+    writer.int16(message.error_code)
+    writer.array(message.config_resources, write_config_resource, version)
+    writer.no_tags()
 
 
 LIST_CONFIG_RESOURCES = Api(
     74,
     "ListConfigResources",
-    Message(
-        "ListConfigResourcesRequest",
-        (0, 1),
-        0,
-        {
-            0: (decode_request_v0, encode_request_v0),
-            1: (decode_request_v1, encode_request_v1),
-        },
+    message_of_fields(
+        "ListConfigResourcesRequest", (0, 1), 0, read_list_config_resources_request,
+        write_list_config_resources_request, bounded=True,
     ),
-    Message(
-        "ListConfigResourcesResponse",
-        (0, 1),
-        0,
-        {
-            0: (decode_response_v0, encode_response_v0),
-            1: (decode_response_v1, encode_response_v1),
-        },
+    message_of_fields(
+        "ListConfigResourcesResponse", (0, 1), 0, read_list_config_resources_response,
+        write_list_config_resources_response,
     ),
 )

@@ -56,10 +56,7 @@ class OffsetCommitRequestPartition(Structure):
     committed_metadata: str | None
 
     def __init__(
-        self,
-        partition_index: int = 0,
-        committed_offset: int = 0,
-        committed_leader_epoch: int = -1,
+        self, partition_index: int = 0, committed_offset: int = 0, committed_leader_epoch: int = -1,
         committed_metadata: str | None = "",
     ) -> None:
         self.partition_index = partition_index
@@ -77,9 +74,7 @@ class OffsetCommitRequestTopic(Structure):
     partitions: list[OffsetCommitRequestPartition]
 
     def __init__(
-        self,
-        name: str = "",
-        topic_id: bytes = ZERO_UUID,
+        self, name: str = "", topic_id: bytes = ZERO_UUID,
         partitions: list[OffsetCommitRequestPartition] = ABSENT,
     ) -> None:
         self.name = name
@@ -99,12 +94,8 @@ class OffsetCommitRequest(Structure):
     topics: list[OffsetCommitRequestTopic]
 
     def __init__(
-        self,
-        group_id: str = "",
-        generation_id_or_member_epoch: int = -1,
-        member_id: str = "",
-        group_instance_id: str | None = None,
-        retention_time_ms: int = -1,
+        self, group_id: str = "", generation_id_or_member_epoch: int = -1, member_id: str = "",
+        group_instance_id: str | None = None, retention_time_ms: int = -1,
         topics: list[OffsetCommitRequestTopic] = ABSENT,
     ) -> None:
         self.group_id = group_id
@@ -122,11 +113,7 @@ class OffsetCommitResponsePartition(Structure):
     partition_index: int
     error_code: int
 
-    def __init__(
-        self,
-        partition_index: int = 0,
-        error_code: int = 0,
-    ) -> None:
+    def __init__(self, partition_index: int = 0, error_code: int = 0) -> None:
         self.partition_index = partition_index
         self.error_code = error_code
 
@@ -140,9 +127,7 @@ class OffsetCommitResponseTopic(Structure):
     partitions: list[OffsetCommitResponsePartition]
 
     def __init__(
-        self,
-        name: str = "",
-        topic_id: bytes = ZERO_UUID,
+        self, name: str = "", topic_id: bytes = ZERO_UUID,
         partitions: list[OffsetCommitResponsePartition] = ABSENT,
     ) -> None:
         self.name = name
@@ -158,9 +143,7 @@ class OffsetCommitResponse(Structure):
     topics: list[OffsetCommitResponseTopic]
 
     def __init__(
-        self,
-        throttle_time_ms: int = 0,
-        topics: list[OffsetCommitResponseTopic] = ABSENT,
+        self, throttle_time_ms: int = 0, topics: list[OffsetCommitResponseTopic] = ABSENT
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.topics = [] if topics is ABSENT else topics

@@ -46,12 +46,7 @@ class OffsetCommitKey(Structure):
     topic: str
     partition: int
 
-    def __init__(
-        self,
-        group: str = "",
-        topic: str = "",
-        partition: int = 0,
-    ) -> None:
+    def __init__(self, group: str = "", topic: str = "", partition: int = 0) -> None:
         self.group = group
         self.topic = topic
         self.partition = partition
@@ -69,13 +64,8 @@ class OffsetCommitValue(Structure):
     topic_id: bytes
 
     def __init__(
-        self,
-        offset: int = 0,
-        leader_epoch: int = -1,
-        metadata: str = "",
-        commit_timestamp: int = 0,
-        expire_timestamp: int = -1,
-        topic_id: bytes = ZERO_UUID,
+        self, offset: int = 0, leader_epoch: int = -1, metadata: str = "",
+        commit_timestamp: int = 0, expire_timestamp: int = -1, topic_id: bytes = ZERO_UUID,
     ) -> None:
         self.offset = offset
         self.leader_epoch = leader_epoch

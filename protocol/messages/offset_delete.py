@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct
 
-from barnabas.protocol.api import NEVER, Api, Message
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.wire import (
-    ABSENT,
-    FEW_ELEMENTS,
-    Chunks,
-    Structure,
-    check_count,
-    check_elements,
-)
-
-pack_h = Struct(">h").pack
-pack_hii = Struct(">hii").pack
-pack_i = Struct(">i").pack
-pack_ih = Struct(">ih").pack
-unpack_h = Struct(">h").unpack_from
-unpack_hii = Struct(">hii").unpack_from
-unpack_i = Struct(">i").unpack_from
-unpack_ih = Struct(">ih").unpack_from
+from barnabas.protocol.api import NEVER, Api
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, Structure
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -32,10 +17,7 @@ class OffsetDeleteRequestPartition(Structure):
 
     partition_index: int
 
-    def __init__(
-        self,
-        partition_index: int = 0,
-    ) -> None:
+    def __init__(self, partition_index: int = 0) -> None:
         self.partition_index = partition_index
 
 
@@ -47,9 +29,7 @@ class OffsetDeleteRequestTopic(Structure):
     partitions: list[OffsetDeleteRequestPartition]
 
     def __init__(
-        self,
-        name: str = "",
-        partitions: list[OffsetDeleteRequestPartition] = ABSENT,
+        self, name: str = "", partitions: list[OffsetDeleteRequestPartition] = ABSENT
     ) -> None:
         self.name = name
         self.partitions = [] if partitions is ABSENT else partitions
@@ -62,11 +42,7 @@ class OffsetDeleteRequest(Structure):
     group_id: str
     topics: list[OffsetDeleteRequestTopic]
 
-    def __init__(
-        self,
-        group_id: str = "",
-        topics: list[OffsetDeleteRequestTopic] = ABSENT,
-    ) -> None:
+    def __init__(self, group_id: str = "", topics: list[OffsetDeleteRequestTopic] = ABSENT) -> None:
         self.group_id = group_id
         self.topics = [] if topics is ABSENT else topics
 
@@ -78,11 +54,7 @@ class OffsetDeleteResponsePartition(Structure):
     partition_index: int
     error_code: int
 
-    def __init__(
-        self,
-        partition_index: int = 0,
-        error_code: int = 0,
-    ) -> None:
+    def __init__(self, partition_index: int = 0, error_code: int = 0) -> None:
         self.partition_index = partition_index
         self.error_code = error_code
 
@@ -95,9 +67,7 @@ class OffsetDeleteResponseTopic(Structure):
     partitions: list[OffsetDeleteResponsePartition]
 
     def __init__(
-        self,
-        name: str = "",
-        partitions: list[OffsetDeleteResponsePartition] = ABSENT,
+        self, name: str = "", partitions: list[OffsetDeleteResponsePartition] = ABSENT
     ) -> None:
         self.name = name
         self.partitions = [] if partitions is ABSENT else partitions
@@ -112,9 +82,7 @@ class OffsetDeleteResponse(Structure):
     topics: list[OffsetDeleteResponseTopic]
 
     def __init__(
-        self,
-        error_code: int = 0,
-        throttle_time_ms: int = 0,
+        self, error_code: int = 0, throttle_time_ms: int = 0,
         topics: list[OffsetDeleteResponseTopic] = ABSENT,
     ) -> None:
         self.error_code = error_code
@@ -122,125 +90,95 @@ class OffsetDeleteResponse(Structure):
         self.topics = [] if topics is ABSENT else topics
 
 
-def decode_request_v0(view: memoryview, position: int) -> tuple[OffsetDeleteRequest, int]:
-    elements = 0
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("OffsetDeleteRequest.group_id: negative length")
-    end = position + size
-    group_id = view[position:end].tobytes().decode()
-    position = end
-    (count,) = unpack_i(view, position)
-    position += 4
-    if not 0 <= count < 0x80:
-        check_count(view, position, count, 6)
-    topics: list[OffsetDeleteRequestTopic] = []
-    for _ in range(count):
-        (size,) = unpack_h(view, position)
-        position += 2
-        if size < 0:
-            raise Malformed("OffsetDeleteRequestTopic.name: negative length")
-        end = position + size
-        name = view[position:end].tobytes().decode()
-        position = end
-        (count,) = unpack_i(view, position)
-        position += 4
-        if not 0 <= count < 0x80:
-            check_count(view, position, count, 4)
-        elements += count
-        if elements > FEW_ELEMENTS:
-            check_elements(elements)
-        partitions: list[OffsetDeleteRequestPartition] = []
-        for _ in range(count):
-            (partition_index,) = unpack_i(view, position)
-            position += 4
-            partitions.append(OffsetDeleteRequestPartition(partition_index))
-        topics.append(OffsetDeleteRequestTopic(name, partitions))
-    return OffsetDeleteRequest(group_id, topics), position
+def read_offset_delete_request_partition(
+    reader: Reader, version: int
+) -> OffsetDeleteRequestPartition:
+    return OffsetDeleteRequestPartition(reader.int32())
 
 
-def encode_request_v0(message: OffsetDeleteRequest, out: bytearray) -> Chunks:
-    group_id = message.group_id
-    data = group_id.encode()
-    out += pack_h(len(data))
-    out += data
-    topics = message.topics
-    out += pack_i(len(topics))
-    for offset_delete_request_topic in topics:
-        name = offset_delete_request_topic.name
-        data = name.encode()
-        out += pack_h(len(data))
-        out += data
-        partitions = offset_delete_request_topic.partitions
-        out += pack_i(len(partitions))
-        for offset_delete_request_partition in partitions:
-            out += pack_i(offset_delete_request_partition.partition_index)
-    return [out]
+def write_offset_delete_request_partition(
+    writer: Writer, message: OffsetDeleteRequestPartition, version: int
+) -> None:
+    writer.int32(message.partition_index)
 
 
-def decode_response_v0(view: memoryview, position: int) -> tuple[OffsetDeleteResponse, int]:
-    error_code, throttle_time_ms, count = unpack_hii(view, position)
-    position += 10
-    if not 0 <= count < 0x80:
-        check_count(view, position, count, 6)
-    topics: list[OffsetDeleteResponseTopic] = []
-    for _ in range(count):
-        (size,) = unpack_h(view, position)
-        position += 2
-        if size < 0:
-            raise Malformed("OffsetDeleteResponseTopic.name: negative length")
-        end = position + size
-        name = view[position:end].tobytes().decode()
-        position = end
-        (count,) = unpack_i(view, position)
-        position += 4
-        if not 0 <= count < 0x80:
-            check_count(view, position, count, 6)
-        partitions: list[OffsetDeleteResponsePartition] = []
-        for _ in range(count):
-            partition_index, partitions_error_code = unpack_ih(view, position)
-            position += 6
-            partitions.append(OffsetDeleteResponsePartition(partition_index, partitions_error_code))
-        topics.append(OffsetDeleteResponseTopic(name, partitions))
-    return OffsetDeleteResponse(error_code, throttle_time_ms, topics), position
+def read_offset_delete_request_topic(reader: Reader, version: int) -> OffsetDeleteRequestTopic:
+    return OffsetDeleteRequestTopic(
+        reader.string(),
+        reader.array(read_offset_delete_request_partition, version, 4),
+    )
 
 
-def encode_response_v0(message: OffsetDeleteResponse, out: bytearray) -> Chunks:
-    topics = message.topics
-    out += pack_hii(message.error_code, message.throttle_time_ms, len(topics))
-    for offset_delete_response_topic in topics:
-        name = offset_delete_response_topic.name
-        data = name.encode()
-        out += pack_h(len(data))
-        out += data
-        partitions = offset_delete_response_topic.partitions
-        out += pack_i(len(partitions))
-        for offset_delete_response_partition in partitions:
-            out += pack_ih(
-                offset_delete_response_partition.partition_index,
-                offset_delete_response_partition.error_code,
-            )
-    return [out]
+def write_offset_delete_request_topic(
+    writer: Writer, message: OffsetDeleteRequestTopic, version: int
+) -> None:
+    writer.string(message.name)
+    writer.array(message.partitions, write_offset_delete_request_partition, version)
+
+
+def read_offset_delete_request(reader: Reader, version: int) -> OffsetDeleteRequest:
+    return OffsetDeleteRequest(
+        reader.string(),
+        reader.array(read_offset_delete_request_topic, version, 6),
+    )
+
+
+def write_offset_delete_request(writer: Writer, message: OffsetDeleteRequest, version: int) -> None:
+    writer.string(message.group_id)
+    writer.array(message.topics, write_offset_delete_request_topic, version)
+
+
+def read_offset_delete_response_partition(
+    reader: Reader, version: int
+) -> OffsetDeleteResponsePartition:
+    return OffsetDeleteResponsePartition(reader.int32(), reader.int16())
+
+
+def write_offset_delete_response_partition(
+    writer: Writer, message: OffsetDeleteResponsePartition, version: int
+) -> None:
+    writer.int32(message.partition_index)
+    writer.int16(message.error_code)
+
+
+def read_offset_delete_response_topic(reader: Reader, version: int) -> OffsetDeleteResponseTopic:
+    return OffsetDeleteResponseTopic(
+        reader.string(),
+        reader.array(read_offset_delete_response_partition, version, 6),
+    )
+
+
+def write_offset_delete_response_topic(
+    writer: Writer, message: OffsetDeleteResponseTopic, version: int
+) -> None:
+    writer.string(message.name)
+    writer.array(message.partitions, write_offset_delete_response_partition, version)
+
+
+def read_offset_delete_response(reader: Reader, version: int) -> OffsetDeleteResponse:
+    return OffsetDeleteResponse(
+        reader.int16(),
+        reader.int32(),
+        reader.array(read_offset_delete_response_topic, version, 6),
+    )
+
+
+def write_offset_delete_response(
+    writer: Writer, message: OffsetDeleteResponse, version: int
+) -> None:
+    writer.int16(message.error_code)
+    writer.int32(message.throttle_time_ms)
+    writer.array(message.topics, write_offset_delete_response_topic, version)
 
 
 OFFSET_DELETE = Api(
     47,
     "OffsetDelete",
-    Message(
-        "OffsetDeleteRequest",
-        (0, 0),
-        NEVER,
-        {
-            0: (decode_request_v0, encode_request_v0),
-        },
+    message_of_fields(
+        "OffsetDeleteRequest", (0, 0), NEVER, read_offset_delete_request, write_offset_delete_request,
+        bounded=True,
     ),
-    Message(
-        "OffsetDeleteResponse",
-        (0, 0),
-        NEVER,
-        {
-            0: (decode_response_v0, encode_response_v0),
-        },
+    message_of_fields(
+        "OffsetDeleteResponse", (0, 0), NEVER, read_offset_delete_response, write_offset_delete_response
     ),
 )

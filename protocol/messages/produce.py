@@ -62,11 +62,7 @@ class PartitionProduceData(Structure):
     index: int
     records: memoryview | None
 
-    def __init__(
-        self,
-        index: int = 0,
-        records: memoryview | None = None,
-    ) -> None:
+    def __init__(self, index: int = 0, records: memoryview | None = None) -> None:
         self.index = index
         self.records = records
 
@@ -80,9 +76,7 @@ class TopicProduceData(Structure):
     partition_data: list[PartitionProduceData]
 
     def __init__(
-        self,
-        name: str = "",
-        topic_id: bytes = ZERO_UUID,
+        self, name: str = "", topic_id: bytes = ZERO_UUID,
         partition_data: list[PartitionProduceData] = ABSENT,
     ) -> None:
         self.name = name
@@ -100,10 +94,7 @@ class ProduceRequest(Structure):
     topic_data: list[TopicProduceData]
 
     def __init__(
-        self,
-        transactional_id: str | None = None,
-        acks: int = 0,
-        timeout_ms: int = 0,
+        self, transactional_id: str | None = None, acks: int = 0, timeout_ms: int = 0,
         topic_data: list[TopicProduceData] = ABSENT,
     ) -> None:
         self.transactional_id = transactional_id
@@ -119,11 +110,7 @@ class BatchIndexAndErrorMessage(Structure):
     batch_index: int
     batch_index_error_message: str | None
 
-    def __init__(
-        self,
-        batch_index: int = 0,
-        batch_index_error_message: str | None = None,
-    ) -> None:
+    def __init__(self, batch_index: int = 0, batch_index_error_message: str | None = None) -> None:
         self.batch_index = batch_index
         self.batch_index_error_message = batch_index_error_message
 
@@ -135,11 +122,7 @@ class LeaderIdAndEpoch(Structure):
     leader_id: int
     leader_epoch: int
 
-    def __init__(
-        self,
-        leader_id: int = -1,
-        leader_epoch: int = -1,
-    ) -> None:
+    def __init__(self, leader_id: int = -1, leader_epoch: int = -1) -> None:
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
 
@@ -158,14 +141,9 @@ class PartitionProduceResponse(Structure):
     current_leader: LeaderIdAndEpoch | None
 
     def __init__(
-        self,
-        index: int = 0,
-        error_code: int = 0,
-        base_offset: int = 0,
-        log_append_time_ms: int = -1,
-        log_start_offset: int = -1,
-        record_errors: list[BatchIndexAndErrorMessage] = ABSENT,
-        error_message: str | None = None,
+        self, index: int = 0, error_code: int = 0, base_offset: int = 0,
+        log_append_time_ms: int = -1, log_start_offset: int = -1,
+        record_errors: list[BatchIndexAndErrorMessage] = ABSENT, error_message: str | None = None,
         current_leader: LeaderIdAndEpoch | None = None,
     ) -> None:
         self.index = index
@@ -187,9 +165,7 @@ class TopicProduceResponse(Structure):
     partition_responses: list[PartitionProduceResponse]
 
     def __init__(
-        self,
-        name: str = "",
-        topic_id: bytes = ZERO_UUID,
+        self, name: str = "", topic_id: bytes = ZERO_UUID,
         partition_responses: list[PartitionProduceResponse] = ABSENT,
     ) -> None:
         self.name = name
@@ -207,11 +183,7 @@ class NodeEndpoint(Structure):
     rack: str | None
 
     def __init__(
-        self,
-        node_id: int = 0,
-        host: str = "",
-        port: int = 0,
-        rack: str | None = None,
+        self, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None
     ) -> None:
         self.node_id = node_id
         self.host = host
@@ -228,9 +200,7 @@ class ProduceResponse(Structure):
     node_endpoints: list[NodeEndpoint]
 
     def __init__(
-        self,
-        responses: list[TopicProduceResponse] = ABSENT,
-        throttle_time_ms: int = 0,
+        self, responses: list[TopicProduceResponse] = ABSENT, throttle_time_ms: int = 0,
         node_endpoints: list[NodeEndpoint] = ABSENT,
     ) -> None:
         self.responses = [] if responses is ABSENT else responses

@@ -23,10 +23,7 @@ class RequestHeader(Structure):
     client_id: str | None
 
     def __init__(
-        self,
-        request_api_key: int = 0,
-        request_api_version: int = 0,
-        correlation_id: int = 0,
+        self, request_api_key: int = 0, request_api_version: int = 0, correlation_id: int = 0,
         client_id: str | None = "",
     ) -> None:
         self.request_api_key = request_api_key

@@ -3,36 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct, pack, unpack_from
 
-from barnabas.protocol.api import Api, Message
-from barnabas.protocol.wire import (
-    ABSENT,
-    FEW_ELEMENTS,
-    ZERO_UUID,
-    Chunks,
-    Structure,
-    add_tags,
-    check_elements,
-    long_count,
-    long_size,
-    put_varint,
-    skip_tags,
-    varint_tail,
-)
-
-pack_16s = Struct(">16s").pack
-pack_i = Struct(">i").pack
-pack_it = Struct(">i?").pack
-pack_ih = Struct(">ih").pack
-pack_iixx = Struct(">iixx").pack
-pack_qq = Struct(">qq").pack
-unpack_16sB = Struct(">16sB").unpack_from
-unpack_itB = Struct(">i?B").unpack_from
-unpack_iB = Struct(">iB").unpack_from
-unpack_ihB = Struct(">ihB").unpack_from
-unpack_iiB = Struct(">iiB").unpack_from
-unpack_qqB = Struct(">qqB").unpack_from
+from barnabas.protocol.api import Api
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, ZERO_UUID, Structure, skip_tags
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -44,10 +20,7 @@ class AcknowledgementBatch(Structure):
     acknowledge_types: list[int]
 
     def __init__(
-        self,
-        first_offset: int = 0,
-        last_offset: int = 0,
-        acknowledge_types: list[int] = ABSENT,
+        self, first_offset: int = 0, last_offset: int = 0, acknowledge_types: list[int] = ABSENT
     ) -> None:
         self.first_offset = first_offset
         self.last_offset = last_offset
@@ -62,9 +35,7 @@ class AcknowledgePartition(Structure):
     acknowledgement_batches: list[AcknowledgementBatch]
 
     def __init__(
-        self,
-        partition_index: int = 0,
-        acknowledgement_batches: list[AcknowledgementBatch] = ABSENT,
+        self, partition_index: int = 0, acknowledgement_batches: list[AcknowledgementBatch] = ABSENT
     ) -> None:
         self.partition_index = partition_index
         self.acknowledgement_batches = [] if acknowledgement_batches is ABSENT else acknowledgement_batches
@@ -78,9 +49,7 @@ class AcknowledgeTopic(Structure):
     partitions: list[AcknowledgePartition]
 
     def __init__(
-        self,
-        topic_id: bytes = ZERO_UUID,
-        partitions: list[AcknowledgePartition] = ABSENT,
+        self, topic_id: bytes = ZERO_UUID, partitions: list[AcknowledgePartition] = ABSENT
     ) -> None:
         self.topic_id = topic_id
         self.partitions = [] if partitions is ABSENT else partitions
@@ -97,12 +66,8 @@ class ShareAcknowledgeRequest(Structure):
     topics: list[AcknowledgeTopic]
 
     def __init__(
-        self,
-        group_id: str | None = None,
-        member_id: str | None = "",
-        share_session_epoch: int = 0,
-        is_renew_ack: bool = False,
-        topics: list[AcknowledgeTopic] = ABSENT,
+        self, group_id: str | None = None, member_id: str | None = "", share_session_epoch: int = 0,
+        is_renew_ack: bool = False, topics: list[AcknowledgeTopic] = ABSENT,
     ) -> None:
         self.group_id = group_id
         self.member_id = member_id
@@ -118,11 +83,7 @@ class LeaderIdAndEpoch(Structure):
     leader_id: int
     leader_epoch: int
 
-    def __init__(
-        self,
-        leader_id: int = 0,
-        leader_epoch: int = 0,
-    ) -> None:
+    def __init__(self, leader_id: int = 0, leader_epoch: int = 0) -> None:
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
 
@@ -137,10 +98,7 @@ class PartitionData(Structure):
     current_leader: LeaderIdAndEpoch
 
     def __init__(
-        self,
-        partition_index: int = 0,
-        error_code: int = 0,
-        error_message: str | None = None,
+        self, partition_index: int = 0, error_code: int = 0, error_message: str | None = None,
         current_leader: LeaderIdAndEpoch = ABSENT,
     ) -> None:
         self.partition_index = partition_index
@@ -157,9 +115,7 @@ class ShareAcknowledgeTopicResponse(Structure):
     partitions: list[PartitionData]
 
     def __init__(
-        self,
-        topic_id: bytes = ZERO_UUID,
-        partitions: list[PartitionData] = ABSENT,
+        self, topic_id: bytes = ZERO_UUID, partitions: list[PartitionData] = ABSENT
     ) -> None:
         self.topic_id = topic_id
         self.partitions = [] if partitions is ABSENT else partitions
@@ -175,11 +131,7 @@ class NodeEndpoint(Structure):
     rack: str | None
 
     def __init__(
-        self,
-        node_id: int = 0,
-        host: str = "",
-        port: int = 0,
-        rack: str | None = None,
+        self, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None
     ) -> None:
         self.node_id = node_id
         self.host = host
@@ -199,10 +151,7 @@ class ShareAcknowledgeResponse(Structure):
     node_endpoints: list[NodeEndpoint]
 
     def __init__(
-        self,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        error_message: str | None = None,
+        self, throttle_time_ms: int = 0, error_code: int = 0, error_message: str | None = None,
         acquisition_lock_timeout_ms: int = 0,
         responses: list[ShareAcknowledgeTopicResponse] = ABSENT,
         node_endpoints: list[NodeEndpoint] = ABSENT,
@@ -215,672 +164,178 @@ class ShareAcknowledgeResponse(Structure):
         self.node_endpoints = [] if node_endpoints is ABSENT else node_endpoints
 
 
-def decode_request_v1(view: memoryview, position: int) -> tuple[ShareAcknowledgeRequest, int]:
-    elements = 0
-    size = view[position]
-    position += 1
-    group_id: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        group_id = view[position:end].tobytes().decode()
-        position = end
-    size = view[position]
-    position += 1
-    member_id: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        member_id = view[position:end].tobytes().decode()
-        position = end
-    share_session_epoch, count = unpack_iB(view, position)
-    position += 5
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 18)
-    topics: list[AcknowledgeTopic] = []
-    for _ in range(count - 1):
-        topic_id, count = unpack_16sB(view, position)
-        position += 17
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 6)
-        elements += count - 1
-        if elements > FEW_ELEMENTS:
-            check_elements(elements)
-        partitions: list[AcknowledgePartition] = []
-        for _ in range(count - 1):
-            partition_index, count = unpack_iB(view, position)
-            position += 5
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 18)
-            elements += count - 1
-            if elements > FEW_ELEMENTS:
-                check_elements(elements)
-            acknowledgement_batches: list[AcknowledgementBatch] = []
-            for _ in range(count - 1):
-                first_offset, last_offset, count = unpack_qqB(view, position)
-                position += 17
-                if not 0 < count < 0x80:
-                    count, position = long_count(view, position, count, 1)
-                elements += count - 1
-                if elements > FEW_ELEMENTS:
-                    check_elements(elements)
-                count -= 1
-                acknowledge_types = list(unpack_from(f">{count}b", view, position))
-                position += count
-                tags = view[position]
-                position += 1
-                if tags:
-                    elements = add_tags(view, position, tags, elements)
-                    position = skip_tags(view, position, tags)
-                acknowledgement_batches.append(
-                    AcknowledgementBatch(first_offset, last_offset, acknowledge_types)
-                )
-            tags = view[position]
-            position += 1
-            if tags:
-                elements = add_tags(view, position, tags, elements)
-                position = skip_tags(view, position, tags)
-            partitions.append(AcknowledgePartition(partition_index, acknowledgement_batches))
-        tags = view[position]
-        position += 1
-        if tags:
-            elements = add_tags(view, position, tags, elements)
-            position = skip_tags(view, position, tags)
-        topics.append(AcknowledgeTopic(topic_id, partitions))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    message = ShareAcknowledgeRequest(group_id, member_id, share_session_epoch, False, topics)
-    return message, position
+def read_acknowledgement_batch(reader: Reader, version: int) -> AcknowledgementBatch:
+    message = AcknowledgementBatch(reader.int64(), reader.int64(), reader.values(reader.int8, 1))
+    reader.skip_tags()
+    return message
 
 
-def encode_request_v1(message: ShareAcknowledgeRequest, out: bytearray) -> Chunks:
-    group_id = message.group_id
-    if group_id is None:
-        out.append(0)
-    else:
-        data = group_id.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    member_id = message.member_id
-    if member_id is None:
-        out.append(0)
-    else:
-        data = member_id.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    topics = message.topics
-    out += pack_i(message.share_session_epoch)
-    size = len(topics) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for acknowledge_topic in topics:
-        partitions = acknowledge_topic.partitions
-        out += pack_16s(acknowledge_topic.topic_id)
-        size = len(partitions) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for acknowledge_partition in partitions:
-            acknowledgement_batches = acknowledge_partition.acknowledgement_batches
-            out += pack_i(acknowledge_partition.partition_index)
-            size = len(acknowledgement_batches) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            for acknowledgement_batch in acknowledgement_batches:
-                acknowledge_types = acknowledgement_batch.acknowledge_types
-                out += pack_qq(
-                    acknowledgement_batch.first_offset,
-                    acknowledgement_batch.last_offset,
-                )
-                size = len(acknowledge_types) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += pack(f">{len(acknowledge_types)}b", *acknowledge_types)
-                out.append(0)
-            out.append(0)
-        out.append(0)
-    out.append(0)
-    return [out]
+def write_acknowledgement_batch(
+    writer: Writer, message: AcknowledgementBatch, version: int
+) -> None:
+    writer.int64(message.first_offset)
+    writer.int64(message.last_offset)
+    writer.values(message.acknowledge_types, writer.int8)
+    writer.no_tags()
 
 
-def decode_request_v2(view: memoryview, position: int) -> tuple[ShareAcknowledgeRequest, int]:
-    elements = 0
-    size = view[position]
-    position += 1
-    group_id: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        group_id = view[position:end].tobytes().decode()
-        position = end
-    size = view[position]
-    position += 1
-    member_id: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        member_id = view[position:end].tobytes().decode()
-        position = end
-    share_session_epoch, is_renew_ack, count = unpack_itB(view, position)
-    position += 6
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 18)
-    topics: list[AcknowledgeTopic] = []
-    for _ in range(count - 1):
-        topic_id, count = unpack_16sB(view, position)
-        position += 17
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 6)
-        elements += count - 1
-        if elements > FEW_ELEMENTS:
-            check_elements(elements)
-        partitions: list[AcknowledgePartition] = []
-        for _ in range(count - 1):
-            partition_index, count = unpack_iB(view, position)
-            position += 5
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 18)
-            elements += count - 1
-            if elements > FEW_ELEMENTS:
-                check_elements(elements)
-            acknowledgement_batches: list[AcknowledgementBatch] = []
-            for _ in range(count - 1):
-                first_offset, last_offset, count = unpack_qqB(view, position)
-                position += 17
-                if not 0 < count < 0x80:
-                    count, position = long_count(view, position, count, 1)
-                elements += count - 1
-                if elements > FEW_ELEMENTS:
-                    check_elements(elements)
-                count -= 1
-                acknowledge_types = list(unpack_from(f">{count}b", view, position))
-                position += count
-                tags = view[position]
-                position += 1
-                if tags:
-                    elements = add_tags(view, position, tags, elements)
-                    position = skip_tags(view, position, tags)
-                acknowledgement_batches.append(
-                    AcknowledgementBatch(first_offset, last_offset, acknowledge_types)
-                )
-            tags = view[position]
-            position += 1
-            if tags:
-                elements = add_tags(view, position, tags, elements)
-                position = skip_tags(view, position, tags)
-            partitions.append(AcknowledgePartition(partition_index, acknowledgement_batches))
-        tags = view[position]
-        position += 1
-        if tags:
-            elements = add_tags(view, position, tags, elements)
-            position = skip_tags(view, position, tags)
-        topics.append(AcknowledgeTopic(topic_id, partitions))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
+def read_acknowledge_partition(reader: Reader, version: int) -> AcknowledgePartition:
+    message = AcknowledgePartition(
+        reader.int32(),
+        reader.array(read_acknowledgement_batch, version, 18),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_acknowledge_partition(
+    writer: Writer, message: AcknowledgePartition, version: int
+) -> None:
+    writer.int32(message.partition_index)
+    writer.array(message.acknowledgement_batches, write_acknowledgement_batch, version)
+    writer.no_tags()
+
+
+def read_acknowledge_topic(reader: Reader, version: int) -> AcknowledgeTopic:
+    message = AcknowledgeTopic(reader.uuid(), reader.array(read_acknowledge_partition, version, 6))
+    reader.skip_tags()
+    return message
+
+
+def write_acknowledge_topic(writer: Writer, message: AcknowledgeTopic, version: int) -> None:
+    writer.uuid(message.topic_id)
+    writer.array(message.partitions, write_acknowledge_partition, version)
+    writer.no_tags()
+
+
+def read_share_acknowledge_request(reader: Reader, version: int) -> ShareAcknowledgeRequest:
     message = ShareAcknowledgeRequest(
-        group_id,
-        member_id,
-        share_session_epoch,
-        is_renew_ack,
-        topics,
+        reader.optional_string(),
+        reader.optional_string(),
+        reader.int32(),
+        reader.boolean() if version >= 2 else False,
+        reader.array(read_acknowledge_topic, version, 18),
     )
-    return message, position
+    reader.skip_tags()
+    return message
 
 
-def encode_request_v2(message: ShareAcknowledgeRequest, out: bytearray) -> Chunks:
-    group_id = message.group_id
-    if group_id is None:
-        out.append(0)
-    else:
-        data = group_id.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    member_id = message.member_id
-    if member_id is None:
-        out.append(0)
-    else:
-        data = member_id.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    topics = message.topics
-    out += pack_it(message.share_session_epoch, message.is_renew_ack)
-    size = len(topics) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for acknowledge_topic in topics:
-        partitions = acknowledge_topic.partitions
-        out += pack_16s(acknowledge_topic.topic_id)
-        size = len(partitions) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for acknowledge_partition in partitions:
-            acknowledgement_batches = acknowledge_partition.acknowledgement_batches
-            out += pack_i(acknowledge_partition.partition_index)
-            size = len(acknowledgement_batches) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            for acknowledgement_batch in acknowledgement_batches:
-                acknowledge_types = acknowledgement_batch.acknowledge_types
-                out += pack_qq(
-                    acknowledgement_batch.first_offset,
-                    acknowledgement_batch.last_offset,
-                )
-                size = len(acknowledge_types) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += pack(f">{len(acknowledge_types)}b", *acknowledge_types)
-                out.append(0)
-            out.append(0)
-        out.append(0)
-    out.append(0)
-    return [out]
+def write_share_acknowledge_request(
+    writer: Writer, message: ShareAcknowledgeRequest, version: int
+) -> None:
+    writer.optional_string(message.group_id)
+    writer.optional_string(message.member_id)
+    writer.int32(message.share_session_epoch)
+    if version >= 2:
+        writer.boolean(message.is_renew_ack)
+    writer.array(message.topics, write_acknowledge_topic, version)
+    writer.no_tags()
 
 
-def decode_response_v1(view: memoryview, position: int) -> tuple[ShareAcknowledgeResponse, int]:
-    throttle_time_ms, error_code, size = unpack_ihB(view, position)
-    position += 7
-    error_message: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        error_message = view[position:end].tobytes().decode()
-        position = end
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 18)
-    responses: list[ShareAcknowledgeTopicResponse] = []
-    for _ in range(count - 1):
-        topic_id, count = unpack_16sB(view, position)
-        position += 17
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 17)
-        partitions: list[PartitionData] = []
-        for _ in range(count - 1):
-            partition_index, partitions_error_code, size = unpack_ihB(view, position)
-            position += 7
-            partitions_error_message: str | None = None
-            if size:
-                if size >= 0x80:
-                    size, position = varint_tail(view, position, size)
-                end = position + size - 1
-                partitions_error_message = view[position:end].tobytes().decode()
-                position = end
-            leader_id, leader_epoch, tags = unpack_iiB(view, position)
-            position += 9
-            if tags:
-                position = skip_tags(view, position, tags)
-            current_leader = LeaderIdAndEpoch(leader_id, leader_epoch)
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            partitions.append(
-                PartitionData(
-                    partition_index,
-                    partitions_error_code,
-                    partitions_error_message,
-                    current_leader,
-                )
-            )
-        tags = view[position]
-        position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
-        responses.append(ShareAcknowledgeTopicResponse(topic_id, partitions))
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 11)
-    node_endpoints: list[NodeEndpoint] = []
-    for _ in range(count - 1):
-        node_id, size = unpack_iB(view, position)
-        position += 5
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        host = view[position:end].tobytes().decode()
-        position = end
-        port, size = unpack_iB(view, position)
-        position += 5
-        rack: str | None = None
-        if size:
-            if size >= 0x80:
-                size, position = varint_tail(view, position, size)
-            end = position + size - 1
-            rack = view[position:end].tobytes().decode()
-            position = end
-        tags = view[position]
-        position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
-        node_endpoints.append(NodeEndpoint(node_id, host, port, rack))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
+def read_leader_id_and_epoch(reader: Reader, version: int) -> LeaderIdAndEpoch:
+    message = LeaderIdAndEpoch(reader.int32(), reader.int32())
+    reader.skip_tags()
+    return message
+
+
+def write_leader_id_and_epoch(writer: Writer, message: LeaderIdAndEpoch, version: int) -> None:
+    writer.int32(message.leader_id)
+    writer.int32(message.leader_epoch)
+    writer.no_tags()
+
+
+def read_partition_data(reader: Reader, version: int) -> PartitionData:
+    message = PartitionData(
+        reader.int32(),
+        reader.int16(),
+        reader.optional_string(),
+        read_leader_id_and_epoch(reader, version),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_partition_data(writer: Writer, message: PartitionData, version: int) -> None:
+    writer.int32(message.partition_index)
+    writer.int16(message.error_code)
+    writer.optional_string(message.error_message)
+    write_leader_id_and_epoch(writer, message.current_leader, version)
+    writer.no_tags()
+
+
+def read_share_acknowledge_topic_response(
+    reader: Reader, version: int
+) -> ShareAcknowledgeTopicResponse:
+    message = ShareAcknowledgeTopicResponse(
+        reader.uuid(),
+        reader.array(read_partition_data, version, 17),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_share_acknowledge_topic_response(
+    writer: Writer, message: ShareAcknowledgeTopicResponse, version: int
+) -> None:
+    writer.uuid(message.topic_id)
+    writer.array(message.partitions, write_partition_data, version)
+    writer.no_tags()
+
+
+def read_node_endpoint(reader: Reader, version: int) -> NodeEndpoint:
+    message = NodeEndpoint(
+        reader.int32(),
+        reader.string(),
+        reader.int32(),
+        reader.optional_string(),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_node_endpoint(writer: Writer, message: NodeEndpoint, version: int) -> None:
+    writer.int32(message.node_id)
+    writer.string(message.host)
+    writer.int32(message.port)
+    writer.optional_string(message.rack)
+    writer.no_tags()
+
+
+def read_share_acknowledge_response(reader: Reader, version: int) -> ShareAcknowledgeResponse:
     message = ShareAcknowledgeResponse(
-        throttle_time_ms,
-        error_code,
-        error_message,
-        0,
-        responses,
-        node_endpoints,
+        reader.int32(),
+        reader.int16(),
+        reader.optional_string(),
+        reader.int32() if version >= 2 else 0,
+        reader.array(read_share_acknowledge_topic_response, version, 18),
+        reader.array(read_node_endpoint, version, 11),
     )
-    return message, position
+    reader.skip_tags()
+    return message
 
 
-def encode_response_v1(message: ShareAcknowledgeResponse, out: bytearray) -> Chunks:
-    error_message = message.error_message
-    out += pack_ih(message.throttle_time_ms, message.error_code)
-    if error_message is None:
-        out.append(0)
-    else:
-        data = error_message.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    responses = message.responses
-    size = len(responses) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for share_acknowledge_topic_response in responses:
-        partitions = share_acknowledge_topic_response.partitions
-        out += pack_16s(share_acknowledge_topic_response.topic_id)
-        size = len(partitions) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for partition_data in partitions:
-            partition_data_error_message = partition_data.error_message
-            out += pack_ih(partition_data.partition_index, partition_data.error_code)
-            if partition_data_error_message is None:
-                out.append(0)
-            else:
-                data = partition_data_error_message.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-            out += pack_iixx(
-                partition_data.current_leader.leader_id,
-                partition_data.current_leader.leader_epoch,
-            )
-        out.append(0)
-    node_endpoints = message.node_endpoints
-    size = len(node_endpoints) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for node_endpoint in node_endpoints:
-        host = node_endpoint.host
-        out += pack_i(node_endpoint.node_id)
-        data = host.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        rack = node_endpoint.rack
-        out += pack_i(node_endpoint.port)
-        if rack is None:
-            out.append(0)
-        else:
-            data = rack.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-        out.append(0)
-    out.append(0)
-    return [out]
-
-
-def decode_response_v2(view: memoryview, position: int) -> tuple[ShareAcknowledgeResponse, int]:
-    throttle_time_ms, error_code, size = unpack_ihB(view, position)
-    position += 7
-    error_message: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        error_message = view[position:end].tobytes().decode()
-        position = end
-    acquisition_lock_timeout_ms, count = unpack_iB(view, position)
-    position += 5
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 18)
-    responses: list[ShareAcknowledgeTopicResponse] = []
-    for _ in range(count - 1):
-        topic_id, count = unpack_16sB(view, position)
-        position += 17
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 17)
-        partitions: list[PartitionData] = []
-        for _ in range(count - 1):
-            partition_index, partitions_error_code, size = unpack_ihB(view, position)
-            position += 7
-            partitions_error_message: str | None = None
-            if size:
-                if size >= 0x80:
-                    size, position = varint_tail(view, position, size)
-                end = position + size - 1
-                partitions_error_message = view[position:end].tobytes().decode()
-                position = end
-            leader_id, leader_epoch, tags = unpack_iiB(view, position)
-            position += 9
-            if tags:
-                position = skip_tags(view, position, tags)
-            current_leader = LeaderIdAndEpoch(leader_id, leader_epoch)
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            partitions.append(
-                PartitionData(
-                    partition_index,
-                    partitions_error_code,
-                    partitions_error_message,
-                    current_leader,
-                )
-            )
-        tags = view[position]
-        position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
-        responses.append(ShareAcknowledgeTopicResponse(topic_id, partitions))
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 11)
-    node_endpoints: list[NodeEndpoint] = []
-    for _ in range(count - 1):
-        node_id, size = unpack_iB(view, position)
-        position += 5
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        host = view[position:end].tobytes().decode()
-        position = end
-        port, size = unpack_iB(view, position)
-        position += 5
-        rack: str | None = None
-        if size:
-            if size >= 0x80:
-                size, position = varint_tail(view, position, size)
-            end = position + size - 1
-            rack = view[position:end].tobytes().decode()
-            position = end
-        tags = view[position]
-        position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
-        node_endpoints.append(NodeEndpoint(node_id, host, port, rack))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    message = ShareAcknowledgeResponse(
-        throttle_time_ms,
-        error_code,
-        error_message,
-        acquisition_lock_timeout_ms,
-        responses,
-        node_endpoints,
-    )
-    return message, position
-
-
-def encode_response_v2(message: ShareAcknowledgeResponse, out: bytearray) -> Chunks:
-    error_message = message.error_message
-    out += pack_ih(message.throttle_time_ms, message.error_code)
-    if error_message is None:
-        out.append(0)
-    else:
-        data = error_message.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    responses = message.responses
-    out += pack_i(message.acquisition_lock_timeout_ms)
-    size = len(responses) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for share_acknowledge_topic_response in responses:
-        partitions = share_acknowledge_topic_response.partitions
-        out += pack_16s(share_acknowledge_topic_response.topic_id)
-        size = len(partitions) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for partition_data in partitions:
-            partition_data_error_message = partition_data.error_message
-            out += pack_ih(partition_data.partition_index, partition_data.error_code)
-            if partition_data_error_message is None:
-                out.append(0)
-            else:
-                data = partition_data_error_message.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-            out += pack_iixx(
-                partition_data.current_leader.leader_id,
-                partition_data.current_leader.leader_epoch,
-            )
-        out.append(0)
-    node_endpoints = message.node_endpoints
-    size = len(node_endpoints) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for node_endpoint in node_endpoints:
-        host = node_endpoint.host
-        out += pack_i(node_endpoint.node_id)
-        data = host.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        rack = node_endpoint.rack
-        out += pack_i(node_endpoint.port)
-        if rack is None:
-            out.append(0)
-        else:
-            data = rack.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-        out.append(0)
-    out.append(0)
-    return [out]
+def write_share_acknowledge_response(
+    writer: Writer, message: ShareAcknowledgeResponse, version: int
+) -> None:
+    writer.int32(message.throttle_time_ms)
+    writer.int16(message.error_code)
+    writer.optional_string(message.error_message)
+    if version >= 2:
+        writer.int32(message.acquisition_lock_timeout_ms)
+    writer.array(message.responses, write_share_acknowledge_topic_response, version)
+    writer.array(message.node_endpoints, write_node_endpoint, version)
+    writer.no_tags()
 
 
 SHARE_ACKNOWLEDGE = Api(
     79,
     "ShareAcknowledge",
-    Message(
-        "ShareAcknowledgeRequest",
-        (1, 2),
-        1,
-        {
-            1: (decode_request_v1, encode_request_v1),
-            2: (decode_request_v2, encode_request_v2),
-        },
+    message_of_fields(
+        "ShareAcknowledgeRequest", (1, 2), 1, read_share_acknowledge_request,
+        write_share_acknowledge_request, bounded=True,
     ),
-    Message(
-        "ShareAcknowledgeResponse",
-        (1, 2),
-        1,
-        {
-            1: (decode_response_v1, encode_response_v1),
-            2: (decode_response_v2, encode_response_v2),
-        },
+    message_of_fields(
+        "ShareAcknowledgeResponse", (1, 2), 1, read_share_acknowledge_response,
+        write_share_acknowledge_response,
     ),
 )

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct
 
-from barnabas.protocol.api import NEVER, Message, RecordType
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.wire import Chunks, Structure, skip_tags
-
-pack_h = Struct(">h").pack
-pack_iqx = Struct(">iqx").pack
-unpack_h = Struct(">h").unpack_from
-unpack_iqB = Struct(">iqB").unpack_from
+from barnabas.protocol.api import NEVER, RecordType
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import Structure, skip_tags
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -21,10 +17,7 @@ class ShareGroupMetadataKey(Structure):
 
     group_id: str
 
-    def __init__(
-        self,
-        group_id: str = "",
-    ) -> None:
+    def __init__(self, group_id: str = "") -> None:
         self.group_id = group_id
 
 
@@ -35,64 +28,44 @@ class ShareGroupMetadataValue(Structure):
     epoch: int
     metadata_hash: int
 
-    def __init__(
-        self,
-        epoch: int = 0,
-        metadata_hash: int = 0,
-    ) -> None:
+    def __init__(self, epoch: int = 0, metadata_hash: int = 0) -> None:
         self.epoch = epoch
         self.metadata_hash = metadata_hash
 
 
-def decode_key_v0(view: memoryview, position: int) -> tuple[ShareGroupMetadataKey, int]:
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("ShareGroupMetadataKey.group_id: negative length")
-    end = position + size
-    group_id = view[position:end].tobytes().decode()
-    position = end
-    return ShareGroupMetadataKey(group_id), position
+def read_share_group_metadata_key(reader: Reader, version: int) -> ShareGroupMetadataKey:
+    return ShareGroupMetadataKey(reader.string())
 
 
-def encode_key_v0(message: ShareGroupMetadataKey, out: bytearray) -> Chunks:
-    group_id = message.group_id
-    data = group_id.encode()
-    out += pack_h(len(data))
-    out += data
-    return [out]
+def write_share_group_metadata_key(
+    writer: Writer, message: ShareGroupMetadataKey, version: int
+) -> None:
+    writer.string(message.group_id)
 
 
-def decode_value_v0(view: memoryview, position: int) -> tuple[ShareGroupMetadataValue, int]:
-    epoch, metadata_hash, tags = unpack_iqB(view, position)
-    position += 13
-    if tags:
-        position = skip_tags(view, position, tags)
-    return ShareGroupMetadataValue(epoch, metadata_hash), position
+def read_share_group_metadata_value(reader: Reader, version: int) -> ShareGroupMetadataValue:
+    message = ShareGroupMetadataValue(reader.int32(), reader.int64())
+    reader.skip_tags()
+    return message
 
 
-def encode_value_v0(message: ShareGroupMetadataValue, out: bytearray) -> Chunks:
-    out += pack_iqx(message.epoch, message.metadata_hash)
-    return [out]
+def write_share_group_metadata_value(
+    writer: Writer, message: ShareGroupMetadataValue, version: int
+) -> None:
+    writer.int32(message.epoch)
+    writer.int64(message.metadata_hash)
+    writer.no_tags()
 
 
 SHARE_GROUP_METADATA_RECORD = RecordType(
     11,
     "ShareGroupMetadata",
-    Message(
-        "ShareGroupMetadataKey",
-        (0, 0),
-        NEVER,
-        {
-            0: (decode_key_v0, encode_key_v0),
-        },
+    message_of_fields(
+        "ShareGroupMetadataKey", (0, 0), NEVER, read_share_group_metadata_key,
+        write_share_group_metadata_key,
     ),
-    Message(
-        "ShareGroupMetadataValue",
-        (0, 0),
-        0,
-        {
-            0: (decode_value_v0, encode_value_v0),
-        },
+    message_of_fields(
+        "ShareGroupMetadataValue", (0, 0), 0, read_share_group_metadata_value,
+        write_share_group_metadata_value,
     ),
 )

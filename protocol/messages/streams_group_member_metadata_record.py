@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct
 
-from barnabas.protocol.api import NEVER, Message, RecordType
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.wire import (
-    ABSENT,
-    Chunks,
-    Structure,
-    long_count,
-    long_size,
-    put_varint,
-    skip_tags,
-    varint_tail,
-)
-
-pack_Hx = Struct(">Hx").pack
-pack_h = Struct(">h").pack
-pack_ii = Struct(">ii").pack
-unpack_HB = Struct(">HB").unpack_from
-unpack_b = Struct(">b").unpack_from
-unpack_h = Struct(">h").unpack_from
-unpack_iiB = Struct(">iiB").unpack_from
+from barnabas.protocol.api import NEVER, RecordType
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, Structure, skip_tags
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -34,11 +18,7 @@ class StreamsGroupMemberMetadataKey(Structure):
     group_id: str
     member_id: str
 
-    def __init__(
-        self,
-        group_id: str = "",
-        member_id: str = "",
-    ) -> None:
+    def __init__(self, group_id: str = "", member_id: str = "") -> None:
         self.group_id = group_id
         self.member_id = member_id
 
@@ -50,11 +30,7 @@ class Endpoint(Structure):
     host: str
     port: int
 
-    def __init__(
-        self,
-        host: str = "",
-        port: int = 0,
-    ) -> None:
+    def __init__(self, host: str = "", port: int = 0) -> None:
         self.host = host
         self.port = port
 
@@ -66,11 +42,7 @@ class KeyValue(Structure):
     key: str
     value: str
 
-    def __init__(
-        self,
-        key: str = "",
-        value: str = "",
-    ) -> None:
+    def __init__(self, key: str = "", value: str = "") -> None:
         self.key = key
         self.value = value
 
@@ -90,15 +62,9 @@ class StreamsGroupMemberMetadataValue(Structure):
     client_tags: list[KeyValue]
 
     def __init__(
-        self,
-        instance_id: str | None = "",
-        rack_id: str | None = "",
-        client_id: str = "",
-        client_host: str = "",
-        rebalance_timeout_ms: int = -1,
-        topology_epoch: int = 0,
-        process_id: str = "",
-        user_endpoint: Endpoint | None = None,
+        self, instance_id: str | None = "", rack_id: str | None = "", client_id: str = "",
+        client_host: str = "", rebalance_timeout_ms: int = -1, topology_epoch: int = 0,
+        process_id: str = "", user_endpoint: Endpoint | None = None,
         client_tags: list[KeyValue] = ABSENT,
     ) -> None:
         self.instance_id = instance_id
@@ -112,242 +78,85 @@ class StreamsGroupMemberMetadataValue(Structure):
         self.client_tags = [] if client_tags is ABSENT else client_tags
 
 
-def decode_key_v0(view: memoryview, position: int) -> tuple[StreamsGroupMemberMetadataKey, int]:
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("StreamsGroupMemberMetadataKey.group_id: negative length")
-    end = position + size
-    group_id = view[position:end].tobytes().decode()
-    position = end
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("StreamsGroupMemberMetadataKey.member_id: negative length")
-    end = position + size
-    member_id = view[position:end].tobytes().decode()
-    position = end
-    return StreamsGroupMemberMetadataKey(group_id, member_id), position
+def read_streams_group_member_metadata_key(
+    reader: Reader, version: int
+) -> StreamsGroupMemberMetadataKey:
+    return StreamsGroupMemberMetadataKey(reader.string(), reader.string())
 
 
-def encode_key_v0(message: StreamsGroupMemberMetadataKey, out: bytearray) -> Chunks:
-    group_id = message.group_id
-    data = group_id.encode()
-    out += pack_h(len(data))
-    out += data
-    member_id = message.member_id
-    data = member_id.encode()
-    out += pack_h(len(data))
-    out += data
-    return [out]
+def write_streams_group_member_metadata_key(
+    writer: Writer, message: StreamsGroupMemberMetadataKey, version: int
+) -> None:
+    writer.string(message.group_id)
+    writer.string(message.member_id)
 
 
-def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupMemberMetadataValue, int]:
-    size = view[position]
-    position += 1
-    instance_id: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        instance_id = view[position:end].tobytes().decode()
-        position = end
-    size = view[position]
-    position += 1
-    rack_id: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        rack_id = view[position:end].tobytes().decode()
-        position = end
-    size = view[position]
-    position += 1
-    if not 0 < size < 0x80:
-        size, position = long_size(view, position, size)
-    end = position + size - 1
-    client_id = view[position:end].tobytes().decode()
-    position = end
-    size = view[position]
-    position += 1
-    if not 0 < size < 0x80:
-        size, position = long_size(view, position, size)
-    end = position + size - 1
-    client_host = view[position:end].tobytes().decode()
-    position = end
-    rebalance_timeout_ms, topology_epoch, size = unpack_iiB(view, position)
-    position += 9
-    if not 0 < size < 0x80:
-        size, position = long_size(view, position, size)
-    end = position + size - 1
-    process_id = view[position:end].tobytes().decode()
-    position = end
-    (user_endpoint_present,) = unpack_b(view, position)
-    position += 1
-    user_endpoint: Endpoint | None = None
-    if user_endpoint_present >= 0:
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        host = view[position:end].tobytes().decode()
-        position = end
-        port, tags = unpack_HB(view, position)
-        position += 3
-        if tags:
-            position = skip_tags(view, position, tags)
-        user_endpoint = Endpoint(host, port)
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 3)
-    client_tags: list[KeyValue] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        key = view[position:end].tobytes().decode()
-        position = end
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        value = view[position:end].tobytes().decode()
-        position = end
-        tags = view[position]
-        position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
-        client_tags.append(KeyValue(key, value))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
+def read_endpoint(reader: Reader, version: int) -> Endpoint:
+    message = Endpoint(reader.string(), reader.uint16())
+    reader.skip_tags()
+    return message
+
+
+def write_endpoint(writer: Writer, message: Endpoint, version: int) -> None:
+    writer.string(message.host)
+    writer.uint16(message.port)
+    writer.no_tags()
+
+
+def read_key_value(reader: Reader, version: int) -> KeyValue:
+    message = KeyValue(reader.string(), reader.string())
+    reader.skip_tags()
+    return message
+
+
+def write_key_value(writer: Writer, message: KeyValue, version: int) -> None:
+    writer.string(message.key)
+    writer.string(message.value)
+    writer.no_tags()
+
+
+def read_streams_group_member_metadata_value(
+    reader: Reader, version: int
+) -> StreamsGroupMemberMetadataValue:
     message = StreamsGroupMemberMetadataValue(
-        instance_id,
-        rack_id,
-        client_id,
-        client_host,
-        rebalance_timeout_ms,
-        topology_epoch,
-        process_id,
-        user_endpoint,
-        client_tags,
+        reader.optional_string(),
+        reader.optional_string(),
+        reader.string(),
+        reader.string(),
+        reader.int32(),
+        reader.int32(),
+        reader.string(),
+        reader.optional(read_endpoint, version),
+        reader.array(read_key_value, version, 3),
     )
-    return message, position
+    reader.skip_tags()
+    return message
 
 
-def encode_value_v0(message: StreamsGroupMemberMetadataValue, out: bytearray) -> Chunks:
-    instance_id = message.instance_id
-    if instance_id is None:
-        out.append(0)
-    else:
-        data = instance_id.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    rack_id = message.rack_id
-    if rack_id is None:
-        out.append(0)
-    else:
-        data = rack_id.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    client_id = message.client_id
-    data = client_id.encode()
-    size = len(data) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    out += data
-    client_host = message.client_host
-    data = client_host.encode()
-    size = len(data) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    out += data
-    process_id = message.process_id
-    out += pack_ii(message.rebalance_timeout_ms, message.topology_epoch)
-    data = process_id.encode()
-    size = len(data) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    out += data
-    user_endpoint = message.user_endpoint
-    if user_endpoint is None:
-        out.append(0xFF)
-    else:
-        out.append(1)
-        host = user_endpoint.host
-        data = host.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        out += pack_Hx(user_endpoint.port)
-    client_tags = message.client_tags
-    size = len(client_tags) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for key_value in client_tags:
-        key = key_value.key
-        data = key.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        value = key_value.value
-        data = value.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        out.append(0)
-    out.append(0)
-    return [out]
+def write_streams_group_member_metadata_value(
+    writer: Writer, message: StreamsGroupMemberMetadataValue, version: int
+) -> None:
+    writer.optional_string(message.instance_id)
+    writer.optional_string(message.rack_id)
+    writer.string(message.client_id)
+    writer.string(message.client_host)
+    writer.int32(message.rebalance_timeout_ms)
+    writer.int32(message.topology_epoch)
+    writer.string(message.process_id)
+    writer.optional(message.user_endpoint, write_endpoint, version)
+    writer.array(message.client_tags, write_key_value, version)
+    writer.no_tags()
 
 
 STREAMS_GROUP_MEMBER_METADATA_RECORD = RecordType(
     19,
     "StreamsGroupMemberMetadata",
-    Message(
-        "StreamsGroupMemberMetadataKey",
-        (0, 0),
-        NEVER,
-        {
-            0: (decode_key_v0, encode_key_v0),
-        },
+    message_of_fields(
+        "StreamsGroupMemberMetadataKey", (0, 0), NEVER, read_streams_group_member_metadata_key,
+        write_streams_group_member_metadata_key,
     ),
-    Message(
-        "StreamsGroupMemberMetadataValue",
-        (0, 0),
-        0,
-        {
-            0: (decode_value_v0, encode_value_v0),
-        },
+    message_of_fields(
+        "StreamsGroupMemberMetadataValue", (0, 0), 0, read_streams_group_member_metadata_value,
+        write_streams_group_member_metadata_value,
     ),
 )

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct
 
-from barnabas.protocol.api import NEVER, Message, RecordType
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.wire import Chunks, Structure, put_tag, read_tag, tag_count, wrong_tag_size
-
-pack_h = Struct(">h").pack
-pack_i = Struct(">i").pack
-pack_q = Struct(">q").pack
-unpack_h = Struct(">h").unpack_from
-unpack_iB = Struct(">iB").unpack_from
-unpack_q = Struct(">q").unpack_from
+from barnabas.protocol.api import NEVER, RecordType
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import Structure
+from barnabas.protocol.writer import TaggedFields, Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -23,10 +17,7 @@ class StreamsGroupTargetAssignmentMetadataKey(Structure):
 
     group_id: str
 
-    def __init__(
-        self,
-        group_id: str = "",
-    ) -> None:
+    def __init__(self, group_id: str = "") -> None:
         self.group_id = group_id
 
 
@@ -37,90 +28,59 @@ class StreamsGroupTargetAssignmentMetadataValue(Structure):
     assignment_epoch: int
     assignment_timestamp: int
 
-    def __init__(
-        self,
-        assignment_epoch: int = 0,
-        assignment_timestamp: int = 0,
-    ) -> None:
+    def __init__(self, assignment_epoch: int = 0, assignment_timestamp: int = 0) -> None:
         self.assignment_epoch = assignment_epoch
         self.assignment_timestamp = assignment_timestamp
 
 
-def decode_key_v0(view: memoryview, position: int) -> tuple[StreamsGroupTargetAssignmentMetadataKey, int]:
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("StreamsGroupTargetAssignmentMetadataKey.group_id: negative length")
-    end = position + size
-    group_id = view[position:end].tobytes().decode()
-    position = end
-    return StreamsGroupTargetAssignmentMetadataKey(group_id), position
+def read_streams_group_target_assignment_metadata_key(
+    reader: Reader, version: int
+) -> StreamsGroupTargetAssignmentMetadataKey:
+    return StreamsGroupTargetAssignmentMetadataKey(reader.string())
 
 
-def encode_key_v0(message: StreamsGroupTargetAssignmentMetadataKey, out: bytearray) -> Chunks:
-    group_id = message.group_id
-    data = group_id.encode()
-    out += pack_h(len(data))
-    out += data
-    return [out]
+def write_streams_group_target_assignment_metadata_key(
+    writer: Writer, message: StreamsGroupTargetAssignmentMetadataKey, version: int
+) -> None:
+    writer.string(message.group_id)
 
 
-def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupTargetAssignmentMetadataValue, int]:
-    (
-        assignment_epoch,
-        streams_group_target_assignment_metadata_value_tags,
-    ) = unpack_iB(view, position)
-    position += 5
-    assignment_timestamp: int = 0
-    if streams_group_target_assignment_metadata_value_tags:
-        streams_group_target_assignment_metadata_value_tags, position = tag_count(view, position, streams_group_target_assignment_metadata_value_tags)
-        for _ in range(streams_group_target_assignment_metadata_value_tags):
-            tag, position, streams_group_target_assignment_metadata_value_tag_end = read_tag(view, position)
-            if tag == 0:
-                (assignment_timestamp,) = unpack_q(view, position)
-                position += 8
-                if position != streams_group_target_assignment_metadata_value_tag_end:
-                    raise wrong_tag_size(0)
-            position = streams_group_target_assignment_metadata_value_tag_end
-    message = StreamsGroupTargetAssignmentMetadataValue(assignment_epoch, assignment_timestamp)
-    return message, position
+def read_streams_group_target_assignment_metadata_value(
+    reader: Reader, version: int
+) -> StreamsGroupTargetAssignmentMetadataValue:
+    message = StreamsGroupTargetAssignmentMetadataValue(reader.int32())
+    for _ in range(reader.tags()):
+        tag, end = reader.tag()
+        if tag == 0:
+            message.assignment_timestamp = reader.int64()
+        else:
+            reader.position = end
+        reader.end_tag(tag, end)
+    return message
 
 
-def encode_value_v0(message: StreamsGroupTargetAssignmentMetadataValue, out: bytearray) -> Chunks:
-    out += pack_i(message.assignment_epoch)
-    if not message.assignment_timestamp:
-        out.append(0)
-    else:
-        streams_group_target_assignment_metadata_value_tags = 0
-        streams_group_target_assignment_metadata_value_tagged = bytearray()
-        if message.assignment_timestamp:
-            streams_group_target_assignment_metadata_value_tags += 1
-            assignment_timestamp_body = bytearray()
-            assignment_timestamp = message.assignment_timestamp
-            assignment_timestamp_body += pack_q(assignment_timestamp)
-            put_tag(streams_group_target_assignment_metadata_value_tagged, 0, assignment_timestamp_body)
-        out.append(streams_group_target_assignment_metadata_value_tags)
-        out += streams_group_target_assignment_metadata_value_tagged
-    return [out]
+def write_streams_group_target_assignment_metadata_value(
+    writer: Writer, message: StreamsGroupTargetAssignmentMetadataValue, version: int
+) -> None:
+    writer.int32(message.assignment_epoch)
+    tagged = TaggedFields()
+    if message.assignment_timestamp:
+        tagged.int64(message.assignment_timestamp)
+        tagged.end(0)
+    writer.tags(tagged)
 
 
 STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_RECORD = RecordType(
     20,
     "StreamsGroupTargetAssignmentMetadata",
-    Message(
-        "StreamsGroupTargetAssignmentMetadataKey",
-        (0, 0),
-        NEVER,
-        {
-            0: (decode_key_v0, encode_key_v0),
-        },
+    message_of_fields(
+        "StreamsGroupTargetAssignmentMetadataKey", (0, 0), NEVER,
+        read_streams_group_target_assignment_metadata_key,
+        write_streams_group_target_assignment_metadata_key,
     ),
-    Message(
-        "StreamsGroupTargetAssignmentMetadataValue",
-        (0, 0),
-        0,
-        {
-            0: (decode_value_v0, encode_value_v0),
-        },
+    message_of_fields(
+        "StreamsGroupTargetAssignmentMetadataValue", (0, 0), 0,
+        read_streams_group_target_assignment_metadata_value,
+        write_streams_group_target_assignment_metadata_value,
     ),
 )

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct, pack, unpack_from
 
-from barnabas.protocol.api import NEVER, Message, RecordType
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.wire import (
-    ABSENT,
-    Chunks,
-    Structure,
-    long_count,
-    long_size,
-    put_varint,
-    skip_tags,
-)
-
-pack_h = Struct(">h").pack
-pack_i = Struct(">i").pack
-pack_ih = Struct(">ih").pack
-unpack_h = Struct(">h").unpack_from
-unpack_iB = Struct(">iB").unpack_from
-unpack_ihB = Struct(">ihB").unpack_from
+from barnabas.protocol.api import NEVER, RecordType
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, Structure, skip_tags
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -31,10 +17,7 @@ class StreamsGroupTopologyKey(Structure):
 
     group_id: str
 
-    def __init__(
-        self,
-        group_id: str = "",
-    ) -> None:
+    def __init__(self, group_id: str = "") -> None:
         self.group_id = group_id
 
 
@@ -45,11 +28,7 @@ class TopicConfig(Structure):
     key: str
     value: str
 
-    def __init__(
-        self,
-        key: str = "",
-        value: str = "",
-    ) -> None:
+    def __init__(self, key: str = "", value: str = "") -> None:
         self.key = key
         self.value = value
 
@@ -64,10 +43,7 @@ class TopicInfo(Structure):
     topic_configs: list[TopicConfig]
 
     def __init__(
-        self,
-        name: str = "",
-        partitions: int = 0,
-        replication_factor: int = 0,
+        self, name: str = "", partitions: int = 0, replication_factor: int = 0,
         topic_configs: list[TopicConfig] = ABSENT,
     ) -> None:
         self.name = name
@@ -85,9 +61,7 @@ class CopartitionGroup(Structure):
     repartition_source_topics: list[int]
 
     def __init__(
-        self,
-        source_topics: list[int] = ABSENT,
-        source_topic_regex: list[int] = ABSENT,
+        self, source_topics: list[int] = ABSENT, source_topic_regex: list[int] = ABSENT,
         repartition_source_topics: list[int] = ABSENT,
     ) -> None:
         self.source_topics = [] if source_topics is ABSENT else source_topics
@@ -108,11 +82,8 @@ class Subtopology(Structure):
     copartition_groups: list[CopartitionGroup]
 
     def __init__(
-        self,
-        subtopology_id: str = "",
-        source_topics: list[str] = ABSENT,
-        source_topic_regex: list[str] = ABSENT,
-        state_changelog_topics: list[TopicInfo] = ABSENT,
+        self, subtopology_id: str = "", source_topics: list[str] = ABSENT,
+        source_topic_regex: list[str] = ABSENT, state_changelog_topics: list[TopicInfo] = ABSENT,
         repartition_sink_topics: list[str] = ABSENT,
         repartition_source_topics: list[TopicInfo] = ABSENT,
         copartition_groups: list[CopartitionGroup] = ABSENT,
@@ -133,449 +104,117 @@ class StreamsGroupTopologyValue(Structure):
     epoch: int
     subtopologies: list[Subtopology]
 
-    def __init__(
-        self,
-        epoch: int = 0,
-        subtopologies: list[Subtopology] = ABSENT,
-    ) -> None:
+    def __init__(self, epoch: int = 0, subtopologies: list[Subtopology] = ABSENT) -> None:
         self.epoch = epoch
         self.subtopologies = [] if subtopologies is ABSENT else subtopologies
 
 
-def decode_key_v0(view: memoryview, position: int) -> tuple[StreamsGroupTopologyKey, int]:
-    (size,) = unpack_h(view, position)
-    position += 2
-    if size < 0:
-        raise Malformed("StreamsGroupTopologyKey.group_id: negative length")
-    end = position + size
-    group_id = view[position:end].tobytes().decode()
-    position = end
-    return StreamsGroupTopologyKey(group_id), position
+def read_streams_group_topology_key(reader: Reader, version: int) -> StreamsGroupTopologyKey:
+    return StreamsGroupTopologyKey(reader.string())
 
 
-def encode_key_v0(message: StreamsGroupTopologyKey, out: bytearray) -> Chunks:
-    group_id = message.group_id
-    data = group_id.encode()
-    out += pack_h(len(data))
-    out += data
-    return [out]
+def write_streams_group_topology_key(
+    writer: Writer, message: StreamsGroupTopologyKey, version: int
+) -> None:
+    writer.string(message.group_id)
 
 
-def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupTopologyValue, int]:
-    epoch, count = unpack_iB(view, position)
-    position += 5
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 8)
-    subtopologies: list[Subtopology] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        subtopology_id = view[position:end].tobytes().decode()
-        position = end
-        count = view[position]
-        position += 1
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 1)
-        source_topics: list[str] = []
-        for _ in range(count - 1):
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            source_topics_item = view[position:end].tobytes().decode()
-            position = end
-            source_topics.append(source_topics_item)
-        count = view[position]
-        position += 1
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 1)
-        source_topic_regex: list[str] = []
-        for _ in range(count - 1):
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            source_topic_regex_item = view[position:end].tobytes().decode()
-            position = end
-            source_topic_regex.append(source_topic_regex_item)
-        count = view[position]
-        position += 1
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 9)
-        state_changelog_topics: list[TopicInfo] = []
-        for _ in range(count - 1):
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            name = view[position:end].tobytes().decode()
-            position = end
-            partitions, replication_factor, count = unpack_ihB(view, position)
-            position += 7
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 3)
-            topic_configs: list[TopicConfig] = []
-            for _ in range(count - 1):
-                size = view[position]
-                position += 1
-                if not 0 < size < 0x80:
-                    size, position = long_size(view, position, size)
-                end = position + size - 1
-                key = view[position:end].tobytes().decode()
-                position = end
-                size = view[position]
-                position += 1
-                if not 0 < size < 0x80:
-                    size, position = long_size(view, position, size)
-                end = position + size - 1
-                value = view[position:end].tobytes().decode()
-                position = end
-                tags = view[position]
-                position += 1
-                if tags:
-                    position = skip_tags(view, position, tags)
-                topic_configs.append(TopicConfig(key, value))
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            state_changelog_topics.append(
-                TopicInfo(name, partitions, replication_factor, topic_configs)
-            )
-        count = view[position]
-        position += 1
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 1)
-        repartition_sink_topics: list[str] = []
-        for _ in range(count - 1):
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            repartition_sink_topics_item = view[position:end].tobytes().decode()
-            position = end
-            repartition_sink_topics.append(repartition_sink_topics_item)
-        count = view[position]
-        position += 1
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 9)
-        repartition_source_topics: list[TopicInfo] = []
-        for _ in range(count - 1):
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            repartition_source_topics_name = view[position:end].tobytes().decode()
-            position = end
-            (
-                repartition_source_topics_partitions,
-                repartition_source_topics_replication_factor,
-                count,
-            ) = unpack_ihB(view, position)
-            position += 7
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 3)
-            repartition_source_topics_topic_configs: list[TopicConfig] = []
-            for _ in range(count - 1):
-                size = view[position]
-                position += 1
-                if not 0 < size < 0x80:
-                    size, position = long_size(view, position, size)
-                end = position + size - 1
-                repartition_source_topics_topic_configs_key = view[position:end].tobytes().decode()
-                position = end
-                size = view[position]
-                position += 1
-                if not 0 < size < 0x80:
-                    size, position = long_size(view, position, size)
-                end = position + size - 1
-                repartition_source_topics_topic_configs_value = view[position:end].tobytes().decode()
-                position = end
-                tags = view[position]
-                position += 1
-                if tags:
-                    position = skip_tags(view, position, tags)
-                repartition_source_topics_topic_configs.append(
-                    TopicConfig(
-                        repartition_source_topics_topic_configs_key,
-                        repartition_source_topics_topic_configs_value,
-                    )
-                )
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            repartition_source_topics.append(
-                TopicInfo(
-                    repartition_source_topics_name,
-                    repartition_source_topics_partitions,
-                    repartition_source_topics_replication_factor,
-                    repartition_source_topics_topic_configs,
-                )
-            )
-        count = view[position]
-        position += 1
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 4)
-        copartition_groups: list[CopartitionGroup] = []
-        for _ in range(count - 1):
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 2)
-            count -= 1
-            copartition_groups_source_topics = list(unpack_from(f">{count}h", view, position))
-            position += count * 2
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 2)
-            count -= 1
-            copartition_groups_source_topic_regex = list(unpack_from(f">{count}h", view, position))
-            position += count * 2
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 2)
-            count -= 1
-            copartition_groups_repartition_source_topics = list(unpack_from(f">{count}h", view, position))
-            position += count * 2
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            copartition_groups.append(
-                CopartitionGroup(
-                    copartition_groups_source_topics,
-                    copartition_groups_source_topic_regex,
-                    copartition_groups_repartition_source_topics,
-                )
-            )
-        tags = view[position]
-        position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
-        subtopologies.append(
-            Subtopology(
-                subtopology_id,
-                source_topics,
-                source_topic_regex,
-                state_changelog_topics,
-                repartition_sink_topics,
-                repartition_source_topics,
-                copartition_groups,
-            )
-        )
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return StreamsGroupTopologyValue(epoch, subtopologies), position
+def read_topic_config(reader: Reader, version: int) -> TopicConfig:
+    message = TopicConfig(reader.string(), reader.string())
+    reader.skip_tags()
+    return message
 
 
-def encode_value_v0(message: StreamsGroupTopologyValue, out: bytearray) -> Chunks:
-    subtopologies = message.subtopologies
-    out += pack_i(message.epoch)
-    size = len(subtopologies) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for subtopology in subtopologies:
-        subtopology_id = subtopology.subtopology_id
-        data = subtopology_id.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        source_topics = subtopology.source_topics
-        size = len(source_topics) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for source_topics_item in source_topics:
-            data = source_topics_item.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-        source_topic_regex = subtopology.source_topic_regex
-        size = len(source_topic_regex) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for source_topic_regex_item in source_topic_regex:
-            data = source_topic_regex_item.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-        state_changelog_topics = subtopology.state_changelog_topics
-        size = len(state_changelog_topics) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for topic_info in state_changelog_topics:
-            name = topic_info.name
-            data = name.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-            topic_configs = topic_info.topic_configs
-            out += pack_ih(topic_info.partitions, topic_info.replication_factor)
-            size = len(topic_configs) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            for topic_config in topic_configs:
-                key = topic_config.key
-                data = key.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-                value = topic_config.value
-                data = value.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-                out.append(0)
-            out.append(0)
-        repartition_sink_topics = subtopology.repartition_sink_topics
-        size = len(repartition_sink_topics) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for repartition_sink_topics_item in repartition_sink_topics:
-            data = repartition_sink_topics_item.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-        repartition_source_topics = subtopology.repartition_source_topics
-        size = len(repartition_source_topics) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for repartition_source_topics_topic_info in repartition_source_topics:
-            repartition_source_topics_topic_info_name = repartition_source_topics_topic_info.name
-            data = repartition_source_topics_topic_info_name.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-            repartition_source_topics_topic_info_topic_configs = repartition_source_topics_topic_info.topic_configs
-            out += pack_ih(
-                repartition_source_topics_topic_info.partitions,
-                repartition_source_topics_topic_info.replication_factor,
-            )
-            size = len(repartition_source_topics_topic_info_topic_configs) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            for topic_configs_topic_config in repartition_source_topics_topic_info_topic_configs:
-                topic_configs_topic_config_key = topic_configs_topic_config.key
-                data = topic_configs_topic_config_key.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-                topic_configs_topic_config_value = topic_configs_topic_config.value
-                data = topic_configs_topic_config_value.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    out.append(size)
-                else:
-                    put_varint(out, size)
-                out += data
-                out.append(0)
-            out.append(0)
-        copartition_groups = subtopology.copartition_groups
-        size = len(copartition_groups) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for copartition_group in copartition_groups:
-            copartition_group_source_topics = copartition_group.source_topics
-            size = len(copartition_group_source_topics) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += pack(f">{len(copartition_group_source_topics)}h", *copartition_group_source_topics)
-            copartition_group_source_topic_regex = copartition_group.source_topic_regex
-            size = len(copartition_group_source_topic_regex) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += pack(f">{len(copartition_group_source_topic_regex)}h", *copartition_group_source_topic_regex)
-            copartition_group_repartition_source_topics = copartition_group.repartition_source_topics
-            size = len(copartition_group_repartition_source_topics) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += pack(f">{len(copartition_group_repartition_source_topics)}h", *copartition_group_repartition_source_topics)
-            out.append(0)
-        out.append(0)
-    out.append(0)
-    return [out]
+def write_topic_config(writer: Writer, message: TopicConfig, version: int) -> None:
+    writer.string(message.key)
+    writer.string(message.value)
+    writer.no_tags()
+
+
+def read_topic_info(reader: Reader, version: int) -> TopicInfo:
+    message = TopicInfo(
+        reader.string(),
+        reader.int32(),
+        reader.int16(),
+        reader.array(read_topic_config, version, 3),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_topic_info(writer: Writer, message: TopicInfo, version: int) -> None:
+    writer.string(message.name)
+    writer.int32(message.partitions)
+    writer.int16(message.replication_factor)
+    writer.array(message.topic_configs, write_topic_config, version)
+    writer.no_tags()
+
+
+def read_copartition_group(reader: Reader, version: int) -> CopartitionGroup:
+    message = CopartitionGroup(
+        reader.values(reader.int16, 2),
+        reader.values(reader.int16, 2),
+        reader.values(reader.int16, 2),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_copartition_group(writer: Writer, message: CopartitionGroup, version: int) -> None:
+    writer.values(message.source_topics, writer.int16)
+    writer.values(message.source_topic_regex, writer.int16)
+    writer.values(message.repartition_source_topics, writer.int16)
+    writer.no_tags()
+
+
+def read_subtopology(reader: Reader, version: int) -> Subtopology:
+    message = Subtopology(
+        reader.string(),
+        reader.values(reader.string, 1),
+        reader.values(reader.string, 1),
+        reader.array(read_topic_info, version, 9),
+        reader.values(reader.string, 1),
+        reader.array(read_topic_info, version, 9),
+        reader.array(read_copartition_group, version, 4),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_subtopology(writer: Writer, message: Subtopology, version: int) -> None:
+    writer.string(message.subtopology_id)
+    writer.values(message.source_topics, writer.string)
+    writer.values(message.source_topic_regex, writer.string)
+    writer.array(message.state_changelog_topics, write_topic_info, version)
+    writer.values(message.repartition_sink_topics, writer.string)
+    writer.array(message.repartition_source_topics, write_topic_info, version)
+    writer.array(message.copartition_groups, write_copartition_group, version)
+    writer.no_tags()
+
+
+def read_streams_group_topology_value(reader: Reader, version: int) -> StreamsGroupTopologyValue:
+    message = StreamsGroupTopologyValue(reader.int32(), reader.array(read_subtopology, version, 8))
+    reader.skip_tags()
+    return message
+
+
+def write_streams_group_topology_value(
+    writer: Writer, message: StreamsGroupTopologyValue, version: int
+) -> None:
+    writer.int32(message.epoch)
+    writer.array(message.subtopologies, write_subtopology, version)
+    writer.no_tags()
 
 
 STREAMS_GROUP_TOPOLOGY_RECORD = RecordType(
     23,
     "StreamsGroupTopology",
-    Message(
-        "StreamsGroupTopologyKey",
-        (0, 0),
-        NEVER,
-        {
-            0: (decode_key_v0, encode_key_v0),
-        },
+    message_of_fields(
+        "StreamsGroupTopologyKey", (0, 0), NEVER, read_streams_group_topology_key,
+        write_streams_group_topology_key,
     ),
-    Message(
-        "StreamsGroupTopologyValue",
-        (0, 0),
-        0,
-        {
-            0: (decode_value_v0, encode_value_v0),
-        },
+    message_of_fields(
+        "StreamsGroupTopologyValue", (0, 0), 0, read_streams_group_topology_value,
+        write_streams_group_topology_value,
     ),
 )

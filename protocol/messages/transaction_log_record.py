@@ -43,10 +43,7 @@ class TransactionLogKey(Structure):
 
     transactional_id: str
 
-    def __init__(
-        self,
-        transactional_id: str = "",
-    ) -> None:
+    def __init__(self, transactional_id: str = "") -> None:
         self.transactional_id = transactional_id
 
 
@@ -57,11 +54,7 @@ class PartitionsSchema(Structure):
     topic: str
     partition_ids: list[int]
 
-    def __init__(
-        self,
-        topic: str = "",
-        partition_ids: list[int] = ABSENT,
-    ) -> None:
+    def __init__(self, topic: str = "", partition_ids: list[int] = ABSENT) -> None:
         self.topic = topic
         self.partition_ids = [] if partition_ids is ABSENT else partition_ids
 
@@ -84,19 +77,11 @@ class TransactionLogValue(Structure):
     last_producer_epoch: int
 
     def __init__(
-        self,
-        producer_id: int = 0,
-        previous_producer_id: int = -1,
-        next_producer_id: int = -1,
-        producer_epoch: int = 0,
-        next_producer_epoch: int = -1,
-        transaction_timeout_ms: int = 0,
-        transaction_status: int = 0,
-        transaction_partitions: list[PartitionsSchema] | None = ABSENT,
-        transaction_last_update_timestamp_ms: int = 0,
-        transaction_start_timestamp_ms: int = 0,
-        client_transaction_version: int = 0,
-        last_producer_epoch: int = -1,
+        self, producer_id: int = 0, previous_producer_id: int = -1, next_producer_id: int = -1,
+        producer_epoch: int = 0, next_producer_epoch: int = -1, transaction_timeout_ms: int = 0,
+        transaction_status: int = 0, transaction_partitions: list[PartitionsSchema] | None = ABSENT,
+        transaction_last_update_timestamp_ms: int = 0, transaction_start_timestamp_ms: int = 0,
+        client_transaction_version: int = 0, last_producer_epoch: int = -1,
     ) -> None:
         self.producer_id = producer_id
         self.previous_producer_id = previous_producer_id

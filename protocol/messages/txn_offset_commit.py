@@ -54,10 +54,7 @@ class TxnOffsetCommitRequestPartition(Structure):
     committed_metadata: str | None
 
     def __init__(
-        self,
-        partition_index: int = 0,
-        committed_offset: int = 0,
-        committed_leader_epoch: int = -1,
+        self, partition_index: int = 0, committed_offset: int = 0, committed_leader_epoch: int = -1,
         committed_metadata: str | None = "",
     ) -> None:
         self.partition_index = partition_index
@@ -74,9 +71,7 @@ class TxnOffsetCommitRequestTopic(Structure):
     partitions: list[TxnOffsetCommitRequestPartition]
 
     def __init__(
-        self,
-        name: str = "",
-        partitions: list[TxnOffsetCommitRequestPartition] = ABSENT,
+        self, name: str = "", partitions: list[TxnOffsetCommitRequestPartition] = ABSENT
     ) -> None:
         self.name = name
         self.partitions = [] if partitions is ABSENT else partitions
@@ -96,15 +91,9 @@ class TxnOffsetCommitRequest(Structure):
     topics: list[TxnOffsetCommitRequestTopic]
 
     def __init__(
-        self,
-        transactional_id: str = "",
-        group_id: str = "",
-        producer_id: int = 0,
-        producer_epoch: int = 0,
-        generation_id: int = -1,
-        member_id: str = "",
-        group_instance_id: str | None = None,
-        topics: list[TxnOffsetCommitRequestTopic] = ABSENT,
+        self, transactional_id: str = "", group_id: str = "", producer_id: int = 0,
+        producer_epoch: int = 0, generation_id: int = -1, member_id: str = "",
+        group_instance_id: str | None = None, topics: list[TxnOffsetCommitRequestTopic] = ABSENT,
     ) -> None:
         self.transactional_id = transactional_id
         self.group_id = group_id
@@ -123,11 +112,7 @@ class TxnOffsetCommitResponsePartition(Structure):
     partition_index: int
     error_code: int
 
-    def __init__(
-        self,
-        partition_index: int = 0,
-        error_code: int = 0,
-    ) -> None:
+    def __init__(self, partition_index: int = 0, error_code: int = 0) -> None:
         self.partition_index = partition_index
         self.error_code = error_code
 
@@ -140,9 +125,7 @@ class TxnOffsetCommitResponseTopic(Structure):
     partitions: list[TxnOffsetCommitResponsePartition]
 
     def __init__(
-        self,
-        name: str = "",
-        partitions: list[TxnOffsetCommitResponsePartition] = ABSENT,
+        self, name: str = "", partitions: list[TxnOffsetCommitResponsePartition] = ABSENT
     ) -> None:
         self.name = name
         self.partitions = [] if partitions is ABSENT else partitions
@@ -156,9 +139,7 @@ class TxnOffsetCommitResponse(Structure):
     topics: list[TxnOffsetCommitResponseTopic]
 
     def __init__(
-        self,
-        throttle_time_ms: int = 0,
-        topics: list[TxnOffsetCommitResponseTopic] = ABSENT,
+        self, throttle_time_ms: int = 0, topics: list[TxnOffsetCommitResponseTopic] = ABSENT
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.topics = [] if topics is ABSENT else topics

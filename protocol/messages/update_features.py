@@ -3,33 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct
 
-from barnabas.protocol.api import Api, Message
-from barnabas.protocol.wire import (
-    ABSENT,
-    Chunks,
-    Structure,
-    add_tags,
-    long_count,
-    long_size,
-    put_varint,
-    skip_tags,
-    varint_tail,
-)
-
-pack_tx = Struct(">?x").pack
-pack_h = Struct(">h").pack
-pack_htx = Struct(">h?x").pack
-pack_hbx = Struct(">hbx").pack
-pack_i = Struct(">i").pack
-pack_ih = Struct(">ih").pack
-unpack_tB = Struct(">?B").unpack_from
-unpack_htB = Struct(">h?B").unpack_from
-unpack_hB = Struct(">hB").unpack_from
-unpack_hbB = Struct(">hbB").unpack_from
-unpack_iB = Struct(">iB").unpack_from
-unpack_ihB = Struct(">ihB").unpack_from
+from barnabas.protocol.api import Api
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, Structure, skip_tags
+from barnabas.protocol.writer import Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -42,10 +21,7 @@ class FeatureUpdateKey(Structure):
     upgrade_type: int
 
     def __init__(
-        self,
-        feature: str = "",
-        max_version_level: int = 0,
-        allow_downgrade: bool = False,
+        self, feature: str = "", max_version_level: int = 0, allow_downgrade: bool = False,
         upgrade_type: int = 1,
     ) -> None:
         self.feature = feature
@@ -63,9 +39,7 @@ class UpdateFeaturesRequest(Structure):
     validate_only: bool
 
     def __init__(
-        self,
-        timeout_ms: int = 60000,
-        feature_updates: list[FeatureUpdateKey] = ABSENT,
+        self, timeout_ms: int = 60000, feature_updates: list[FeatureUpdateKey] = ABSENT,
         validate_only: bool = False,
     ) -> None:
         self.timeout_ms = timeout_ms
@@ -82,10 +56,7 @@ class UpdatableFeatureResult(Structure):
     error_message: str | None
 
     def __init__(
-        self,
-        feature: str = "",
-        error_code: int = 0,
-        error_message: str | None = "",
+        self, feature: str = "", error_code: int = 0, error_message: str | None = ""
     ) -> None:
         self.feature = feature
         self.error_code = error_code
@@ -102,10 +73,7 @@ class UpdateFeaturesResponse(Structure):
     results: list[UpdatableFeatureResult]
 
     def __init__(
-        self,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        error_message: str | None = "",
+        self, throttle_time_ms: int = 0, error_code: int = 0, error_message: str | None = "",
         results: list[UpdatableFeatureResult] = ABSENT,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
@@ -114,249 +82,93 @@ class UpdateFeaturesResponse(Structure):
         self.results = [] if results is ABSENT else results
 
 
-def decode_request_v0(view: memoryview, position: int) -> tuple[UpdateFeaturesRequest, int]:
-    elements = 0
-    timeout_ms, count = unpack_iB(view, position)
-    position += 5
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 5)
-    feature_updates: list[FeatureUpdateKey] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        feature = view[position:end].tobytes().decode()
-        position = end
-        max_version_level, allow_downgrade, tags = unpack_htB(view, position)
-        position += 4
-        if tags:
-            elements = add_tags(view, position, tags, elements)
-            position = skip_tags(view, position, tags)
-        feature_updates.append(FeatureUpdateKey(feature, max_version_level, allow_downgrade, 1))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return UpdateFeaturesRequest(timeout_ms, feature_updates, False), position
+def read_feature_update_key(reader: Reader, version: int) -> FeatureUpdateKey:
+    message = FeatureUpdateKey(
+        reader.string(),
+        reader.int16(),
+        reader.boolean() if version <= 0 else False,
+        reader.int8() if version >= 1 else 1,
+    )
+    reader.skip_tags()
+    return message
 
 
-def encode_request_v0(message: UpdateFeaturesRequest, out: bytearray) -> Chunks:
-    feature_updates = message.feature_updates
-    out += pack_i(message.timeout_ms)
-    size = len(feature_updates) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for feature_update_key in feature_updates:
-        feature = feature_update_key.feature
-        data = feature.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        out += pack_htx(feature_update_key.max_version_level, feature_update_key.allow_downgrade)
-    out.append(0)
-    return [out]
+def write_feature_update_key(writer: Writer, message: FeatureUpdateKey, version: int) -> None:
+    writer.string(message.feature)
+    writer.int16(message.max_version_level)
+    if version <= 0:
+        writer.boolean(message.allow_downgrade)
+    if version >= 1:
+        writer.int8(message.upgrade_type)
+    writer.no_tags()
 
 
-def decode_request_v1(view: memoryview, position: int) -> tuple[UpdateFeaturesRequest, int]:
-    elements = 0
-    timeout_ms, count = unpack_iB(view, position)
-    position += 5
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 5)
-    feature_updates: list[FeatureUpdateKey] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        feature = view[position:end].tobytes().decode()
-        position = end
-        max_version_level, upgrade_type, tags = unpack_hbB(view, position)
-        position += 4
-        if tags:
-            elements = add_tags(view, position, tags, elements)
-            position = skip_tags(view, position, tags)
-        feature_updates.append(FeatureUpdateKey(feature, max_version_level, False, upgrade_type))
-    validate_only, tags = unpack_tB(view, position)
-    position += 2
-    if tags:
-        position = skip_tags(view, position, tags)
-    return UpdateFeaturesRequest(timeout_ms, feature_updates, validate_only), position
+def read_update_features_request(reader: Reader, version: int) -> UpdateFeaturesRequest:
+    message = UpdateFeaturesRequest(
+        reader.int32(),
+        reader.array(read_feature_update_key, version, 5),
+        reader.boolean() if version >= 1 else False,
+    )
+    reader.skip_tags()
+    return message
 
 
-def encode_request_v1(message: UpdateFeaturesRequest, out: bytearray) -> Chunks:
-    feature_updates = message.feature_updates
-    out += pack_i(message.timeout_ms)
-    size = len(feature_updates) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for feature_update_key in feature_updates:
-        feature = feature_update_key.feature
-        data = feature.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        out += pack_hbx(feature_update_key.max_version_level, feature_update_key.upgrade_type)
-    out += pack_tx(message.validate_only)
-    return [out]
+def write_update_features_request(
+    writer: Writer, message: UpdateFeaturesRequest, version: int
+) -> None:
+    writer.int32(message.timeout_ms)
+    writer.array(message.feature_updates, write_feature_update_key, version)
+    if version >= 1:
+        writer.boolean(message.validate_only)
+    writer.no_tags()
 
 
-def decode_response_v0(view: memoryview, position: int) -> tuple[UpdateFeaturesResponse, int]:
-    throttle_time_ms, error_code, size = unpack_ihB(view, position)
-    position += 7
-    error_message: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        error_message = view[position:end].tobytes().decode()
-        position = end
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 5)
-    results: list[UpdatableFeatureResult] = []
-    for _ in range(count - 1):
-        size = view[position]
-        position += 1
-        if not 0 < size < 0x80:
-            size, position = long_size(view, position, size)
-        end = position + size - 1
-        feature = view[position:end].tobytes().decode()
-        position = end
-        results_error_code, size = unpack_hB(view, position)
-        position += 3
-        results_error_message: str | None = None
-        if size:
-            if size >= 0x80:
-                size, position = varint_tail(view, position, size)
-            end = position + size - 1
-            results_error_message = view[position:end].tobytes().decode()
-            position = end
-        tags = view[position]
-        position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
-        results.append(UpdatableFeatureResult(feature, results_error_code, results_error_message))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    message = UpdateFeaturesResponse(throttle_time_ms, error_code, error_message, results)
-    return message, position
+def read_updatable_feature_result(reader: Reader, version: int) -> UpdatableFeatureResult:
+    message = UpdatableFeatureResult(reader.string(), reader.int16(), reader.optional_string())
+    reader.skip_tags()
+    return message
 
 
-def encode_response_v0(message: UpdateFeaturesResponse, out: bytearray) -> Chunks:
-    error_message = message.error_message
-    out += pack_ih(message.throttle_time_ms, message.error_code)
-    if error_message is None:
-        out.append(0)
-    else:
-        data = error_message.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    results = message.results
-    size = len(results) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for updatable_feature_result in results:
-        feature = updatable_feature_result.feature
-        data = feature.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-        updatable_feature_result_error_message = updatable_feature_result.error_message
-        out += pack_h(updatable_feature_result.error_code)
-        if updatable_feature_result_error_message is None:
-            out.append(0)
-        else:
-            data = updatable_feature_result_error_message.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-        out.append(0)
-    out.append(0)
-    return [out]
+def write_updatable_feature_result(
+    writer: Writer, message: UpdatableFeatureResult, version: int
+) -> None:
+    writer.string(message.feature)
+    writer.int16(message.error_code)
+    writer.optional_string(message.error_message)
+    writer.no_tags()
 
 
-def decode_response_v2(view: memoryview, position: int) -> tuple[UpdateFeaturesResponse, int]:
-    throttle_time_ms, error_code, size = unpack_ihB(view, position)
-    position += 7
-    error_message: str | None = None
-    if size:
-        if size >= 0x80:
-            size, position = varint_tail(view, position, size)
-        end = position + size - 1
-        error_message = view[position:end].tobytes().decode()
-        position = end
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return UpdateFeaturesResponse(throttle_time_ms, error_code, error_message, []), position
+def read_update_features_response(reader: Reader, version: int) -> UpdateFeaturesResponse:
+    message = UpdateFeaturesResponse(
+        reader.int32(),
+        reader.int16(),
+        reader.optional_string(),
+        reader.array(read_updatable_feature_result, version, 5) if version <= 1 else [],
+    )
+    reader.skip_tags()
+    return message
 
 
-def encode_response_v2(message: UpdateFeaturesResponse, out: bytearray) -> Chunks:
-    error_message = message.error_message
-    out += pack_ih(message.throttle_time_ms, message.error_code)
-    if error_message is None:
-        out.append(0)
-    else:
-        data = error_message.encode()
-        size = len(data) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        out += data
-    out.append(0)
-    return [out]
+def write_update_features_response(
+    writer: Writer, message: UpdateFeaturesResponse, version: int
+) -> None:
+    writer.int32(message.throttle_time_ms)
+    writer.int16(message.error_code)
+    writer.optional_string(message.error_message)
+    if version <= 1:
+        writer.array(message.results, write_updatable_feature_result, version)
+    writer.no_tags()
 
 
 UPDATE_FEATURES = Api(
     57,
     "UpdateFeatures",
-    Message(
-        "UpdateFeaturesRequest",
-        (0, 2),
-        0,
-        {
-            0: (decode_request_v0, encode_request_v0),
-            1: (decode_request_v1, encode_request_v1),
-        },
+    message_of_fields(
+        "UpdateFeaturesRequest", (0, 2), 0, read_update_features_request, write_update_features_request,
+        bounded=True,
     ),
-    Message(
-        "UpdateFeaturesResponse",
-        (0, 2),
-        0,
-        {
-            0: (decode_response_v0, encode_response_v0),
-            2: (decode_response_v2, encode_response_v2),
-        },
+    message_of_fields(
+        "UpdateFeaturesResponse", (0, 2), 0, read_update_features_response,
+        write_update_features_response,
     ),
 )

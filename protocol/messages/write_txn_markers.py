@@ -3,41 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct, pack, unpack_from
 
-from barnabas.protocol.api import Api, Message
-from barnabas.protocol.wire import (
-    ABSENT,
-    FEW_ELEMENTS,
-    ZERO_UUID,
-    Chunks,
-    Structure,
-    add_tags,
-    check_elements,
-    long_count,
-    long_size,
-    put_tag,
-    put_varint,
-    read_tag,
-    skip_tags,
-    tag_count,
-    wrong_tag_size,
-)
-
-pack_16s = Struct(">16s").pack
-pack_i = Struct(">i").pack
-pack_ibx = Struct(">ibx").pack
-pack_ihx = Struct(">ihx").pack
-pack_ix = Struct(">ix").pack
-pack_q = Struct(">q").pack
-pack_qht = Struct(">qh?").pack
-unpack_16s = Struct(">16s").unpack_from
-unpack_i = Struct(">i").unpack_from
-unpack_iB = Struct(">iB").unpack_from
-unpack_ibB = Struct(">ibB").unpack_from
-unpack_ihB = Struct(">ihB").unpack_from
-unpack_qB = Struct(">qB").unpack_from
-unpack_qhtB = Struct(">qh?B").unpack_from
+from barnabas.protocol.api import Api
+from barnabas.protocol.field_codecs import message_of_fields
+from barnabas.protocol.reader import Reader
+from barnabas.protocol.wire import ABSENT, ZERO_UUID, Structure, skip_tags
+from barnabas.protocol.writer import TaggedFields, Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -50,10 +21,7 @@ class WritableTxnMarkerTopic(Structure):
     topic_id: bytes
 
     def __init__(
-        self,
-        name: str = "",
-        partition_indexes: list[int] = ABSENT,
-        leader_epoch: int = -1,
+        self, name: str = "", partition_indexes: list[int] = ABSENT, leader_epoch: int = -1,
         topic_id: bytes = ZERO_UUID,
     ) -> None:
         self.name = name
@@ -74,12 +42,8 @@ class WritableTxnMarker(Structure):
     transaction_version: int
 
     def __init__(
-        self,
-        producer_id: int = 0,
-        producer_epoch: int = 0,
-        transaction_result: bool = False,
-        topics: list[WritableTxnMarkerTopic] = ABSENT,
-        coordinator_epoch: int = 0,
+        self, producer_id: int = 0, producer_epoch: int = 0, transaction_result: bool = False,
+        topics: list[WritableTxnMarkerTopic] = ABSENT, coordinator_epoch: int = 0,
         transaction_version: int = 0,
     ) -> None:
         self.producer_id = producer_id
@@ -96,10 +60,7 @@ class WriteTxnMarkersRequest(Structure):
 
     markers: list[WritableTxnMarker]
 
-    def __init__(
-        self,
-        markers: list[WritableTxnMarker] = ABSENT,
-    ) -> None:
+    def __init__(self, markers: list[WritableTxnMarker] = ABSENT) -> None:
         self.markers = [] if markers is ABSENT else markers
 
 
@@ -110,11 +71,7 @@ class WritableTxnMarkerPartitionResult(Structure):
     partition_index: int
     error_code: int
 
-    def __init__(
-        self,
-        partition_index: int = 0,
-        error_code: int = 0,
-    ) -> None:
+    def __init__(self, partition_index: int = 0, error_code: int = 0) -> None:
         self.partition_index = partition_index
         self.error_code = error_code
 
@@ -127,9 +84,7 @@ class WritableTxnMarkerTopicResult(Structure):
     partitions: list[WritableTxnMarkerPartitionResult]
 
     def __init__(
-        self,
-        name: str = "",
-        partitions: list[WritableTxnMarkerPartitionResult] = ABSENT,
+        self, name: str = "", partitions: list[WritableTxnMarkerPartitionResult] = ABSENT
     ) -> None:
         self.name = name
         self.partitions = [] if partitions is ABSENT else partitions
@@ -143,9 +98,7 @@ class WritableTxnMarkerResult(Structure):
     topics: list[WritableTxnMarkerTopicResult]
 
     def __init__(
-        self,
-        producer_id: int = 0,
-        topics: list[WritableTxnMarkerTopicResult] = ABSENT,
+        self, producer_id: int = 0, topics: list[WritableTxnMarkerTopicResult] = ABSENT
     ) -> None:
         self.producer_id = producer_id
         self.topics = [] if topics is ABSENT else topics
@@ -157,401 +110,150 @@ class WriteTxnMarkersResponse(Structure):
 
     markers: list[WritableTxnMarkerResult]
 
-    def __init__(
-        self,
-        markers: list[WritableTxnMarkerResult] = ABSENT,
-    ) -> None:
+    def __init__(self, markers: list[WritableTxnMarkerResult] = ABSENT) -> None:
         self.markers = [] if markers is ABSENT else markers
 
 
-def decode_request_v1(view: memoryview, position: int) -> tuple[WriteTxnMarkersRequest, int]:
-    elements = 0
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 17)
-    markers: list[WritableTxnMarker] = []
-    for _ in range(count - 1):
-        producer_id, producer_epoch, transaction_result, count = unpack_qhtB(view, position)
-        position += 12
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 3)
-        elements += count - 1
-        if elements > FEW_ELEMENTS:
-            check_elements(elements)
-        topics: list[WritableTxnMarkerTopic] = []
-        for _ in range(count - 1):
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            name = view[position:end].tobytes().decode()
-            position = end
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 4)
-            elements += count - 1
-            if elements > FEW_ELEMENTS:
-                check_elements(elements)
-            count -= 1
-            partition_indexes = list(unpack_from(f">{count}i", view, position))
-            position += count * 4
-            topics_tags = view[position]
-            position += 1
-            leader_epoch: int = -1
-            topic_id: bytes = ZERO_UUID
-            if topics_tags:
-                elements = add_tags(view, position, topics_tags, elements)
-                topics_tags, position = tag_count(view, position, topics_tags)
-                for _ in range(topics_tags):
-                    tag, position, topics_tag_end = read_tag(view, position)
-                    if tag == 1000:
-                        (leader_epoch,) = unpack_i(view, position)
-                        position += 4
-                        if position != topics_tag_end:
-                            raise wrong_tag_size(1000)
-                    elif tag == 1001:
-                        (topic_id,) = unpack_16s(view, position)
-                        position += 16
-                        if position != topics_tag_end:
-                            raise wrong_tag_size(1001)
-                    position = topics_tag_end
-            topics.append(WritableTxnMarkerTopic(name, partition_indexes, leader_epoch, topic_id))
-        coordinator_epoch, tags = unpack_iB(view, position)
-        position += 5
-        if tags:
-            elements = add_tags(view, position, tags, elements)
-            position = skip_tags(view, position, tags)
-        markers.append(
-            WritableTxnMarker(
-                producer_id,
-                producer_epoch,
-                transaction_result,
-                topics,
-                coordinator_epoch,
-                0,
-            )
-        )
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return WriteTxnMarkersRequest(markers), position
-
-
-def encode_request_v1(message: WriteTxnMarkersRequest, out: bytearray) -> Chunks:
-    markers = message.markers
-    size = len(markers) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for writable_txn_marker in markers:
-        topics = writable_txn_marker.topics
-        out += pack_qht(
-            writable_txn_marker.producer_id,
-            writable_txn_marker.producer_epoch,
-            writable_txn_marker.transaction_result,
-        )
-        size = len(topics) + 1
-        if size < 0x80:
-            out.append(size)
+def read_writable_txn_marker_topic(reader: Reader, version: int) -> WritableTxnMarkerTopic:
+    message = WritableTxnMarkerTopic(reader.string(), reader.values(reader.int32, 4))
+    for _ in range(reader.tags()):
+        tag, end = reader.tag()
+        if tag == 1000:
+            message.leader_epoch = reader.int32()
+        elif tag == 1001:
+            message.topic_id = reader.uuid()
         else:
-            put_varint(out, size)
-        for writable_txn_marker_topic in topics:
-            name = writable_txn_marker_topic.name
-            data = name.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-            partition_indexes = writable_txn_marker_topic.partition_indexes
-            size = len(partition_indexes) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += pack(f">{len(partition_indexes)}i", *partition_indexes)
-            if (
-                writable_txn_marker_topic.leader_epoch == -1
-                and writable_txn_marker_topic.topic_id == ZERO_UUID
-            ):
-                out.append(0)
-            else:
-                writable_txn_marker_topic_tags = 0
-                writable_txn_marker_topic_tagged = bytearray()
-                if writable_txn_marker_topic.leader_epoch != -1:
-                    writable_txn_marker_topic_tags += 1
-                    leader_epoch_body = bytearray()
-                    leader_epoch = writable_txn_marker_topic.leader_epoch
-                    leader_epoch_body += pack_i(leader_epoch)
-                    put_tag(writable_txn_marker_topic_tagged, 1000, leader_epoch_body)
-                if writable_txn_marker_topic.topic_id != ZERO_UUID:
-                    writable_txn_marker_topic_tags += 1
-                    topic_id_body = bytearray()
-                    topic_id = writable_txn_marker_topic.topic_id
-                    topic_id_body += pack_16s(topic_id)
-                    put_tag(writable_txn_marker_topic_tagged, 1001, topic_id_body)
-                out.append(writable_txn_marker_topic_tags)
-                out += writable_txn_marker_topic_tagged
-        out += pack_ix(writable_txn_marker.coordinator_epoch)
-    out.append(0)
-    return [out]
+            reader.position = end
+        reader.end_tag(tag, end)
+    return message
 
 
-def decode_request_v2(view: memoryview, position: int) -> tuple[WriteTxnMarkersRequest, int]:
-    elements = 0
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 18)
-    markers: list[WritableTxnMarker] = []
-    for _ in range(count - 1):
-        producer_id, producer_epoch, transaction_result, count = unpack_qhtB(view, position)
-        position += 12
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 3)
-        elements += count - 1
-        if elements > FEW_ELEMENTS:
-            check_elements(elements)
-        topics: list[WritableTxnMarkerTopic] = []
-        for _ in range(count - 1):
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            name = view[position:end].tobytes().decode()
-            position = end
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 4)
-            elements += count - 1
-            if elements > FEW_ELEMENTS:
-                check_elements(elements)
-            count -= 1
-            partition_indexes = list(unpack_from(f">{count}i", view, position))
-            position += count * 4
-            topics_tags = view[position]
-            position += 1
-            leader_epoch: int = -1
-            topic_id: bytes = ZERO_UUID
-            if topics_tags:
-                elements = add_tags(view, position, topics_tags, elements)
-                topics_tags, position = tag_count(view, position, topics_tags)
-                for _ in range(topics_tags):
-                    tag, position, topics_tag_end = read_tag(view, position)
-                    if tag == 1000:
-                        (leader_epoch,) = unpack_i(view, position)
-                        position += 4
-                        if position != topics_tag_end:
-                            raise wrong_tag_size(1000)
-                    elif tag == 1001:
-                        (topic_id,) = unpack_16s(view, position)
-                        position += 16
-                        if position != topics_tag_end:
-                            raise wrong_tag_size(1001)
-                    position = topics_tag_end
-            topics.append(WritableTxnMarkerTopic(name, partition_indexes, leader_epoch, topic_id))
-        coordinator_epoch, transaction_version, tags = unpack_ibB(view, position)
-        position += 6
-        if tags:
-            elements = add_tags(view, position, tags, elements)
-            position = skip_tags(view, position, tags)
-        markers.append(
-            WritableTxnMarker(
-                producer_id,
-                producer_epoch,
-                transaction_result,
-                topics,
-                coordinator_epoch,
-                transaction_version,
-            )
-        )
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return WriteTxnMarkersRequest(markers), position
+def write_writable_txn_marker_topic(
+    writer: Writer, message: WritableTxnMarkerTopic, version: int
+) -> None:
+    writer.string(message.name)
+    writer.values(message.partition_indexes, writer.int32)
+    tagged = TaggedFields()
+    if message.leader_epoch != -1:
+        tagged.int32(message.leader_epoch)
+        tagged.end(1000)
+    if message.topic_id != ZERO_UUID:
+        tagged.uuid(message.topic_id)
+        tagged.end(1001)
+    writer.tags(tagged)
 
 
-def encode_request_v2(message: WriteTxnMarkersRequest, out: bytearray) -> Chunks:
-    markers = message.markers
-    size = len(markers) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for writable_txn_marker in markers:
-        topics = writable_txn_marker.topics
-        out += pack_qht(
-            writable_txn_marker.producer_id,
-            writable_txn_marker.producer_epoch,
-            writable_txn_marker.transaction_result,
-        )
-        size = len(topics) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for writable_txn_marker_topic in topics:
-            name = writable_txn_marker_topic.name
-            data = name.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-            partition_indexes = writable_txn_marker_topic.partition_indexes
-            size = len(partition_indexes) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += pack(f">{len(partition_indexes)}i", *partition_indexes)
-            if (
-                writable_txn_marker_topic.leader_epoch == -1
-                and writable_txn_marker_topic.topic_id == ZERO_UUID
-            ):
-                out.append(0)
-            else:
-                writable_txn_marker_topic_tags = 0
-                writable_txn_marker_topic_tagged = bytearray()
-                if writable_txn_marker_topic.leader_epoch != -1:
-                    writable_txn_marker_topic_tags += 1
-                    leader_epoch_body = bytearray()
-                    leader_epoch = writable_txn_marker_topic.leader_epoch
-                    leader_epoch_body += pack_i(leader_epoch)
-                    put_tag(writable_txn_marker_topic_tagged, 1000, leader_epoch_body)
-                if writable_txn_marker_topic.topic_id != ZERO_UUID:
-                    writable_txn_marker_topic_tags += 1
-                    topic_id_body = bytearray()
-                    topic_id = writable_txn_marker_topic.topic_id
-                    topic_id_body += pack_16s(topic_id)
-                    put_tag(writable_txn_marker_topic_tagged, 1001, topic_id_body)
-                out.append(writable_txn_marker_topic_tags)
-                out += writable_txn_marker_topic_tagged
-        out += pack_ibx(
-            writable_txn_marker.coordinator_epoch,
-            writable_txn_marker.transaction_version,
-        )
-    out.append(0)
-    return [out]
+def read_writable_txn_marker(reader: Reader, version: int) -> WritableTxnMarker:
+    message = WritableTxnMarker(
+        reader.int64(),
+        reader.int16(),
+        reader.boolean(),
+        reader.array(read_writable_txn_marker_topic, version, 3),
+        reader.int32(),
+        reader.int8() if version >= 2 else 0,
+    )
+    reader.skip_tags()
+    return message
 
 
-def decode_response_v1(view: memoryview, position: int) -> tuple[WriteTxnMarkersResponse, int]:
-    count = view[position]
-    position += 1
-    if not 0 < count < 0x80:
-        count, position = long_count(view, position, count, 10)
-    markers: list[WritableTxnMarkerResult] = []
-    for _ in range(count - 1):
-        producer_id, count = unpack_qB(view, position)
-        position += 9
-        if not 0 < count < 0x80:
-            count, position = long_count(view, position, count, 3)
-        topics: list[WritableTxnMarkerTopicResult] = []
-        for _ in range(count - 1):
-            size = view[position]
-            position += 1
-            if not 0 < size < 0x80:
-                size, position = long_size(view, position, size)
-            end = position + size - 1
-            name = view[position:end].tobytes().decode()
-            position = end
-            count = view[position]
-            position += 1
-            if not 0 < count < 0x80:
-                count, position = long_count(view, position, count, 7)
-            partitions: list[WritableTxnMarkerPartitionResult] = []
-            for _ in range(count - 1):
-                partition_index, error_code, tags = unpack_ihB(view, position)
-                position += 7
-                if tags:
-                    position = skip_tags(view, position, tags)
-                partitions.append(WritableTxnMarkerPartitionResult(partition_index, error_code))
-            tags = view[position]
-            position += 1
-            if tags:
-                position = skip_tags(view, position, tags)
-            topics.append(WritableTxnMarkerTopicResult(name, partitions))
-        tags = view[position]
-        position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
-        markers.append(WritableTxnMarkerResult(producer_id, topics))
-    tags = view[position]
-    position += 1
-    if tags:
-        position = skip_tags(view, position, tags)
-    return WriteTxnMarkersResponse(markers), position
+def write_writable_txn_marker(writer: Writer, message: WritableTxnMarker, version: int) -> None:
+    writer.int64(message.producer_id)
+    writer.int16(message.producer_epoch)
+    writer.boolean(message.transaction_result)
+    writer.array(message.topics, write_writable_txn_marker_topic, version)
+    writer.int32(message.coordinator_epoch)
+    if version >= 2:
+        writer.int8(message.transaction_version)
+    writer.no_tags()
 
 
-def encode_response_v1(message: WriteTxnMarkersResponse, out: bytearray) -> Chunks:
-    markers = message.markers
-    size = len(markers) + 1
-    if size < 0x80:
-        out.append(size)
-    else:
-        put_varint(out, size)
-    for writable_txn_marker_result in markers:
-        topics = writable_txn_marker_result.topics
-        out += pack_q(writable_txn_marker_result.producer_id)
-        size = len(topics) + 1
-        if size < 0x80:
-            out.append(size)
-        else:
-            put_varint(out, size)
-        for writable_txn_marker_topic_result in topics:
-            name = writable_txn_marker_topic_result.name
-            data = name.encode()
-            size = len(data) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            out += data
-            partitions = writable_txn_marker_topic_result.partitions
-            size = len(partitions) + 1
-            if size < 0x80:
-                out.append(size)
-            else:
-                put_varint(out, size)
-            for writable_txn_marker_partition_result in partitions:
-                out += pack_ihx(
-                    writable_txn_marker_partition_result.partition_index,
-                    writable_txn_marker_partition_result.error_code,
-                )
-            out.append(0)
-        out.append(0)
-    out.append(0)
-    return [out]
+def read_write_txn_markers_request(reader: Reader, version: int) -> WriteTxnMarkersRequest:
+    message = WriteTxnMarkersRequest(reader.array(read_writable_txn_marker, version, 17))
+    reader.skip_tags()
+    return message
+
+
+def write_write_txn_markers_request(
+    writer: Writer, message: WriteTxnMarkersRequest, version: int
+) -> None:
+    writer.array(message.markers, write_writable_txn_marker, version)
+    writer.no_tags()
+
+
+def read_writable_txn_marker_partition_result(
+    reader: Reader, version: int
+) -> WritableTxnMarkerPartitionResult:
+    message = WritableTxnMarkerPartitionResult(reader.int32(), reader.int16())
+    reader.skip_tags()
+    return message
+
+
+def write_writable_txn_marker_partition_result(
+    writer: Writer, message: WritableTxnMarkerPartitionResult, version: int
+) -> None:
+    writer.int32(message.partition_index)
+    writer.int16(message.error_code)
+    writer.no_tags()
+
+
+def read_writable_txn_marker_topic_result(
+    reader: Reader, version: int
+) -> WritableTxnMarkerTopicResult:
+    message = WritableTxnMarkerTopicResult(
+        reader.string(),
+        reader.array(read_writable_txn_marker_partition_result, version, 7),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_writable_txn_marker_topic_result(
+    writer: Writer, message: WritableTxnMarkerTopicResult, version: int
+) -> None:
+    writer.string(message.name)
+    writer.array(message.partitions, write_writable_txn_marker_partition_result, version)
+    writer.no_tags()
+
+
+def read_writable_txn_marker_result(reader: Reader, version: int) -> WritableTxnMarkerResult:
+    message = WritableTxnMarkerResult(
+        reader.int64(),
+        reader.array(read_writable_txn_marker_topic_result, version, 3),
+    )
+    reader.skip_tags()
+    return message
+
+
+def write_writable_txn_marker_result(
+    writer: Writer, message: WritableTxnMarkerResult, version: int
+) -> None:
+    writer.int64(message.producer_id)
+    writer.array(message.topics, write_writable_txn_marker_topic_result, version)
+    writer.no_tags()
+
+
+def read_write_txn_markers_response(reader: Reader, version: int) -> WriteTxnMarkersResponse:
+    message = WriteTxnMarkersResponse(reader.array(read_writable_txn_marker_result, version, 10))
+    reader.skip_tags()
+    return message
+
+
+def write_write_txn_markers_response(
+    writer: Writer, message: WriteTxnMarkersResponse, version: int
+) -> None:
+    writer.array(message.markers, write_writable_txn_marker_result, version)
+    writer.no_tags()
 
 
 WRITE_TXN_MARKERS = Api(
     27,
     "WriteTxnMarkers",
-    Message(
-        "WriteTxnMarkersRequest",
-        (1, 2),
-        1,
-        {
-            1: (decode_request_v1, encode_request_v1),
-            2: (decode_request_v2, encode_request_v2),
-        },
+    message_of_fields(
+        "WriteTxnMarkersRequest", (1, 2), 1, read_write_txn_markers_request,
+        write_write_txn_markers_request, bounded=True,
     ),
-    Message(
-        "WriteTxnMarkersResponse",
-        (1, 2),
-        1,
-        {
-            1: (decode_response_v1, encode_response_v1),
-        },
+    message_of_fields(
+        "WriteTxnMarkersResponse", (1, 2), 1, read_write_txn_markers_response,
+        write_write_txn_markers_response,
     ),
 )

@@ -10,7 +10,6 @@ from barnabas.broker.api.dispatch import ROUTES, CloseConnection, Deferred, Park
 from barnabas.broker.api.refusals import mirror, refusal
 from barnabas.broker.testing.embedded import Broker
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.describe_quorum import DESCRIBE_QUORUM
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from barnabas.protocol.messages.find_coordinator import (
     FIND_COORDINATOR,
@@ -30,6 +29,7 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
+from barnabas.protocol.messages.share_fetch import SHARE_FETCH
 from tests.worlds import world
 
 __all__ = ["world"]
@@ -150,7 +150,7 @@ def test_each_server_counts_for_itself():
 def test_only_what_is_there_can_be_replaced():
     routes = ROUTES.copy()
     with pytest.raises(AssertionError, match="has no handler"):
-        routes.replace(Route(DESCRIBE_QUORUM, 0, 1, answer, is_coroutine=False, refuse=None))
+        routes.replace(Route(SHARE_FETCH, 0, 1, answer, is_coroutine=False, refuse=None))
 
 
 def test_routes_are_iterated_by_key():

@@ -54,13 +54,14 @@ response
 """
 
 
-@pytest.fixture(scope="module")
-def example():
+@pytest.fixture(scope="module", params=[True, False], ids=["straight", "fields"])
+def example(request):
     """The module that the generator makes of EXAMPLE."""
     name = "generated_example"
     module = types.ModuleType(name)
     sys.modules[name] = module
-    text = module_text(parse_schema(EXAMPLE, "example.schema"), "example")
+    schema = parse_schema(EXAMPLE, "example.schema")
+    text = module_text(schema, "example", is_straight=request.param)
     exec(compile(text, f"{name}.py", "exec"), module.__dict__)
     yield module
     del sys.modules[name]
@@ -182,7 +183,7 @@ def test_the_command_exits_with_what_it_found():
 
 def test_a_structure_of_texts_needs_no_struct_module():
     schema = parse_schema("data X versions 0 flexible 0+\n\nfields\n  a  string\n", "x")
-    text = module_text(schema, "x")
+    text = module_text(schema, "x", is_straight=True)
     assert "import Struct" not in text
     compile(text, "x.py", "exec")
 

@@ -562,6 +562,4 @@ def test_durable_bytes_survive_and_nothing_else_is_invented(steps, seed):
             possible[position : position + size] = [bits | 1 << number for bits in before]
     survivor = disk.crash(random.Random(seed)).read_file("/log")
     assert all(possible[index] >> byte & 1 for index, byte in enumerate(survivor))
-    assert all(bits & 1 for bits in possible[len(survivor) :]), (
-        "a byte that was durable is gone"
-    )
+    assert all(bits & 1 for bits in possible[len(survivor) :]), "a byte that was durable is gone"
