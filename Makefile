@@ -164,7 +164,6 @@ check-generated: $(VENV)/.dev ## Are protocol/messages and the generated pages o
 	@$(BIN)/python -m barnabas.protocol.generate --check
 	@$(BIN)/python -m barnabas.broker.config.reference --check
 	@$(BIN)/python -m barnabas.broker.api.permissions_page --check
-	@$(BIN)/python -m barnabas.broker.console.openapi --check
 
 .PHONY: docs-configuration
 docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables of keys
@@ -173,10 +172,6 @@ docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables 
 .PHONY: docs-permissions
 docs-permissions: $(VENV)/.dev ## Write docs/permissions.md from the table of checks
 	@$(BIN)/python -m barnabas.broker.api.permissions_page
-
-.PHONY: docs-openapi
-docs-openapi: $(VENV)/.dev ## Write docs/openapi.json from the console's table of routes
-	@$(BIN)/python -m barnabas.broker.console.openapi
 
 .PHONY: vendor
 vendor: $(VENV)/.dev ## Fetch the console's libraries again; ARGS=--accept after another version in vendor.json

@@ -1,7 +1,7 @@
 """Reading messages field by field, for generated codecs.
 
-The reader knows the version's encoding: in a flexible version lengths are compact and structures end with
-tagged fields (KIP-482).
+The reader knows the version's encoding: in a flexible version lengths are compact and structures
+end with tagged fields (KIP-482).
 """
 
 from __future__ import annotations

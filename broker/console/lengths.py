@@ -2,7 +2,7 @@
 
 Parameters (``parameters.py``) and fields of actions (``actions/fields.py``) take their limits from
 it by their names: a text without a row fails at the import. Names in paths have rows, too. The
-limit is checked before anything else reads the text, and docs/openapi.json shows it as
+limit is checked before anything else reads the text, and `GET /api/openapi.json` shows it as
 ``maxLength``.
 """
 

@@ -1,7 +1,4 @@
-"""The API in OpenAPI 3.1, made from the table of routes and the shapes.
-
-Run ``make docs-openapi`` to write docs/openapi.json; ``--check`` compares it.
-"""
+"""The API in OpenAPI 3.1, made from the table of routes and the shapes: `GET /api/openapi.json`."""
 
 from __future__ import annotations
 
@@ -12,11 +9,9 @@ import re
 import sys
 import types
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 
 from barnabas.broker.api.checks import Denial
-from barnabas.broker.config.generated_page import write_or_compare
 from barnabas.broker.console import shapes
 from barnabas.broker.console.actions.effect import Effect
 from barnabas.broker.console.actions.fields import BASED_ON, CONFIRM, TEXTS, Field
@@ -33,7 +28,6 @@ from barnabas.broker.console.route import Route
 from barnabas.broker.console.routes import LIVE, ROUTES
 from barnabas.broker.security.operations import shown
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
 ERRORS: Final = {
     "400": "A parameter that cannot be.",
     "401": "Nobody has logged in who has to.",
@@ -298,16 +292,5 @@ def _docs(module: str) -> dict[str, dict[str, str]]:
 
 @cache
 def text() -> str:
-    """Return the document as it stands in the documentation."""
+    """Return the document as JSON."""
     return json.dumps(document(), indent=2) + "\n"
-
-
-def main() -> int:
-    """Write the document, or compare it; return the exit code."""
-    return write_or_compare(
-        PAGE, text(), module="barnabas.broker.console.openapi", target="docs-openapi"
-    )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

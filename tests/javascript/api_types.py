@@ -1,4 +1,4 @@
-"""The shapes of the console's API as TypeScript, out of docs/openapi.json: what JSDoc can name.
+"""The shapes of the console's API as TypeScript, out of its OpenAPI document: for JSDoc.
 
 `@param {import("../api.d.ts").Overview} state` in a script is checked against what the broker
 answers. The file is there while the compiler looks, and nowhere else.
@@ -6,12 +6,10 @@ answers. The file is there while the compiler looks, and nowhere else.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from tests.checkout import ROOT
+from barnabas.broker.console import openapi
 
-OPENAPI = ROOT / "docs" / "openapi.json"
 _PLAIN = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean"}
 
 Schema = dict[str, Any]
@@ -19,7 +17,7 @@ Schema = dict[str, Any]
 
 def declarations() -> str:
     """Return an interface for each shape."""
-    schemas = json.loads(OPENAPI.read_text(encoding="utf-8"))["components"]["schemas"]
+    schemas = openapi.document()["components"]["schemas"]
     return "\n".join(_interface(name, schema) for name, schema in schemas.items())
 
 

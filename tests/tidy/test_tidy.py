@@ -46,7 +46,7 @@ MAY_OPEN = {
 # users import.
 ENTRY_POINTS = re.compile(
     r"barnabas\.(broker\.cli\.\w+|broker\.testing\.pytest_plugin|broker\.config\.reference"
-    r"|broker\.api\.permissions_page|broker\.console\.openapi"
+    r"|broker\.api\.permissions_page"
     r"|broker\.testing\.loopback"
     r"|broker\.tls\.client|protocol\.messages\.\w+|storage\.check|testing"
     r"|storage\.memory_base"
