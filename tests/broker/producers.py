@@ -14,6 +14,7 @@ from barnabas.protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import (
     PRODUCE,
@@ -23,6 +24,7 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.protocol.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record, encode_batch
 from barnabas.storage.runtime.clock import now_ns
+from tests.broker.data_plane import unpack
 from tests.counterparts.offsets_client import CLASSIC, OffsetsClient
 from tests.counterparts.offsets_client import Producer as Identity
 from tests.counterparts.transaction_client import NOT_YET, PRODUCE_CLASSIC, TransactionClient
@@ -54,6 +56,7 @@ class Producer:
         self._broker = broker
         self._next_sequences: dict[tuple[str, int], int] = {}
         self._added: set[tuple[str, int]] = set()
+        self._has_begun = False
         self._producer = NO_PRODUCER_ID, NO_PRODUCER_EPOCH
         if key is not None:
             self._producer = self._client.init(key, timeout_ms)
@@ -98,6 +101,7 @@ class Producer:
         if self.key is not None and place not in self._added:
             self._client.add(self.key, topic, partition)
             self._added.add(place)
+            self._has_begun = True
         has_id = self._producer[0] != NO_PRODUCER_ID
         batch = encode_batch(
             records,
@@ -125,6 +129,7 @@ class Producer:
         """Make the offsets of a group part of the transaction."""
         assert self.key is not None
         with OffsetsClient(self._broker) as client:
+            self._has_begun = True
             client.committed(Identity(self.key, *self._producer), group, offsets, CLASSIC)
 
     def commit(self) -> None:
@@ -137,6 +142,8 @@ class Producer:
 
     def _end(self, *, commit: bool) -> None:
         assert self.key is not None
+        if not self._has_begun:
+            return
         request = EndTxnRequest(self.key, *self._producer, commit)
         codes: list[int] = []
 
@@ -147,6 +154,7 @@ class Producer:
         wait_until(ended, "ended")
         _check(codes[0])
         self._added.clear()
+        self._has_begun = False
 
 
 def _bytes(text: Text) -> bytes | None:
@@ -190,6 +198,22 @@ def committed(broker: Addressed, group: str, *places: tuple[str, int]) -> list[i
         client.find(group, 0)
         found = client.fetch(group)
     return [found[place] for place in places]
+
+
+def read(broker: Addressed, topic: str, partition: int = 0) -> list[Record]:
+    """Return all records of a partition that has no transactions."""
+    found: list[Record] = []
+    end = -1
+    with WireClient(broker) as client:
+        while len(found) < end or end < 0:
+            start = found[-1].offset + 1 if found else 0
+            wanted = FetchTopic(topic, partitions=[FetchPartition(partition, fetch_offset=start)])
+            request = FetchRequest(max_wait_ms=0, min_bytes=1, topics=[wanted])
+            data = client.ask(FETCH, request, 12).responses[0].partitions[0]
+            _check(data.error_code)
+            end = data.high_watermark
+            found += unpack(data.records)
+    return found
 
 
 def delete_topic(broker: Addressed, topic: str) -> None:
