@@ -5,7 +5,6 @@ Whatever cannot be answered now is not known, and no reason to stop or to hold u
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, TypeVar
@@ -24,6 +23,7 @@ from barnabas.spark_connector.sinks import STOCK
 from barnabas.spark_connector.source import ISOLATION, Source
 from barnabas.spark_connector.source_ends import ends_of
 from barnabas.spark_connector.transaction_age import oldest_transaction_ms
+from barnabas.storage.runtime.clock import monotonic
 
 Answer = TypeVar("Answer")
 
@@ -95,12 +95,12 @@ class BrokerView(Closing):
         return oldest_transaction_ms(self._sink, self._sink_id)
 
     def _asked(self, question: Callable[[], Answer]) -> Answer | None:
-        if time.monotonic() < self._asks_again_at_s:
+        if monotonic() < self._asks_again_at_s:
             return None
         try:
             return question()
         except (Unreachable, NotYet, KafkaError, SinkError, OSError):
-            self._asks_again_at_s = time.monotonic() + PATIENCE_MS / 1000
+            self._asks_again_at_s = monotonic() + PATIENCE_MS / 1000
             return None
 
 

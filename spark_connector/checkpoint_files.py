@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import platform
-import secrets
 import sys
 import warnings
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from barnabas.spark_connector.object_store import LARGEST_FILE_BYTES, object_files
 from barnabas.spark_connector.store_options import StoreOptions, store_of
+from barnabas.storage.runtime.chance import random_bytes
 
 _ABORTABLE: Final = "fs.capability.outputstream.abortable"
 """Hadoop's capability of file systems whose files appear when their streams are closed."""
@@ -284,4 +284,4 @@ def _files_at_uri(location: str) -> Files | None:
 
 
 def _unready(name: str) -> str:
-    return f".{name}.{secrets.token_hex(8)}.tmp"
+    return f".{name}.{random_bytes(8).hex()}.tmp"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -16,6 +15,7 @@ from barnabas.spark_connector.closing import Closing
 from barnabas.spark_connector.errors import BrokerTooOld, BrokerUnreachable, NotLetIn, WrongOption
 from barnabas.spark_connector.options import addresses
 from barnabas.spark_connector.security import KAFKA
+from barnabas.storage.runtime.clock import monotonic
 
 if TYPE_CHECKING:
     from barnabas.broker.client.security import ClientSecurity
@@ -90,13 +90,13 @@ class Connections(Closing):
 
     def until(self, what: str, deadline: Deadline, attempt: Callable[[], Result]) -> Result:
         """Attempt something until it works; ``what`` is how an error's sentence begins."""
-        believed_until_s = time.monotonic() + _BELIEVED_S
+        believed_until_s = monotonic() + _BELIEVED_S
         is_believed = True
         while True:
             try:
                 if not is_believed:
                     self._brokers.turn_to_another()
-                    believed_until_s = time.monotonic() + _BELIEVED_S
+                    believed_until_s = monotonic() + _BELIEVED_S
                 return attempt()
             except NotLetInByBroker as problem:
                 raise NotLetIn(
@@ -107,7 +107,7 @@ class Connections(Closing):
                 self.forget()
                 if deadline.is_over:
                     raise self.gave_up(what, deadline, problem) from None
-                is_believed = time.monotonic() <= believed_until_s
+                is_believed = monotonic() <= believed_until_s
             except KafkaError as error:
                 if error.code != ErrorCode.UNSUPPORTED_VERSION:
                     raise

@@ -11,13 +11,13 @@ every executor's.
 
 from __future__ import annotations
 
-import secrets
 import sys
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from pyspark.sql.datasource import DataSource
 
 from barnabas.spark_connector.errors import WrongOption
+from barnabas.storage.runtime.chance import random_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -62,7 +62,7 @@ class BarnabasDataSource(DataSource):
                 " Spark may change what a batch consists of when it runs again."
             )
         check_frame(schema, options.topic)
-        return BarnabasStreamWriter(options, secrets.token_hex(8), look_ahead(options))
+        return BarnabasStreamWriter(options, random_bytes(8).hex(), look_ahead(options))
 
     def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002, FBT001
         """Refuse batch writes: there is no batch id by which a second run could be recognised."""

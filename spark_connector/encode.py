@@ -13,7 +13,6 @@ Rules of this file:
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -38,6 +37,7 @@ from barnabas.spark_connector.errors import WrongRows
 from barnabas.spark_connector.headers import encode_headers, join, packed
 from barnabas.spark_connector.placement import Placement, Places
 from barnabas.spark_connector.varints import sizes, zigzag
+from barnabas.storage.runtime.clock import now_ns
 
 CHUNK_BYTES = 16 * 1024 * 1024
 GATHERED_BYTES = 4 * 1024 * 1024
@@ -68,7 +68,7 @@ class BatchEncoder:
         partition_counts: Callable[[str], int],
         batch_max_bytes: int,
         compression: int = codecs.NONE,
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        now_ms: Callable[[], int] = lambda: now_ns() // 1_000_000,
     ) -> None:
         """Raise :class:`WrongRows` for a schema that cannot become records.
 

@@ -15,7 +15,6 @@ comes from Spark, so a sink that is made once may be used for one query only.
 from __future__ import annotations
 
 import pickle
-import secrets
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, suppress
@@ -41,6 +40,7 @@ from barnabas.spark_connector.stream_writer import QUERY_ID
 from barnabas.spark_connector.table import Batch, Table, rows_for_topic
 from barnabas.spark_connector.task import Attempt, borrowed_cluster, encode, write_prepared
 from barnabas.spark_connector.two_phase import Decider, Prepared
+from barnabas.storage.runtime.chance import random_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -249,7 +249,7 @@ class _TwoPhase:
         self._kept.put(decider)
 
     def _run_tasks(self, frame: DataFrame, batch_id: int, decider: Decider) -> list[Prepared]:
-        options, query_id, nonce = self._options, query_id_of(frame), secrets.token_hex(8)
+        options, query_id, nonce = self._options, query_id_of(frame), random_bytes(8).hex()
 
         def write_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             context: Any = TaskContext.get()

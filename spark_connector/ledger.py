@@ -11,7 +11,6 @@ Key is [sink id, query id]: a new checkpoint counts its batches from 0 again. Ru
 
 from __future__ import annotations
 
-import time
 from typing import Final
 
 from barnabas.protocol.errors import ErrorCode
@@ -63,6 +62,7 @@ from barnabas.spark_connector.entries import (
 )
 from barnabas.spark_connector.errors import InDoubt, TopicMissing, WrongOption
 from barnabas.spark_connector.requests import refused
+from barnabas.storage.runtime.clock import now_ns
 
 __all__ = ["NO_ENTRY", "Entry", "Ledger", "Listed"]
 
@@ -140,7 +140,7 @@ class Ledger:
 
     def entry_batch(self, sink_id: str, query_id: str, entry: Entry) -> EncodedBatch:
         """An entry as a batch of one record, for the transaction that decides it."""
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = now_ns() // 1_000_000
         record = Record(0, now_ms, key_of(sink_id, query_id), encode(entry))
         return EncodedBatch(self._topic, _PARTITION, 1, bytearray(encode_batch([record])))
 

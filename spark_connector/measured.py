@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
+
+from barnabas.storage.runtime.clock import monotonic
 
 
 class Measured(NamedTuple):
@@ -20,8 +21,8 @@ class Measured(NamedTuple):
 
     @classmethod
     def ending_now(cls, batch_id: int, began_s: float, decided_s: float) -> Self:
-        """Return the durations of a batch that ends now; both times are of `time.monotonic`."""
-        ended_s = time.monotonic()
+        """Return the durations of a batch that ends now; both times are of `monotonic`."""
+        ended_s = monotonic()
         return cls(batch_id, _milliseconds(began_s, decided_s), _milliseconds(decided_s, ended_s))
 
     def as_plain(self) -> dict[str, float]:

@@ -16,8 +16,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import threading
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,6 +25,8 @@ from typing import Any, Final, TypeVar
 from barnabas.spark_connector.errors import CheckpointUnusable
 from barnabas.spark_connector.store_file_systems import CALL_TIMEOUT_S, file_system, path_of
 from barnabas.spark_connector.store_options import AZURE, GOOGLE, S3, StoreOptions, store_of
+from barnabas.storage.runtime.clock import monotonic
+from barnabas.storage.runtime.threads import start_thread
 
 Value = TypeVar("Value")
 
@@ -196,7 +196,7 @@ def object_files(
     *,
     warns: bool = True,
     environment: Mapping[str, str] = os.environ,
-    now: Callable[[], float] = time.monotonic,
+    now: Callable[[], float] = monotonic,
 ) -> ObjectFiles | None:
     """Return the files of a checkpoint, or `None` if only Spark's JVM may have its credentials.
 
@@ -270,8 +270,7 @@ def _within(seconds: float, call: Callable[[], Value]) -> Value:
             raised.append(error)
 
     # A daemon, so that a call that never ends does not keep the process.
-    thread = threading.Thread(target=run, name="barnabas-checkpoint", daemon=True)
-    thread.start()
+    thread = start_thread("barnabas-checkpoint", run)
     thread.join(seconds)
     if thread.is_alive():
         raise TimeoutError(f"no response in {seconds} seconds")

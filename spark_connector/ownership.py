@@ -17,7 +17,6 @@ Rules of this file:
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -32,6 +31,7 @@ from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.producer import TransactionalProducer
 from barnabas.spark_connector.roll_forward import roll_forward
 from barnabas.spark_connector.sweep import Decided, sweep
+from barnabas.storage.runtime.clock import monotonic
 
 IDLE_S: Final = 60.0
 """After so long the broker is asked again. No broker should forget what was in use since."""
@@ -107,9 +107,9 @@ class Ownership:
 
     def _is_remembered(self) -> bool:
         """Whether the broker knows this owner still; raises Fenced if it knows another one."""
-        if time.monotonic() - self._used_at_s < IDLE_S:
+        if monotonic() - self._used_at_s < IDLE_S:
             return True
-        self._used_at_s = time.monotonic()
+        self._used_at_s = monotonic()
         return self.producer.renew()
 
     def is_decided(
@@ -148,7 +148,7 @@ class Ownership:
         self.is_owner = False
         self.ledger.ensure()
         self.producer.begin()
-        self._used_at_s = time.monotonic()
+        self._used_at_s = monotonic()
         reach(fenced_place)
         queries = self.ledger.queries(self._options.sink_id)
         self._listed_before = frozenset().union(*map(_listed, queries.values()))
@@ -219,7 +219,7 @@ class Ownership:
     def decide(self, entry: Entry) -> None:
         """Commit the entry that was written: from here on what it says is so."""
         self.producer.commit()
-        self._used_at_s = time.monotonic()
+        self._used_at_s = monotonic()
         self.entry = entry
 
 

@@ -8,11 +8,11 @@ them away.
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.spark_connector.failpoints import reach
 from barnabas.spark_connector.refusals import WrongUse
+from barnabas.storage.runtime.chance import random_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,7 +30,7 @@ def write_once(
     final = f"{query}/{batch_name}={batch_id}"
     if not folder.has(final):
         folder.clear_up(f"{ASIDE}/{query}", batch_id)
-        aside = f"{ASIDE}/{query}/{batch_id}-{secrets.token_hex(8)}"
+        aside = f"{ASIDE}/{query}/{batch_id}-{random_bytes(8).hex()}"
         rows.write.parquet(f"{folder.uri}/{aside}")
         reach("T-aside")
         folder.publish(aside, final)

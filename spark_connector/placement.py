@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from barnabas.spark_connector.columns import Numbers, Rows, lengths_of
 from barnabas.spark_connector.errors import WrongRows
 from barnabas.spark_connector.murmur2 import murmur2
+from barnabas.storage.runtime.chance import random_below
 
 RUN_BYTES = 64 * 1024
 """Rows without a key stay in one partition for so long, as with Kafka's sticky partitioner."""
@@ -91,7 +91,7 @@ class Placement:
             chosen = np.flatnonzero(without_key & (topic_numbers == number))
             count = int(counts[number])
             # Which partition is first decides nothing but the load.
-            run = self._runs.get(topic) or _Run(random.randrange(count), 0)  # noqa: S311
+            run = self._runs.get(topic) or _Run(random_below(count), 0)
             ends = run.bytes_done + np.cumsum(row_bytes[chosen])
             turns = (ends - row_bytes[chosen]) // RUN_BYTES
             partitions[chosen] = (run.partition + turns) % count

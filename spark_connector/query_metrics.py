@@ -87,7 +87,7 @@ class QueryTotals:
         )
         self._counted_to = last
 
-    def time(self, measured: Iterable[Measured]) -> None:
+    def add_durations(self, measured: Iterable[Measured]) -> None:
         """Add the durations of batches that were measured since the last time."""
         for each in sorted(measured):
             if self._timed_to is None or each.batch_id <= self._timed_to:

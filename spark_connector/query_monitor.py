@@ -9,11 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-import queue
-import threading
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.spark_connector.closing import Closing
@@ -24,6 +20,8 @@ from barnabas.spark_connector.progress import BatchProgress
 from barnabas.spark_connector.query_events import Ended, Event, Progressed, Started
 from barnabas.spark_connector.query_metrics import QueryMetrics
 from barnabas.spark_connector.watched_query import WatchedQuery
+from barnabas.storage.runtime.clock import monotonic, sleep
+from barnabas.storage.runtime.threads import Empty, Queue, new_queue, start_thread
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +53,7 @@ class Monitor(Closing):
         self._elsewhere = elsewhere
         self._on_batch = on_batch
         self._refresh_s = refresh_s
-        self._events: queue.Queue[Event | None] = queue.Queue(EVENTS_MAX)
+        self._events: Queue[Event | None] = new_queue()
         self._watched: dict[str, WatchedQuery] = {}
         self._snapshot: tuple[QueryMetrics, ...] = ()
         self._touched: set[str] = set()
@@ -65,8 +63,7 @@ class Monitor(Closing):
         self._server: MetricsServer | None = None
         self._unfollow: Callable[[], None] | None = None
         self._is_closed = False
-        self._thread = threading.Thread(target=self._run, name="barnabas-monitor", daemon=True)
-        self._thread.start()
+        self._thread = start_thread("barnabas-monitor", self._run)
 
     @property
     def url(self) -> str | None:
@@ -93,9 +90,9 @@ class Monitor(Closing):
         """Take an event; drop it if too many wait."""
         if self._is_closed:
             return  # Without `close`, Spark still calls the listener.
-        try:
-            self._events.put_nowait(event)
-        except queue.Full:
+        if self._events.qsize() < EVENTS_MAX:
+            self._events.put(event)
+        else:
             self._note_once("events", "events of queries were dropped: brokers respond too slowly")
 
     def close(self) -> None:
@@ -113,8 +110,7 @@ class Monitor(Closing):
         self._is_closed = True
         if self._server is not None:
             self._server.close()
-        with suppress(queue.Full):  # Then the thread has events to take, and sees that it ends.
-            self._events.put_nowait(None)
+        self._events.put(None)
         self._thread.join(_CLOSING_S)
 
     # ------------------------------------------------------------------------------- the thread
@@ -126,7 +122,7 @@ class Monitor(Closing):
                 self._refresh()
             except Exception:  # noqa: BLE001 - logged; no failure of the monitor ends a query
                 self._note_once("monitor", "metrics could not be updated", with_trace=True)
-                time.sleep(REFRESH_MIN_S)  # A failure of every turn must not keep a processor busy.
+                sleep(REFRESH_MIN_S)  # A failure of every turn must not keep a processor busy.
         for each in self._watched.values():
             each.close()
 
@@ -137,7 +133,7 @@ class Monitor(Closing):
             found.append(self._events.get(timeout=timeout_s))
             while True:
                 found.append(self._events.get_nowait())
-        except queue.Empty:
+        except Empty:
             return [each for each in found if each is not None]
 
     def _take(self, events: list[Event]) -> None:
@@ -179,7 +175,7 @@ class Monitor(Closing):
     def _refresh(self) -> None:
         """Update the metrics of queries with events, and of those that were not read for long."""
         for query_id, each in list(self._watched.items()):
-            age_s = time.monotonic() - self._refreshed_at_s.get(query_id, 0.0)
+            age_s = monotonic() - self._refreshed_at_s.get(query_id, 0.0)
             if query_id in self._touched:
                 is_due = age_s >= REFRESH_MIN_S or not each.is_active
             else:
@@ -187,7 +183,7 @@ class Monitor(Closing):
             if not is_due or self._is_closed:
                 continue
             self._touched.discard(query_id)
-            self._refreshed_at_s[query_id] = time.monotonic()
+            self._refreshed_at_s[query_id] = monotonic()
             self._report(each.refresh())
             if not each.is_active:
                 each.close()

@@ -6,7 +6,6 @@ not known.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeVar
 
@@ -23,6 +22,7 @@ from barnabas.spark_connector.progress import Offsets
 from barnabas.spark_connector.query_ledger import QueryLedger
 from barnabas.spark_connector.source_ends import ends_of
 from barnabas.spark_connector.transaction_age import oldest_transaction_ms
+from barnabas.storage.runtime.clock import monotonic
 
 Found = TypeVar("Found")
 
@@ -81,12 +81,12 @@ class QueryView(Closing):
         self._source.close()
 
     def _requested(self, request: Callable[[], Found]) -> Found | None:
-        if time.monotonic() < self._resumes_at_s:
+        if monotonic() < self._resumes_at_s:
             return None
         try:
             found = request()
         except (Unreachable, NotYet, KafkaError, SinkError, OSError) as error:
-            self._resumes_at_s = time.monotonic() + PATIENCE_MS / 1000
+            self._resumes_at_s = monotonic() + PATIENCE_MS / 1000
             self._note(error)
             return None
         return found

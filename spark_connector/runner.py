@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from barnabas.spark_connector.spark_log import SparkLog
 from barnabas.spark_connector.spark_process import TOLD_S, made_ready, spark_session
 from barnabas.spark_connector.starting import take_the_sink
 from barnabas.spark_connector.stopping import Stop, Stopped, within
+from barnabas.storage.runtime.clock import sleep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -296,7 +296,7 @@ def _finish(running: Running) -> None:
     while query.isActive:
         if not query.status["isTriggerActive"] or _latest_batch(query) != before:
             break
-        time.sleep(LOOK_S / 4)
+        sleep(LOOK_S / 4)
     query.stop()
 
 

@@ -8,7 +8,6 @@ again. Works with Apache Kafka from 2.5 on.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterable, Iterator, Mapping
 
 from barnabas.spark_connector.closing import Closing
@@ -20,6 +19,7 @@ from barnabas.spark_connector.measured import Measured
 from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.ownership import Ownership
 from barnabas.spark_connector.requests import speaks_of_pins
+from barnabas.storage.runtime.clock import monotonic
 
 
 class SingleTransactionSink(Closing):
@@ -81,13 +81,13 @@ class SingleTransactionSink(Closing):
             with self._aborting():
                 topics: dict[str, None] = {}
                 count = ownership.producer.write(_passing(batches, topics))
-                began_s = time.monotonic()
+                began_s = monotonic()
                 entry = ownership.entry.followed_by(
                     batch_id, fingerprint, (), is_pinned=False, record_count=count
                 )
                 entry = ownership.write_decision(entry, self._query_id, offsets, topics)
             reach("P1-before-end")
-            written_s = time.monotonic()
+            written_s = monotonic()
             ownership.decide(entry)
         ownership.measured = Measured.ending_now(batch_id, began_s, written_s)
         reach("P1-after-end")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 from typing import Final
+
+from barnabas.storage.runtime.clock import monotonic, sleep
+from barnabas.storage.runtime.threads import start_thread
 
 Action = Callable[[], object]
 _LOOK_S: Final = 0.02
@@ -54,9 +57,9 @@ class Stop:
 
     def wait(self, seconds: float) -> None:
         """Sleep, but not past being asked."""
-        until_s = time.monotonic() + seconds
-        while not self.is_asked and (left_s := until_s - time.monotonic()) > 0:
-            time.sleep(min(left_s, _LOOK_S))
+        until_s = monotonic() + seconds
+        while not self.is_asked and (left_s := until_s - monotonic()) > 0:
+            sleep(min(left_s, _LOOK_S))
 
 
 def _is_raised_in_vain(frame: FrameType | None) -> bool:
@@ -84,12 +87,10 @@ def within(seconds: float, actions: Iterable[Action]) -> bool:
     In threads of their own: a call of Spark's that a signal has left in mid-answer makes the
     connection of its thread useless. What goes on past its time ends with the process.
     """
-    threads = [threading.Thread(target=_quietly, args=(each,), daemon=True) for each in actions]
+    threads = [start_thread("barnabas-end", partial(_quietly, each)) for each in actions]
+    deadline_s = monotonic() + seconds
     for thread in threads:
-        thread.start()
-    deadline_s = time.monotonic() + seconds
-    for thread in threads:
-        thread.join(max(0.0, deadline_s - time.monotonic()))
+        thread.join(max(0.0, deadline_s - monotonic()))
     return not any(thread.is_alive() for thread in threads)
 
 

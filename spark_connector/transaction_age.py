@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Final
 
 from barnabas.broker.client.connection import Connection
@@ -15,6 +14,7 @@ from barnabas.protocol.messages.describe_transactions import (
 from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from barnabas.spark_connector.cluster import Cluster
 from barnabas.spark_connector.sweep import listing
+from barnabas.storage.runtime.clock import now_ns
 
 _OPEN: Final = ("Ongoing", "PrepareCommit", "PrepareAbort")
 _LOOKED_AT_MAX: Final = 100
@@ -41,7 +41,7 @@ def oldest_transaction_ms(cluster: Cluster, sink_id: str) -> int | None:
         if not state.error_code and state.transaction_start_time_ms > 0
     ]
     if starts:
-        return max(1, int(time.time() * 1000) - min(starts))
+        return max(1, now_ns() // 1_000_000 - min(starts))
     return None if any(state.error_code for state in states) else 0
 
 

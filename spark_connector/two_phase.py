@@ -10,7 +10,6 @@ C1 to C5 are steps of this protocol and names of failpoints, not rules of docs/i
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -45,6 +44,7 @@ from barnabas.spark_connector.requests import (
 )
 from barnabas.spark_connector.roll_forward import roll_forward
 from barnabas.spark_connector.sweep import abort_all, can_list, describe
+from barnabas.storage.runtime.clock import monotonic
 
 __all__ = ["Decider", "Participant", "Prepared"]
 
@@ -186,7 +186,7 @@ class Decider(Closing):
 
         May be called again for the same batch, with the same messages or with others.
         """
-        began_s = time.monotonic()
+        began_s = monotonic()
         query_id = self._learn_query(prepared)
         messages = written(prepared)
         with self._ownership.held():
@@ -211,7 +211,7 @@ class Decider(Closing):
                 )
             reach("C4-before")
             self._ownership.decide(following)
-            decided_s = time.monotonic()
+            decided_s = monotonic()
             reach("C4-after")
             self._finish(query_id, following)
         self._ownership.measured = Measured.ending_now(batch_id, began_s, decided_s)

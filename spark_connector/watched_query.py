@@ -77,7 +77,7 @@ class WatchedQuery(Closing):
         sink = sink_of_query(self._query_id)
         measured = found.measured if sink is None else tuple(sink.measured)
         self._totals.count(found.entries)
-        self._totals.time(measured)
+        self._totals.add_durations(measured)
         self._totals.update(
             sink_id=found.sink_id,
             is_active=self.is_active,

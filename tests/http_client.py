@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPResponse
 from barnabas.testing import connect
 
 
-class _Connection(HTTPConnection):
+class HttpConnection(HTTPConnection):
     """One connection, opened as the product's clients open theirs."""
 
     def connect(self) -> None:
@@ -19,7 +19,7 @@ class _Handler(urllib.request.HTTPHandler):
     """Handler of ``http://``."""
 
     def http_open(self, req: urllib.request.Request) -> HTTPResponse:
-        return self.do_open(_Connection, req)
+        return self.do_open(HttpConnection, req)
 
 
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Handler)

@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import shutil
-import time
 
 from barnabas.broker.cli import check, configuration
 from barnabas.broker.cli.directory_copy import Copied, DirectoryCopy, sync_name, write_file
@@ -24,6 +23,7 @@ from barnabas.broker.version import __version__
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.io import make_private_directory
 from barnabas.storage.metastore.sqlite import FILE_NAME as METADATA
+from barnabas.storage.runtime.clock import now_ns
 
 UNFINISHED = ".unfinished"
 """What a backup is called until it is whole."""
@@ -105,7 +105,7 @@ def _write_manifest(directory: str, source: str, copied: Copied) -> None:
     text = {
         "barnabas": __version__,
         "source": os.path.abspath(source),
-        "taken_ms": time.time_ns() // 1_000_000,
+        "taken_ms": now_ns() // 1_000_000,
         "linked_bytes": copied.linked_bytes,
     }
     write_file(os.path.join(directory, BACKUP_MANIFEST), json.dumps(text).encode())

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import random
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import cycle
+from random import Random
 from typing import Any, Final, NamedTuple
 
 from barnabas.broker.cli.arguments import add_verbs, positive_number, seconds
@@ -39,6 +38,7 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.protocol.versions import PRODUCE_BY_NAME
+from barnabas.storage.runtime.clock import counter_seconds, now_ns, sleep
 
 _VERBS: Final = {
     "produce": "Write records as fast as the broker takes them",
@@ -131,7 +131,7 @@ class Run:
     most: int | None
     seconds: float
     interruption: Interruption
-    started_s: float = field(default_factory=time.perf_counter)
+    started_s: float = field(default_factory=counter_seconds)
     records: int = 0
     size_bytes: int = 0
     """Of keys and values."""
@@ -146,11 +146,11 @@ class Run:
     def is_over(self) -> bool:
         """Whether there were enough records, or enough time."""
         enough = self.most is not None and self.records >= self.most
-        return enough or time.perf_counter() >= self.ends_s or self.interruption.has_come()
+        return enough or counter_seconds() >= self.ends_s or self.interruption.has_come()
 
     def begin(self) -> None:
         """Everything is ready: the time begins now."""
-        self.started_s = time.perf_counter()
+        self.started_s = counter_seconds()
 
     def add(self, records: int, size_bytes: int, latency_s: float) -> None:
         """Count the records of one request, or of one round of fetches."""
@@ -160,7 +160,7 @@ class Run:
 
     def result(self) -> dict[str, Any]:
         """Return what is printed in the end."""
-        took_s = max(time.perf_counter() - self.started_s, 1e-9)
+        took_s = max(counter_seconds() - self.started_s, 1e-9)
         return {
             "records": self.records,
             "seconds": round(took_s, 3),
@@ -237,7 +237,7 @@ def produce(
         broker = brokers[partition.leader_id]
         request = _request(partition, encode(records), timeout_ms)
         broker.send(PRODUCE, request, PRODUCE_BY_NAME)
-        since_s = time.perf_counter() if due_s is None else due_s
+        since_s = counter_seconds() if due_s is None else due_s
         flying.append(_Flying(broker, records, records * arguments.size, since_s))
         if len(flying) == IN_FLIGHT:
             _take(flying, measured)
@@ -277,8 +277,8 @@ class _Flying(NamedTuple):
 
 def _batch(records: int, size_bytes: int, compression: int) -> bytes:
     """Values of random digits: neither all alike nor beyond compression."""
-    digits = random.Random(1)  # noqa: S311
-    now_ms = time.time_ns() // 1_000_000
+    digits = Random(1)  # noqa: S311
+    now_ms = now_ns() // 1_000_000
     return encode_batch(
         [
             Record(at, now_ms, None, b"%0*d" % (size_bytes, digits.randrange(10**9)))
@@ -296,9 +296,9 @@ def _request(partition: Partition, batch: bytes, timeout_ms: int) -> ProduceRequ
 
 def _wait_until(time_s: float, flying: deque[_Flying], measured: Run) -> None:
     """Wait, and take answers as they come meanwhile."""
-    while (left_s := time_s - time.perf_counter()) > 0 and not measured.interruption.has_come():
+    while (left_s := time_s - counter_seconds()) > 0 and not measured.interruption.has_come():
         if not flying:
-            time.sleep(min(left_s, _LOOK_S))
+            sleep(min(left_s, _LOOK_S))
         elif flying[0].broker.has_answer(min(left_s, _LOOK_S)):
             _take(flying, measured)
 
@@ -309,7 +309,7 @@ def _take(flying: deque[_Flying], measured: Run) -> None:
     (topic,) = oldest.broker.receive(PRODUCE).responses
     (result,) = topic.partition_responses
     check(partition_text((topic.name, result.index)), result.error_code, result.error_message)
-    measured.add(oldest.records, oldest.size_bytes, time.perf_counter() - oldest.since_s)
+    measured.add(oldest.records, oldest.size_bytes, counter_seconds() - oldest.since_s)
 
 
 # ---------------------------------------------------------------------------------------- consume
@@ -334,12 +334,12 @@ def consume(
     )
     measured.begin()
     while not (consumer.at_end or measured.is_over):
-        round_s = time.perf_counter()
+        round_s = counter_seconds()
         records = size_bytes = 0
         for record in consumer.poll():
             records += 1
             size_bytes += len(record.key or b"") + len(record.value or b"")
             if measured.most is not None and measured.records + records >= measured.most:
                 break
-        measured.add(records, size_bytes, time.perf_counter() - round_s)
+        measured.add(records, size_bytes, counter_seconds() - round_s)
         measured.show(progress)

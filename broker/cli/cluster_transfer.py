@@ -19,11 +19,9 @@ import contextlib
 import os
 import shutil
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
-from uuid import uuid4
 
 from barnabas.broker.cli import configuration
 from barnabas.broker.cli.backup import UNFINISHED
@@ -63,6 +61,8 @@ from barnabas.storage.log_store import LOCK_NAME, LogStore, StoreCallbacks
 from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from barnabas.storage.recovery import lock_directory, open_store
+from barnabas.storage.runtime.chance import random_uuid
+from barnabas.storage.runtime.clock import now_ns
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.base import TransferBase
@@ -180,7 +180,7 @@ def _reopen(base: TransferBase, config: BrokerConfig, *, is_restored: bool) -> b
         transfer = base.transfer(config.node_id)
         if is_restored or transfer.is_exported():
             contents = transfer.contents()
-            now_ms = time.time_ns() // 1_000_000
+            now_ms = now_ns() // 1_000_000
             used = contents.image.next_producer_id, contents.boot_epoch
             transfer.advance(*counters_after_restore(*used, now_ms))
         return transfer.reopen()
@@ -214,7 +214,7 @@ def _import(
 ) -> ImportProgress:
     contents = found.metastore.contents()
     transfer = base.transfer(found.metastore.identity.node_id)
-    token = uuid4()
+    token = random_uuid()
     session = transfer.begin_import(token, found.metastore.identity.node_id)
     logs = sorted(found.store.logs.values(), key=lambda log: log.partition_id)
     epoch = found.store.leader_epoch
@@ -251,7 +251,7 @@ def export_directory(directory: str, base: TransferBase, config: BrokerConfig) -
         is_closed = False
         try:
             mark_exporting(files, unfinished)
-            transfer.begin_export(uuid4())
+            transfer.begin_export(random_uuid())
             is_closed = True
             config = replace(config, log_dirs=(unfinished,))
             progress = asyncio.run(_export(transfer, base, config))

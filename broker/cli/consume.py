@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
@@ -36,6 +35,7 @@ from barnabas.broker.cli.record_text import (
     record_as_text,
 )
 from barnabas.broker.cli.where import Where
+from barnabas.storage.runtime.clock import monotonic
 
 FLUSH_SECONDS = 0.5
 """How long records are printed before they are flushed, and the group receives a heartbeat."""
@@ -110,11 +110,11 @@ def _print_all(
     count = 0
     with Progress() as progress:
         while count != most and not reader.at_end and not interruption.has_come():
-            flush_due_s = time.monotonic() + FLUSH_SECONDS
+            flush_due_s = monotonic() + FLUSH_SECONDS
             for record in reader.poll():
                 sys.stdout.buffer.write(printer(record))
                 count += 1
-                if count == most or interruption.has_come() or time.monotonic() > flush_due_s:
+                if count == most or interruption.has_come() or monotonic() > flush_due_s:
                     break
             sys.stdout.buffer.flush()
             reader.printed()

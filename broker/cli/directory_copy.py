@@ -23,7 +23,6 @@ import fcntl
 import os
 import shutil
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -48,6 +47,7 @@ from barnabas.storage.log_directory import PARTITION_METADATA
 from barnabas.storage.log_store import CHECKPOINT_NAMES, LOCK_NAME
 from barnabas.storage.metastore.commit_count import SUFFIX as COUNT_SUFFIX
 from barnabas.storage.metastore.sqlite import FILE_NAME as METADATA
+from barnabas.storage.runtime.clock import sleep
 
 PASSES_MAX: Final = 50
 PAUSE_SECONDS_MAX: Final = 0.5
@@ -107,7 +107,7 @@ class DirectoryCopy:
                 self.copied.files = len(self._seen)
                 return self.copied
             on_pass(self.copied)
-            time.sleep(pause_seconds)
+            sleep(pause_seconds)
             pause_seconds = min(pause_seconds + 0.02, PAUSE_SECONDS_MAX)
         raise CommandError(
             f"{self._source}: a checkpoint came in the middle of each of {PASSES_MAX} attempts"

@@ -10,7 +10,6 @@ Rules of this file:
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
@@ -51,6 +50,7 @@ from barnabas.protocol.messages.sync_group import (
     SyncGroupRequestAssignment,
 )
 from barnabas.protocol.versions import OFFSET_COMMIT_BY_NAME
+from barnabas.storage.runtime.clock import monotonic, sleep
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -150,9 +150,9 @@ class GroupMember:
                 )
             except Rebalancing:
                 with self._wait():
-                    time.sleep(_PAUSE_SECONDS)
+                    sleep(_PAUSE_SECONDS)
                 continue
-            self._heartbeat_due_s = time.monotonic() + HEARTBEAT_SECONDS
+            self._heartbeat_due_s = monotonic() + HEARTBEAT_SECONDS
             return assigned
 
     def _join_once(self) -> list[TopicPartition]:
@@ -214,9 +214,9 @@ class GroupMember:
 
     def heartbeat(self) -> None:
         """Say that this member is alive, if it is time to; raises Rebalancing."""
-        if time.monotonic() < self._heartbeat_due_s:
+        if monotonic() < self._heartbeat_due_s:
             return
-        self._heartbeat_due_s = time.monotonic() + HEARTBEAT_SECONDS
+        self._heartbeat_due_s = monotonic() + HEARTBEAT_SECONDS
         patiently(self._cluster, self._timeout_seconds, self._heartbeat_once, self._wait)
 
     def _heartbeat_once(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 
@@ -22,6 +21,7 @@ from barnabas.broker.cli.offsets import (
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.where import Where
 from barnabas.broker.client.topic_reader import ReceivedRecord
+from barnabas.storage.runtime.clock import monotonic, sleep
 
 COMMIT_SECONDS = 1.0
 
@@ -74,13 +74,13 @@ class GroupReader:
             yield from self._consumer.poll()
         else:
             with self._wait():  # The group has more members than there are partitions.
-                time.sleep(WAIT_MS / 1000)
+                sleep(WAIT_MS / 1000)
 
     def printed(self) -> None:
         """Take note that all records given out have been printed; stay in the group."""
         self._printed = dict(self._consumer.positions)
         try:
-            if time.monotonic() > self._commit_due_s:
+            if monotonic() > self._commit_due_s:
                 self._commit()
             self._member.heartbeat()
         except Rebalancing:
@@ -96,7 +96,7 @@ class GroupReader:
             self._member.leave()
 
     def _commit(self) -> None:
-        self._commit_due_s = time.monotonic() + COMMIT_SECONDS
+        self._commit_due_s = monotonic() + COMMIT_SECONDS
         news = {
             topic_partition: offset
             for topic_partition, offset in self._printed.items()
@@ -121,7 +121,7 @@ class GroupReader:
             self._wait,
         )
         self._printed = {}
-        self._commit_due_s = time.monotonic() + COMMIT_SECONDS
+        self._commit_due_s = monotonic() + COMMIT_SECONDS
         return self._consumer_of(positions, ends)
 
     def _consumer_of(

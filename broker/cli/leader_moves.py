@@ -8,7 +8,6 @@ Barnabas calls a pin; Apache Kafka moves none by itself but to its first replica
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -33,6 +32,7 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS,
     ListPartitionReassignmentsRequest,
 )
+from barnabas.storage.runtime.clock import monotonic, sleep
 
 if TYPE_CHECKING:
     from barnabas.broker.cli.cluster_view import Cluster
@@ -184,12 +184,12 @@ class Mover:
 
         ``anywhere``: by any other broker than before.
         """
-        until_s = time.monotonic() + self._cluster.timeout_seconds
+        until_s = monotonic() + self._cluster.timeout_seconds
         while left := self._left(moves, anywhere=anywhere):
-            if time.monotonic() >= until_s:
+            if monotonic() >= until_s:
                 return left
             self._elect(left)
-            time.sleep(LOOK_EVERY_S)
+            sleep(LOOK_EVERY_S)
         return []
 
     def _left(self, moves: Sequence[Move], *, anywhere: bool) -> list[Move]:

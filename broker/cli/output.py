@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Self
 
 from barnabas.broker.cli.printing import escaped, print_text
+from barnabas.storage.runtime.clock import monotonic
 
 _GAP = "  "
 _PROGRESS_EVERY_SECONDS = 0.2
@@ -195,7 +195,7 @@ class Progress:
     def __init__(self, *, output_waits: bool = False, lines: bool = False) -> None:
         self._lines = lines
         self._watched = lines or (sys.stderr.isatty() and (output_waits or not sys.stdout.isatty()))
-        self._next_s = time.monotonic() + (0 if lines else _PROGRESS_EVERY_SECONDS)
+        self._next_s = monotonic() + (0 if lines else _PROGRESS_EVERY_SECONDS)
         self._width = 0
 
     def __enter__(self) -> Self:
@@ -214,13 +214,13 @@ class Progress:
     @property
     def is_due(self) -> bool:
         """Whether the last line has stood long enough to be read, by somebody."""
-        return self._watched and time.monotonic() >= self._next_s
+        return self._watched and monotonic() >= self._next_s
 
     def show(self, text: str) -> None:
         """Replace the line, if the last one has stood long enough to be read."""
         if not self.is_due:
             return
-        self._next_s = time.monotonic() + _PROGRESS_EVERY_SECONDS
+        self._next_s = monotonic() + _PROGRESS_EVERY_SECONDS
         text = escaped(text)
         if self._lines:
             print(text, file=sys.stderr, flush=True)

@@ -10,8 +10,6 @@ Rules of this file:
 
 from __future__ import annotations
 
-import random
-import time
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +34,8 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.partitioning import partition_of
 from barnabas.protocol.records import Record, encode_batch, increment_sequence
 from barnabas.protocol.versions import PRODUCE_BY_NAME
+from barnabas.storage.runtime.chance import random_below
+from barnabas.storage.runtime.clock import now_ns
 
 ALL, LEADER, NO_ACKS = -1, 1, 0
 
@@ -103,7 +103,7 @@ class Producer:
         self._partitions = self._look_up()
         self._stale = False
         self._lanes: dict[int, _Lane] = defaultdict(_Lane)
-        self._turn = random.getrandbits(16)
+        self._turn = random_below(1 << 16)
         self._identity = _Identity()
         self.written: dict[int, Written] = defaultdict(Written)
         if options.idempotent:
@@ -132,7 +132,7 @@ class Producer:
 
         Those without key and partition go to one partition, another one with each call.
         """
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = now_ns() // 1_000_000
         self._turn += 1
         for record in records:
             partition = self._choose(record)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import socket
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.cli import configuration
@@ -24,6 +23,7 @@ from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.client.access import OPEN, Access
 from barnabas.broker.client.deadline import Deadline
+from barnabas.broker.client.dialing import connect
 from barnabas.broker.client.errors import TlsIsSpoken, TokenUnavailable, WrongSetting
 from barnabas.broker.client.problems import Stage, reason_of
 from barnabas.broker.client.wire_client import WireClient
@@ -126,7 +126,7 @@ def ask_http(address: Address, deadline: Deadline) -> None:
     request = f"GET /readyz HTTP/1.1\r\nHost: {address[0]}\r\nConnection: close\r\n\r\n"
     answer = b""
     try:
-        with socket.create_connection(address, _left(deadline)) as connection:
+        with connect(address, _left(deadline)) as connection:
             connection.sendall(request.encode())
             while len(answer) < _HTTP_ANSWER_BYTES_MAX:
                 connection.settimeout(_left(deadline))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,6 +41,7 @@ from barnabas.broker.cli.transaction_view import (
     list_reachable,
 )
 from barnabas.broker.client.errors import Unreachable
+from barnabas.storage.runtime.clock import now_ns
 
 _LARGEST_OFFSET = 2**63 - 1
 _HOLDER_COLUMNS = (
@@ -228,7 +228,7 @@ def _remaining_ms(transaction: Transaction) -> int | None:
 
 
 def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+    return now_ns() // 1_000_000
 
 
 def _print_description(transaction: Transaction) -> None:

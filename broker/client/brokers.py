@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -23,6 +22,7 @@ from barnabas.protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
+from barnabas.storage.runtime.clock import monotonic
 
 if TYPE_CHECKING:
     from barnabas.broker.client.security import ClientSecurity
@@ -155,7 +155,7 @@ class Brokers:
         problems: list[Unreachable] = []
         left_seconds = self.timeout_seconds
         for number, address in enumerate(addresses):
-            begun_s = time.monotonic()
+            begun_s = monotonic()
             share_seconds = left_seconds / (len(addresses) - number)
             opening_seconds = opening_timeout_seconds or max(
                 share_seconds, min(OPENING_SECONDS_MIN, self.timeout_seconds)
@@ -166,7 +166,7 @@ class Brokers:
                 raise
             except Unreachable as problem:
                 problems.append(problem)
-                left_seconds -= time.monotonic() - begun_s
+                left_seconds -= monotonic() - begun_s
             else:
                 self._first_address = address
                 self._is_turned = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Final, TypeVar
 
 from barnabas.broker.client.access import OPEN, Access
@@ -14,6 +13,7 @@ from barnabas.protocol.api import AnyApi, Api
 from barnabas.protocol.client import DEFAULT_MAX_FRAME_BYTES, AdvertisedVersions
 from barnabas.protocol.errors import KafkaError, Malformed
 from barnabas.protocol.sasl.login_client import LoginRefused
+from barnabas.storage.runtime.clock import monotonic
 
 Address = tuple[str, int]
 Request = TypeVar("Request")
@@ -86,7 +86,7 @@ class Connection:
         self._login_due_s = None
         if lifetime_ms:
             pause_s = max(lifetime_ms / 1000 * LOGIN_AGE, LOGIN_SECONDS_MIN)
-            self._login_due_s = time.monotonic() + pause_s
+            self._login_due_s = monotonic() + pause_s
 
     @property
     def is_open(self) -> bool:
@@ -131,7 +131,7 @@ class Connection:
         except KafkaError as error:
             raise KafkaError(error.code, f"{self.name}: {error.message}") from None
         try:
-            if self._login_due_s is not None and time.monotonic() > self._login_due_s:
+            if self._login_due_s is not None and monotonic() > self._login_due_s:
                 self._log_in(self.versions)
             self._client.send(api, request, version, expects_response=expects_response)
         except _BROKEN as error:

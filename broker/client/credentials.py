@@ -77,12 +77,11 @@ class Credential:
             from barnabas.protocol.sasl.oauthbearer import OAuthBearerClient
 
             return OAuthBearerClient(self._token(timeout_seconds), dict(self.extensions))
-        import secrets
-
         from barnabas.protocol.sasl import scram
+        from barnabas.storage.runtime.chance import random_text
 
         mechanism = scram.MECHANISMS[self.mechanism]
-        return scram.ScramClient(mechanism, self.user, self.password, secrets.token_urlsafe(24))
+        return scram.ScramClient(mechanism, self.user, self.password, random_text(24))
 
     def refused(self) -> None:
         """Take note that a broker has not taken this: another token may be good."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from barnabas.storage.runtime.clock import monotonic, sleep
 
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.5
@@ -13,20 +13,20 @@ class Deadline:
 
     def __init__(self, timeout_ms: int) -> None:
         self.timeout_ms = timeout_ms
-        self._end = time.monotonic() + timeout_ms / 1000
+        self._end = monotonic() + timeout_ms / 1000
         self._pause_s = _FIRST_PAUSE_S
 
     @property
     def left_ms(self) -> int:
         """Milliseconds until the end, not below 0."""
-        return max(0, int((self._end - time.monotonic()) * 1000))
+        return max(0, int((self._end - monotonic()) * 1000))
 
     @property
     def is_over(self) -> bool:
         """Whether no further attempt is to be made."""
-        return time.monotonic() >= self._end
+        return monotonic() >= self._end
 
     def pause(self) -> None:
         """Sleep before the next attempt, longer each time, never past the end."""
-        time.sleep(max(0.0, min(self._pause_s, self._end - time.monotonic())))
+        sleep(max(0.0, min(self._pause_s, self._end - monotonic())))
         self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)

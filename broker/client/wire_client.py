@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import socket
-import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -26,6 +25,7 @@ from barnabas.protocol.messages.api_versions import (
     ApiVersionsResponse,
 )
 from barnabas.protocol.sasl.login_client import LoginClient
+from barnabas.storage.runtime.clock import monotonic
 
 if TYPE_CHECKING:
     import ssl
@@ -138,9 +138,9 @@ class WireClient:
             raise
 
     def _waited_for(self, name: str) -> Any:  # noqa: ANN401
-        deadline = time.monotonic() + self.timeout_seconds
+        deadline = monotonic() + self.timeout_seconds
         while (answer := self._connection.next_response()) is NEED_DATA:
-            left_seconds = deadline - time.monotonic()
+            left_seconds = deadline - monotonic()
             if left_seconds <= 0:
                 raise TimeoutError(f"no answer to {name} in time")
             self._socket.settimeout(left_seconds)

@@ -38,6 +38,13 @@ class Lock(Protocol):
     ) -> None: ...
 
 
+class Semaphore(Lock, Protocol):
+    """``threading.BoundedSemaphore``."""
+
+    def release(self, n: int = 1) -> None:
+        """Release the semaphore ``n`` times; raises ValueError if that is too often."""
+
+
 class Condition(Lock, Protocol):
     """``threading.Condition``."""
 
@@ -75,6 +82,9 @@ class Queue(Protocol[Item]):
 
     def put(self, item: Item) -> None:
         """Append an item without blocking."""
+
+    def qsize(self) -> int:
+        """Return the number of items, which other threads may change at any time."""
 
     def get(self, block: bool = True, timeout: float | None = None) -> Item:  # noqa: FBT001, FBT002
         """Remove and return the oldest item."""
@@ -123,7 +133,7 @@ class SimulatedMachine(Protocol):
     def event(self) -> Event:
         """Return a new event that is not set."""
 
-    def semaphore(self, count: int) -> Lock:
+    def semaphore(self, count: int) -> Semaphore:
         """Return a new semaphore for ``count`` threads."""
 
     def queue(self) -> Queue[Item]:

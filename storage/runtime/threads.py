@@ -17,11 +17,21 @@ from barnabas.storage.runtime.machine import (
     Event,
     Lock,
     Queue,
+    Semaphore,
     Thread,
     here,
 )
 
-__all__ = ["LONGEST_WAIT_SECONDS", "Condition", "Empty", "Event", "Lock", "Queue", "Thread"]
+__all__ = [
+    "LONGEST_WAIT_SECONDS",
+    "Condition",
+    "Empty",
+    "Event",
+    "Lock",
+    "Queue",
+    "Semaphore",
+    "Thread",
+]
 
 Item = TypeVar("Item")
 
@@ -53,7 +63,7 @@ def new_event() -> Event:
     return threading.Event() if machine is None else machine.event()
 
 
-def new_semaphore(count: int) -> Lock:
+def new_semaphore(count: int) -> Semaphore:
     """Return a new semaphore for ``count`` threads."""
     machine = here()
     return threading.BoundedSemaphore(count) if machine is None else machine.semaphore(count)

@@ -1,4 +1,7 @@
-"""The broker's tests run on uvloop; modules that say ``BOTH_LOOPS = True`` run on asyncio too."""
+"""The broker's tests run on uvloop; modules that say ``BOTH_LOOPS = True`` run on asyncio too.
+
+Tests in a World run on the loop of the World.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,6 @@ from tests.worlds import new_event_loop
 
 def pytest_asyncio_loop_factories(config, item):
     factories = {"uvloop": new_event_loop}
-    if getattr(item.module, "BOTH_LOOPS", False):
+    if getattr(item.module, "BOTH_LOOPS", False) and "world" not in item.fixturenames:
         factories["asyncio"] = asyncio.new_event_loop
     return factories

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -41,6 +40,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from barnabas.storage.runtime.clock import monotonic, sleep
 from tests.counterparts.wire_client import WireClient
 
 PATIENCE_SECONDS = 60
@@ -76,10 +76,10 @@ class OffsetsClient(WireClient):
 
     def patiently(self, ask: Callable[[], Any], code_of: Callable[[Any], int]) -> Any:
         """Ask until the coordinator is there and no transition is in flight."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = monotonic() + PATIENCE_SECONDS
         while code_of(answer := ask()) in BUSY:
-            assert time.monotonic() < deadline, answer
-            time.sleep(0.02)
+            assert monotonic() < deadline, answer
+            sleep(0.02)
         return answer
 
     def find(self, key: str, key_type: int) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from barnabas.protocol.client import ClientConnection
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
@@ -157,6 +156,5 @@ class TransactionClient(TransactionSteps, WireClient):
     """A connection of its own."""
 
     def __init__(self, broker: Addressed, client_id: str = "wire-client") -> None:
-        WireClient.__init__(self, broker)
+        WireClient.__init__(self, broker, client_id=client_id)
         TransactionSteps.__init__(self, partial(WireClient.ask, self))
-        self._connection = ClientConnection(client_id)

@@ -20,9 +20,11 @@ class Addressed(Protocol):
 class WireClient(wire_client.WireClient):
     """`with WireClient(broker) as client: client.ask(METADATA, MetadataRequest(), 12)`."""
 
-    def __init__(self, broker: Addressed, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(
+        self, broker: Addressed, timeout_s: float = TIMEOUT_S, client_id: str = "wire-client"
+    ) -> None:
         host, _, port = broker.bootstrap_servers.partition(":")
-        super().__init__((host, int(port)), "wire-client", timeout_s)
+        super().__init__((host, int(port)), client_id, timeout_s)
         self._asked: deque[Any] = deque()
 
     def send(self, api: Any, request: Any, version: int) -> None:

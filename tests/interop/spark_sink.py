@@ -24,6 +24,7 @@ from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.single import SingleTransactionSink
 from barnabas.spark_connector.sweep import Decided, _open_transactions
 from barnabas.spark_connector.two_phase import Decider, Participant
+from barnabas.storage.runtime.clock import now_ns
 from tests.interop.transactional import COMMITTED, TIMEOUT_S, read_with_confluent
 from tests.waiting import wait_until
 
@@ -62,7 +63,7 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
 
 
 def rows(topic: str, batch_id: int, partition: int) -> EncodedBatch:
-    now_ms = time.time_ns() // 1_000_000  # Retention deletes what says that it is old.
+    now_ms = now_ns() // 1_000_000  # Retention deletes what says that it is old.
     values = [b"%d:%d:%d" % (batch_id, partition, n) for n in range(ROWS)]
     records = [Record(n, now_ms, None, value) for n, value in enumerate(values)]
     return EncodedBatch(topic, partition, ROWS, bytearray(encode_batch(records)))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import secrets
 import shutil
-import time
 import uuid
 from collections import Counter
 from pathlib import Path
@@ -24,6 +22,8 @@ from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.single import SingleTransactionSink
 from barnabas.spark_connector.starting import look_ahead, take_the_sink
 from barnabas.spark_connector.two_phase import Decider, Participant
+from barnabas.storage.runtime.chance import random_bytes
+from barnabas.storage.runtime.clock import now_ns
 from barnabas.testing import Broker
 
 SINGLE, TWO_PHASE, DATA_SOURCE = "single", "two-phase", "data-source"
@@ -98,7 +98,7 @@ def options(broker: Broker, sink_id: str, checkpoint: SparkCheckpoint, **more: s
 
 
 def rows(topic: str, value: str) -> EncodedBatch:
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = now_ns() // 1_000_000
     records = [Record(0, now_ms, None, value.encode())]
     return EncodedBatch(topic, 0, 1, bytearray(encode_batch(records)))
 
@@ -188,7 +188,7 @@ class Driver:
             query_id=self.files.query_id,
             partition=0,
             task_attempt_id=0,
-            nonce=secrets.token_hex(4),
+            nonce=random_bytes(4).hex(),
             cluster=self._cluster,
         )
         task.write(self._rows(batch_id))

@@ -9,6 +9,7 @@ from barnabas.spark_connector import kept_decider, starting
 from barnabas.spark_connector.acceptance import LostBatch, NewQuery
 from barnabas.spark_connector.errors import CheckpointMismatch
 from barnabas.spark_connector.starting import look_ahead
+from barnabas.storage.runtime.chance import random_bytes
 from barnabas.testing import Broker
 from tests.spark_connector.checkpointed import (
     KINDS,
@@ -45,7 +46,7 @@ def _nothing_is_kept(monkeypatch):
 def query(broker, tmp_path):
     """Make queries of one sink; each is a directory with a checkpoint."""
     made = []
-    sink_id = f"sink-{uuid.uuid4().hex}"
+    sink_id = f"sink-{random_bytes(8).hex()}"
 
     class Query:
         def __init__(self, name):

@@ -1,9 +1,6 @@
 """What brokers are asked about the batches of a pipeline that runs."""
 
-import secrets
-
 import pytest
-from kafka import KafkaProducer
 
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.spark_connector import Pipeline, Sink, Source, broker_view, kept_decider, starting
@@ -12,7 +9,9 @@ from barnabas.spark_connector.driver_sinks import note_batch, sink_of_query
 from barnabas.spark_connector.encoded import EncodedBatch
 from barnabas.spark_connector.measured import Measured
 from barnabas.spark_connector.progress import NOTHING_KNOWN, Facts
+from barnabas.storage.runtime.chance import random_bytes
 from barnabas.testing import Broker
+from tests.broker.producers import Producer
 from tests.spark_connector.checkpointed import KINDS, Driver, SparkCheckpoint, options
 
 TWO_PHASE = {"transaction.two.phase.commit.enable": "true"}
@@ -66,7 +65,7 @@ class Rows(Driver):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_rows_of_a_batch_are_those_that_were_decided(broker, tmp_path, kind):
     sink_id = f"rows-{kind}"
-    files = SparkCheckpoint(tmp_path / secrets.token_hex(4))
+    files = SparkCheckpoint(tmp_path / random_bytes(4).hex())
     driver = Rows(kind, options(broker, sink_id, files), files)
     with view_of(broker, sink_id) as view:
         assert view.facts(report(0, files.query_id)).rows is None
@@ -101,13 +100,9 @@ def test_a_sink_of_sparks_has_no_ledger(broker):
 
 
 def test_where_the_source_ends_for_readers_of_committed_records(broker):
-    servers = broker.bootstrap_servers
     broker.create_topic("ends", 2)
-    producer = KafkaProducer(bootstrap_servers=servers, transactional_id="ends")
-    producer.init_transactions()
-    producer.begin_transaction()
-    for _ in range(3):
-        producer.send("ends", b"x", partition=1).get(60)
+    producer = Producer(broker, "ends")
+    producer.send("ends", *"xyz", partition=1)
     found = report(ends={"ends": {"0": 0, "1": 0}})
     with view_of(broker) as view:
         assert view.facts(found).ends == {("ends", 0): 0, ("ends", 1): 0}
@@ -118,7 +113,7 @@ def test_where_the_source_ends_for_readers_of_committed_records(broker):
         nowhere = {"sourceServers": "127.0.0.1:1", "ledgerTopic": "ledger"}
         with view_of(broker, source=lambda spark: spark, options=nowhere) as other:
             assert other._source.servers == "127.0.0.1:1"
-        producer.commit_transaction()
+        producer.commit()
         assert view.facts(found).ends == {("ends", 0): 0, ("ends", 1): 4}
     producer.close()
 
@@ -126,16 +121,13 @@ def test_where_the_source_ends_for_readers_of_committed_records(broker):
 def test_where_the_source_ends_for_readers_of_everything(broker):
     servers = broker.bootstrap_servers
     broker.create_topic("all", 1)
-    producer = KafkaProducer(bootstrap_servers=servers, transactional_id="all")
-    producer.init_transactions()
-    producer.begin_transaction()
-    producer.send("all", b"x").get(60)
+    producer = Producer(broker, "all")
+    producer.send("all", "x")
     source = Source(
         topic="all", servers=servers, options={"kafka.isolation.level": "read_uncommitted"}
     )
     with view_of(broker, source=source, kind="stock", options={}) as view:
         assert view.facts(report(ends={"all": {"0": 0}})).ends == {("all", 0): 1}
-    producer.abort_transaction()
     producer.close()
 
 
@@ -147,18 +139,14 @@ def test_the_age_of_the_oldest_transaction_of_a_sink(broker):
     assert view.facts(report()).transaction_age_ms == 0
     producers = {}
     for name in ("spark.age", "spark.age.7.0.1.abc", "spark.agent", "other"):
-        producers[name] = producer = KafkaProducer(
-            bootstrap_servers=broker.bootstrap_servers, transactional_id=name
-        )
-        producer.init_transactions()
-        producer.begin_transaction()
-        producer.send("out", b"x").get(60)
+        producers[name] = Producer(broker, name)
+        producers[name].send("out", "x")
     age = view.facts(report()).transaction_age_ms
     assert age is not None
     assert age > 0
-    producers["spark.age"].commit_transaction()
+    producers["spark.age"].commit()
     assert view.facts(report()).transaction_age_ms
-    producers["spark.age.7.0.1.abc"].abort_transaction()
+    producers["spark.age.7.0.1.abc"].abort()
     assert view.facts(report()).transaction_age_ms == 0
     for producer in producers.values():
         producer.close()

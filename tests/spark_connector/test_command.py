@@ -1,10 +1,8 @@
 """The command: files it takes, options it refuses, one line for everything that goes wrong."""
 
-import os
 import re
 import signal
 import sys
-import threading
 from dataclasses import dataclass, field
 
 import pytest
@@ -24,7 +22,8 @@ from barnabas.spark_connector.runner import (
 )
 from barnabas.spark_connector.spark_log import SparkLog
 from barnabas.spark_connector.spark_process import check_master, settings_of
-from barnabas.spark_connector.stopping import Stop, Stopped, within
+from barnabas.spark_connector.stopping import Stop, within
+from barnabas.storage.runtime.threads import Event, new_event, start_thread
 from barnabas.testing import Broker
 from tests.waiting import wait_until
 
@@ -219,7 +218,7 @@ class FakeQuery:
     status: dict = field(default_factory=lambda: {"isTriggerActive": True})
     recentProgress: list = field(default_factory=list)  # noqa: N815
     failure: Exception | None = None
-    stopped: threading.Event = field(default_factory=threading.Event)
+    stopped: Event = field(default_factory=new_event)
 
     @property
     def lastProgress(self):  # noqa: N802
@@ -261,8 +260,7 @@ def watching(query):
         except QueryFailed as error:
             errors.append(str(error))
 
-    thread = threading.Thread(target=work)
-    thread.start()
+    thread = start_thread("watches", work)
     yield stop, reported, errors, thread
     stop.ask()
     query.stop()
@@ -380,38 +378,8 @@ def test_a_query_is_not_started_again_for_ever():
         watch([running_with_starts(queries[0], queries[1:])], lambda _each: None, Stop())
 
 
-def test_the_first_signal_asks_for_the_end_and_the_second_does_not_wait():
-    stop = Stop()
-    stop.on_signals()
-    stop.waits = True
-    os.kill(os.getpid(), signal.SIGTERM)
-    wait_until(lambda: stop.is_asked)
-    with pytest.raises(Stopped):
-        os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_a_second_signal_ends_the_wait_for_a_batch(query):
-    pipeline = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
-    stop = Stop()
-    stop.on_signals()
-    stop.waits = True
-    stop.ask()
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM))
-    timer.start()
-    with pytest.raises(Stopped):
-        watch([Running.of(pipeline, query, "/checkpoints/a")], lambda _batch: None, stop)
-    timer.join()
-
-
-def test_where_nothing_runs_yet_the_first_signal_waits_for_nothing():
-    stop = Stop()
-    stop.on_signals()
-    with pytest.raises(Stopped):
-        os.kill(os.getpid(), signal.SIGTERM)
-
-
 def test_what_does_not_end_in_its_time_is_not_waited_for():
-    ended, go_on = threading.Event(), threading.Event()
+    ended, go_on = new_event(), new_event()
     try:
         assert not within(0.1, [ended.set, go_on.wait])
         assert ended.wait(60)

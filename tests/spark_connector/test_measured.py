@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 
 import pytest
 
@@ -12,6 +11,7 @@ from barnabas.spark_connector.cluster import connected
 from barnabas.spark_connector.entries import Begun, Entry, decode, encode
 from barnabas.spark_connector.ledger import Ledger
 from barnabas.spark_connector.measured import Measured
+from barnabas.storage.runtime.chance import random_bytes
 from barnabas.testing import Broker
 from tests.spark_connector.checkpointed import KINDS, Driver, SparkCheckpoint, options
 
@@ -62,7 +62,7 @@ def test_unreadable_durations_fail_no_query(found):
 @pytest.mark.usefixtures("_kept")
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_entry_has_the_durations_of_the_batch_before(broker, tmp_path, kind):
-    files = SparkCheckpoint(tmp_path / secrets.token_hex(4))
+    files = SparkCheckpoint(tmp_path / random_bytes(4).hex())
     chosen = options(broker, f"measured-{kind}", files)
     driver = Driver(kind, chosen, files)
     with connected(chosen) as cluster:

@@ -23,7 +23,7 @@ def counted(totals):
 def test_batches_count_from_the_first_finished_one_on():
     totals = QueryTotals("id", "name")
     totals.count([entry(5)])
-    totals.time([Measured(5, 1, 1)])
+    totals.add_durations([Measured(5, 1, 1)])
     assert (counted(totals), totals.metrics.measured_batches) == ((0, 0), 0)
     totals.finish(5, 20)
     totals.count([entry(5)])
@@ -60,8 +60,8 @@ def test_a_long_gap_counts_what_the_ledger_still_has():
 def test_durations_add_up_once_for_each_batch():
     totals = QueryTotals("id", "name")
     totals.finish(3, 20)
-    totals.time([Measured(2, 100, 100), Measured(3, 1.5, 2)])
-    totals.time([Measured(3, 1.5, 2), Measured(5, 4, 8), Measured(4, 2, 4)])
+    totals.add_durations([Measured(2, 100, 100), Measured(3, 1.5, 2)])
+    totals.add_durations([Measured(3, 1.5, 2), Measured(5, 4, 8), Measured(4, 2, 4)])
     metrics = totals.metrics
     assert (metrics.decide_total_ms, metrics.commit_total_ms) == (7.5, 14)
     assert (metrics.measured_batches, metrics.measured_batch) == (3, 5)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import queue
-import secrets
 
 import pytest
-from kafka import KafkaProducer
 
 from barnabas.spark_connector import driver_sinks, kept_decider, query_monitor, starting
 from barnabas.spark_connector.checkpoint import batch_end
@@ -17,7 +14,9 @@ from barnabas.spark_connector.measured import Measured
 from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.query_events import Ended, Progressed, Started
 from barnabas.spark_connector.query_monitor import Monitor
+from barnabas.storage.runtime.chance import random_bytes
 from barnabas.testing import Broker
+from tests.broker.producers import open_transaction, write
 from tests.spark_connector.checkpointed import (
     DATA_SOURCE,
     KINDS,
@@ -36,10 +35,7 @@ def broker():
     with Broker(config={"transaction.two.phase.commit.enable": "true"}) as running:
         for topic in ("in", "out"):
             running.create_topic(topic, 1)
-        producer = KafkaProducer(bootstrap_servers=running.bootstrap_servers)
-        for _ in range(5 * PER_BATCH):
-            producer.send("in", b"x")
-        producer.close()
+        write(running, "in", 5 * PER_BATCH)
         yield running
 
 
@@ -70,13 +66,13 @@ class Query:
 
     def __init__(self, broker, monitor, kind, tmp_path, name=None):
         self.kind = kind
-        self.files = SparkCheckpoint(tmp_path / secrets.token_hex(4))
+        self.files = SparkCheckpoint(tmp_path / random_bytes(4).hex())
         self.sink_id = f"{kind}-{self.files.directory.name}"
         self.options = options(broker, self.sink_id, self.files)
         self.driver = Driver(kind, self.options, self.files)
         self.monitor, self.name = monitor, name
         self.id = self.files.query_id
-        self.run_id = secrets.token_hex(4)
+        self.run_id = random_bytes(4).hex()
         monitor.offer(Started(self.id, self.run_id, name))
 
     def run_batch(self):
@@ -154,16 +150,8 @@ def test_age_and_lag_move_on_without_events(broker, tmp_path):
         query.run_batch()
         wait_until(lambda: monitor.queries() and only(monitor).lag == 4 * PER_BATCH)
         assert only(monitor).query == query.id
-        servers = broker.bootstrap_servers
-        producer = KafkaProducer(
-            bootstrap_servers=servers, transactional_id=f"spark.{query.sink_id}.x"
-        )
-        producer.init_transactions()
-        producer.begin_transaction()
-        producer.send("out", b"x").get(60)
-        wait_until(lambda: only(monitor).transaction_age_ms > 0)
-        producer.abort_transaction()
-        producer.close()
+        with open_transaction(broker, f"spark.{query.sink_id}.x", "out", 1):
+            wait_until(lambda: only(monitor).transaction_age_ms > 0)
         wait_until(lambda: only(monitor).transaction_age_ms == 0)
         query.end()
 
@@ -255,14 +243,11 @@ def test_failures_of_the_users_function_and_of_events_end_nothing(broker, tmp_pa
 
 
 def test_events_beyond_the_limit_are_dropped_without_waiting(broker, caplog, monkeypatch):
+    monkeypatch.setattr(query_monitor, "EVENTS_MAX", 3)
     with monitored(broker, refresh_s=60.0) as monitor:
-        waiting = monitor._events  # Its thread waits here, not at the queue that takes its place.
-        wait_until(lambda: waiting.not_empty._waiters)
-        monkeypatch.setattr(monitor, "_events", queue.Queue(3))
-        for number in range(5):
+        for number in range(5):  # Nothing here waits, so that no other thread of the World runs.
             monitor.offer(Started(f"q{number}", "r", None))
-        assert monitor._events.full()
-        waiting.put(None)
+        assert monitor._events.qsize() == 3
         wait_until(lambda: len(monitor._watched) == 3)
         monitor.stop()
         monitor.offer(Started("late", "r", None))

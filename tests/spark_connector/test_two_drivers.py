@@ -16,8 +16,8 @@ once. B is started as `python -m barnabas.spark run` does it, and again when A c
 from __future__ import annotations
 
 import itertools
-import threading
 from collections import Counter
+from contextvars import ContextVar
 
 import pytest
 
@@ -26,6 +26,7 @@ from barnabas.spark_connector.errors import Fenced, Overtaken, TransactionLost
 from barnabas.spark_connector.ownership import Ownership
 from barnabas.spark_connector.producer import TransactionalProducer
 from barnabas.spark_connector.starting import take_the_sink
+from barnabas.storage.runtime.threads import new_queue, start_thread
 from barnabas.testing import Broker
 from tests.spark_connector.checkpointed import (
     DATA_SOURCE,
@@ -47,7 +48,10 @@ PLAYS_OF_A_LEDGER = 10
 GIVES_UP = (Fenced, Overtaken, ConcurrentUpdate, TransactionLost)
 """What ends a driver that another one is in the way of."""
 
-_me = threading.local()
+_actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
+"""Driver of this thread."""
+_kept: ContextVar[dict[int, list]] = ContextVar("kept")
+"""What the driver of this thread keeps, by the object that keeps it."""
 
 
 class PerThread:
@@ -57,9 +61,9 @@ class PerThread:
         self.all: list = []
 
     def _mine(self) -> list:
-        if not hasattr(_me, "kept"):
-            _me.kept = {}
-        return _me.kept.setdefault(id(self), [])
+        if _kept.get(None) is None:
+            _kept.set({})
+        return _kept.get().setdefault(id(self), [])
 
     def __bool__(self) -> bool:
         return bool(self._mine())
@@ -79,27 +83,26 @@ class Actor:
         self.error: Exception | None = None
         self.is_over = False
         self.at = "beginning"
-        self._may_go = threading.Semaphore(0)
-        self._stands = threading.Semaphore(0)
-        self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
-        self._thread.start()
+        self._may_go = new_queue()
+        self._stands = new_queue()
+        self._thread = start_thread(name, lambda: self._run(work))
         self._wait()
 
     def step(self) -> None:
-        self._may_go.release()
+        self._may_go.put(None)
         self._wait()
 
     def pause(self, place: str) -> None:
         """Called by the driver, ahead of what others can see."""
         self.at = place
-        self._stands.release()
-        assert self._may_go.acquire(timeout=PATIENCE_S), "the schedule has ended"
+        self._stands.put(None)
+        self._may_go.get(timeout=PATIENCE_S)
 
     def _wait(self) -> None:
-        assert self._stands.acquire(timeout=PATIENCE_S), f"{self.name} hangs after {self.at}"
+        self._stands.get(timeout=PATIENCE_S)
 
     def _run(self, work) -> None:
-        _me.actor = self
+        _actor.set(self)
         try:
             self.pause("beginning")
             work()
@@ -109,11 +112,11 @@ class Actor:
             for kept in (*kept_decider._kept._mine(), *starting._kept._mine()):
                 (kept.decider if hasattr(kept, "decider") else kept.cluster).close()
             self.is_over = True
-            self._stands.release()
+            self._stands.put(None)
 
 
 def pause(place: str) -> None:
-    actor = getattr(_me, "actor", None)
+    actor = _actor.get()
     if actor is not None:
         actor.pause(place)
 

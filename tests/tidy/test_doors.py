@@ -7,11 +7,21 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.tidy.source import ROOT, Source, imported_from, sources
+from tests.tidy.source import ROOT, Source, imported_from, parsed, sources
 
 DOORS = ("storage/runtime/", "broker/runtime/clock.py", "broker/runtime/threads.py")
-PROGRAMS = ("broker/cli/", "broker/client/", "broker/testing/")
-"""Programs and libraries without the loop of a broker, and what makes Worlds."""
+WORLDS = ("broker/testing/",)
+"""Simulated machines, which provide the doors."""
+PROGRAMS = ("broker/cli/init.py", "broker/cli/interruption.py", "broker/cli/store_waits.py")
+"""Commands that talk to no broker; signals of the process."""
+TOKENS = ("broker/client/kept_token.py", "broker/client/token_request.py")
+"""Tokens that all threads of a process share, from servers that are not of a World."""
+OF_SPARK = (
+    *("spark_connector/failpoints.py", "spark_connector/metrics_server.py"),
+    *("spark_connector/spark_process.py", "spark_connector/stopping.py"),
+    "spark_connector/worker_python.py",
+)
+"""The driver's process, its signals, its HTTP port, and the processes beside it."""
 OF_THE_PROCESS = ("broker/runtime/process.py", "broker/runtime/audit_file.py")
 """A watch over the daemon's memory, and logging's own thread, on which no request waits."""
 
@@ -87,12 +97,18 @@ def is_of_a_loop(call: ast.Call, names: dict[str, str]) -> bool:
 
 
 def test_time_threads_and_chance_come_through_the_doors():
+    exempt = (*DOORS, *WORLDS, *OF_THE_PROCESS, *PROGRAMS, *TOKENS, *OF_SPARK)
     assert [
         place
-        for source in sources("broker", "storage")
-        if not source.name.startswith(DOORS + PROGRAMS + OF_THE_PROCESS)
+        for source in sources("broker", "storage", "spark_connector")
+        if not source.name.startswith(exempt)
         for place in beside_the_doors(source)
     ] == []
+
+
+@pytest.mark.parametrize("name", [*OF_THE_PROCESS, *PROGRAMS, *TOKENS, *OF_SPARK])
+def test_each_exempt_file_takes_something_beside_the_doors(name):
+    assert beside_the_doors(parsed(ROOT / name))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
 
 from barnabas.broker.testing.world.scheduler import Ended, Scheduler, SimulatedThread
-from barnabas.storage.runtime.machine import Condition, Event, Lock, Queue, Thread
+from barnabas.storage.runtime.machine import Condition, Event, Lock, Queue, Semaphore, Thread
 
 Item = TypeVar("Item")
 
@@ -53,7 +53,7 @@ class _Semaphore:
 
     def __init__(self, scheduler: Scheduler, count: int, name: str = "a lock") -> None:
         self._scheduler = scheduler
-        self._free = count
+        self._free = self._count = count
         self._waiters = _Waiters(scheduler, name)
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002
@@ -66,10 +66,12 @@ class _Semaphore:
         self._free -= 1
         return True
 
-    def release(self) -> None:
-        """Release the semaphore."""
-        self._free += 1
-        self._waiters.wake()
+    def release(self, n: int = 1) -> None:
+        """Release the semaphore ``n`` times; raises ValueError if that is too often."""
+        if self._free + n > self._count and not self._scheduler.is_ending:
+            raise ValueError("semaphore released too many times")
+        self._free += n
+        self._waiters.wake(n)
 
     def __enter__(self) -> bool:
         return self.acquire()
@@ -100,9 +102,9 @@ class _ReentrantLock(_Semaphore):
         self._times += 1
         return True
 
-    def release(self) -> None:
-        """Release the lock once."""
-        self._times -= 1
+    def release(self, n: int = 1) -> None:
+        """Release the lock ``n`` times."""
+        self._times -= n
         if not self._times:
             self._holder = None
             super().release()
@@ -186,6 +188,10 @@ class _Queue(Generic[Item]):
         """Append an item."""
         self._items.append(item)
         self._waiters.wake()
+
+    def qsize(self) -> int:
+        """Return the number of items."""
+        return len(self._items)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Item:  # noqa: FBT001, FBT002
         """Remove and return the oldest item; raises ``queue.Empty``."""
@@ -356,7 +362,7 @@ class SimulatedThreads:
         """Return a new event that is not set."""
         return _Event(self.scheduler)
 
-    def semaphore(self, count: int) -> Lock:
+    def semaphore(self, count: int) -> Semaphore:
         """Return a new semaphore for ``count`` threads."""
         return _Semaphore(self.scheduler, count)
 

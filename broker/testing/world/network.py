@@ -132,8 +132,8 @@ class End:
             self.other.reader.is_writable()
 
     def _reset(self) -> None:
+        # As with the kernel, the bytes that arrived before the reset can still be received.
         self.is_reset = True
-        self.received.clear()
         self._notify()
 
     def _notify(self) -> None:

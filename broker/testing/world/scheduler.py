@@ -6,13 +6,19 @@ moves to the next event. If no event is due either, the simulation is deadlocked
 gets ``Stuck``, with a list of the waiting threads.
 
 Only the running thread calls the scheduler, so the scheduler needs no lock.
+
+A running thread that waits for something outside of the simulation, such as a ``threading.Event``,
+stops all threads. The waiting threads notice that (``Stuck``), and say where it waits.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
+import sys
 import threading
+import time
+import traceback
 from collections.abc import Callable
 from random import Random
 from typing import Final
@@ -28,6 +34,11 @@ LAG_NS_MOST: Final = 1_000_000
 
 STOPPED_MOST: Final = 1000
 """Number of rounds in which all threads must end when the simulation ends."""
+
+BLOCKED_S: Final = 30.0
+"""Real time after which a running thread is blocked, if the process has computed nothing."""
+STACK_MOST: Final = 8
+"""Number of frames of a blocked thread that are shown."""
 
 
 class Stuck(AssertionError):
@@ -85,6 +96,8 @@ class Scheduler:
         self._main.identifier = threading.get_ident()
         self._running = self._main
         self._is_ending = False
+        self._blocked: Stuck | None = None
+        """Error of all waits after a thread was found that waits outside of the simulation."""
         self.on_start: Callable[[str], object] = lambda _name: None
 
     # --------------------------------------------------------------------------------- threads
@@ -121,6 +134,8 @@ class Scheduler:
     def wait(self, waits_for: str, seconds: float | None = None) -> bool:
         """Run other threads until this thread is woken; return False after ``seconds``."""
         thread = self._running
+        if self._blocked is not None:
+            raise self._blocked if threading.get_ident() == self._main.identifier else Ended
         if threading.get_ident() != thread.identifier:
             raise RuntimeError(
                 f"a thread outside of the simulation waits for {waits_for};"
@@ -169,8 +184,13 @@ class Scheduler:
         heapq.heappush(self._due, (due_ns, self._numbers, event))
 
     def end(self) -> None:
-        """Raise ``Ended`` in all other threads, and wait until they have ended."""
+        """Raise ``Ended`` in all other threads, and wait until they have ended.
+
+        After a wait outside of the simulation, the other threads are left as they are.
+        """
         self._is_ending = True
+        if self._blocked is not None:
+            return
         self._due.clear()
         self._ready = [each for each in self._threads if each is not self._main]
         for thread in self._ready:
@@ -211,14 +231,15 @@ class Scheduler:
 
     def _live(self, thread: SimulatedThread, work: Callable[[], object]) -> None:
         """Run ``work`` of a simulated thread on its real thread."""
-        thread.baton.acquire()
-        thread.identifier = threading.get_ident()
         with claim(self._machine):
             try:
+                self._take_baton(thread)
+                thread.identifier = threading.get_ident()
                 if not self._is_ending:
                     work()
             except BaseException:
-                if not self._is_ending:  # Errors of a thread that is being ended are ignored.
+                # Errors of a thread that is being ended are ignored.
+                if not self._is_ending and self._blocked is None:
                     raise
             finally:
                 del self._threads[thread]
@@ -235,10 +256,28 @@ class Scheduler:
         if chosen is not thread:
             self._running = chosen
             chosen.baton.release()
-            thread.baton.acquire()
+            self._take_baton(thread)
+
+    def _take_baton(self, thread: SimulatedThread) -> None:
+        """Wait until another thread passes the baton; raises Stuck if that thread is blocked."""
+        events, computed_s = -1, 0.0
+        while not thread.baton.acquire(timeout=BLOCKED_S):
+            idle = events == self.events and time.process_time() - computed_s < BLOCKED_S / 100
+            events, computed_s = self.events, time.process_time()
+            if idle and self._blocked is None and thread is self._watcher():
+                self._blocked = _blocked(self._running)
+                sys.stderr.write(f"{self._blocked}\n")
+            if self._blocked is not None:
+                raise self._blocked if thread is self._main else Ended
+
+    def _watcher(self) -> SimulatedThread:
+        """Return the waiting thread that reports a blocked thread: the test's, if it waits."""
+        return next(each for each in [*self._threads] if each is not self._running)
 
     def _hand_on(self) -> None:
         """Give the baton of a thread that has ended to the next thread."""
+        if self._blocked is not None:
+            return
         chosen = self._running = self._choose()
         chosen.baton.release()
 
@@ -268,3 +307,14 @@ class Scheduler:
                 self._main.wait += 1
                 return self._main
             self.now_ns = self._due[0][0]
+
+
+def _blocked(thread: SimulatedThread) -> Stuck:
+    """Return the error that shows where a thread waits outside of the simulation."""
+    # The only way to the stack of another thread.
+    frame = sys._current_frames().get(thread.identifier)  # noqa: SLF001
+    stack = "".join(traceback.format_stack(frame)[-STACK_MOST:]) if frame else ""
+    return Stuck(
+        f"{thread.name} waits outside of the World, so that no other thread can run; use"
+        f" barnabas.storage.runtime.threads instead of threading, queue and socket:\n{stack}"
+    )

@@ -103,7 +103,7 @@ class BlockingSocket:
             if self._timeout_seconds == 0:
                 raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
             raise TimeoutError(f"receiving timed out after {self._timeout_seconds} s")
-        if self.end.is_reset:
+        if self.end.is_reset and not self.end.received:
             raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
         if flags & socket.MSG_PEEK:
             return bytes(self.end.received[:count])

@@ -167,11 +167,6 @@ class SimulatedTransport(asyncio.Transport):
         end, protocol = self._end, self._protocol
         if self._has_lost:
             return
-        if end.is_reset:
-            self._is_closing = True
-            end.close()
-            self._lose(ConnectionResetError("Connection reset by peer"))
-            return
         while end.received and self.is_reading():
             protocol = self._protocol
             if isinstance(protocol, asyncio.BufferedProtocol):
@@ -181,7 +176,11 @@ class SimulatedTransport(asyncio.Transport):
                 protocol.buffer_updated(len(data))
             elif isinstance(protocol, asyncio.Protocol):
                 protocol.data_received(end.take(1 << 16))
-        if end.has_ended and not end.received and self.is_reading() and not self._has_told_end:
+        if end.is_reset:
+            self._is_closing = True
+            end.close()
+            self._lose(ConnectionResetError("Connection reset by peer"))
+        elif end.has_ended and not end.received and self.is_reading() and not self._has_told_end:
             self._has_told_end = True
             assert isinstance(protocol, asyncio.BufferedProtocol | asyncio.Protocol)
             if not protocol.eof_received():

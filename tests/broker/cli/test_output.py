@@ -26,7 +26,7 @@ class Screen(io.StringIO):
 def seconds(monkeypatch):
     """Time for the progress line, moved by hand."""
     now = [0.0]
-    monkeypatch.setattr(output.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(output, "monotonic", lambda: now[0])
     return now
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from types import SimpleNamespace
 
 import pytest
 
@@ -53,8 +52,7 @@ def accepted(broker):
 def now_s(monkeypatch):
     """What the client takes for the time, which goes on by this alone; the broker has its own."""
     now = [time.monotonic()]
-    clock = SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr(client_connection, "time", clock)
+    monkeypatch.setattr(client_connection, "monotonic", lambda: now[0])
 
     def go_on(seconds):
         now[0] += seconds

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
-from kafka import KafkaConsumer
 
 from barnabas.broker.console.actions.table import ACTIONS
 from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.security.quota_limits import PRODUCER_BYTES, USER, entity
+from barnabas.protocol.errors import KafkaError
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
+from tests.broker.producers import Producer, commit, committed, read
 from tests.counterparts.transaction_client import TransactionClient
 from tests.http_client import urlopen
 from tests.waiting import wait_until
@@ -215,16 +214,14 @@ def test_a_record_is_what_a_client_reads(broker):
     both(broker, "POST", path("topics"), {"topic": "typed", "partitions": 1})
     for body, _, _ in sent:
         both(broker, "POST", path("topics", "typed", "records"), body)
-    consumer = KafkaConsumer(
-        "typed",
-        bootstrap_servers=broker.bootstrap_servers,
-        auto_offset_reset="earliest",
-        group_id=None,
-    )
-    with contextlib.closing(consumer):
-        found = [next(consumer) for _ in sent]
+    found = read(broker, "typed")
     assert [(each.key, each.value) for each in found] == [(key, value) for _, key, value in sent]
-    assert found[0].headers == [("trace", b"1"), ("trace", b"\xff\x00"), ("", None), ("x", b"")]
+    assert [*found[0].headers] == [
+        ("trace", b"1"),
+        ("trace", b"\xff\x00"),
+        ("", None),
+        ("x", b""),
+    ]
 
 
 def test_values_that_are_not_what_they_are_called(broker):
@@ -309,28 +306,13 @@ def test_who_has_written_too_much_waits(broker):
 # ------------------------------------------------------------------------------------------ groups
 
 
-def committed(broker, group, *keys):
-    """What a client of the group would go on from."""
-    config = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group}
-    consumer = Consumer(config)
-    try:
-        found = consumer.committed([TopicPartition(*each) for each in keys], timeout=30)
-        return [each.offset for each in found]
-    finally:
-        consumer.close()
-
-
 def test_a_group_goes_on_from_another_place_and_goes(broker):
     group, topic = "a/b c", "sought"
     both(broker, "POST", path("topics"), {"topic": topic, "partitions": 2})
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-    for number in range(10):
-        producer.produce(topic, str(number), partition=0, timestamp=1000 + number)
-    producer.flush(30)
-    config = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group}
-    consumer = Consumer(config)
-    consumer.commit(offsets=[TopicPartition(topic, 0, 4)], asynchronous=False)
-    consumer.close()
+    with Producer(broker) as producer:
+        for number in range(10):
+            producer.send(topic, str(number), time_ms=1000 + number)
+    commit(broker, group, topic, 4)
 
     where = path("groups", group, "reset-offsets")
     for body, expected in (
@@ -367,9 +349,7 @@ def test_a_group_goes_on_from_another_place_and_goes(broker):
 
     # Somebody commits between the look and the deed.
     _, looked = send(broker, "POST", f"{where}?dry_run=true", {"to": "end"})
-    other = Consumer(config)
-    other.commit(offsets=[TopicPartition(topic, 0, 2)], asynchronous=False)
-    other.close()
+    commit(broker, group, topic, 2)
     sent = {"to": "end", "confirm": group, "based_on": looked["based_on"]}
     assert send(broker, "POST", where, sent)[0] == 409
     assert committed(broker, group, (topic, 0)) == [2]
@@ -380,21 +360,6 @@ def test_a_group_goes_on_from_another_place_and_goes(broker):
     both(broker, "POST", where, {"to": "end", "topic": topic}, confirm=group)
     assert both(broker, "DELETE", path("groups", group), confirm=group)["figures"] == {"offsets": 2}
     fetch(broker, "groups", group, expected=404)
-
-
-def test_a_group_with_members_is_left_alone(broker):
-    both(broker, "POST", path("topics"), {"topic": "busy", "partitions": 1})
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "busy"})
-    consumer.subscribe(["busy"])
-    with contextlib.closing(consumer):
-        wait_until(lambda: consumer.poll(0.1) is None and consumer.assignment())
-        for method, where, body in (
-            ("POST", path("groups", "busy", "reset-offsets"), {"to": "end", "topic": "busy"}),
-            ("DELETE", path("groups", "busy"), {}),
-        ):
-            status, answer = send(broker, method, where, body)
-            assert (status, answer["error"]) == (409, "NON_EMPTY_GROUP")
-            assert answer["message"] == "the group has 1 member, to be stopped first"
 
 
 # ------------------------------------------------------------------------------------ transactions
@@ -409,31 +374,23 @@ def test_large_record_of_the_http_api_survives_a_crash(tmp_path):
             assert status == 200, answer
         kept.crash()
         kept.restart()
-        servers = f"127.0.0.1:{kept.address[1]}"
-        with contextlib.closing(
-            KafkaConsumer("large", bootstrap_servers=servers, auto_offset_reset="earliest")
-        ) as consumer:
-            values = [next(consumer).value for _ in range(2)]
+        values = [each.value for each in read(kept, "large")]
     assert values == [b"0" * 900_000, b"1" * 900_000]
 
 
 def test_an_open_transaction_is_ended_and_its_producer_fenced(broker):
     key, topic = "invoicing/1", "invoices"
     both(broker, "POST", path("topics"), {"topic": topic, "partitions": 1})
-    config = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": key}
-    producer = Producer(config)
-    producer.init_transactions(30)
-    producer.begin_transaction()
-    producer.produce(topic, b"x", partition=0)
-    assert producer.flush(30) == 0
+    producer = Producer(broker, key)
+    producer.send(topic, "x")
     where = path("transactions", key, "abort")
     assert send(broker, "POST", where, {"confirm": key, "based_on": "0"})[0] == 409
     looked = both(broker, "POST", where, confirm=key)
     assert looked["figures"]["partitions"] == 1
     assert looked["figures"]["offsets_held_back"] == 1
     wait_until(lambda: fetch(broker, "topics", topic)["held_back"] == 0)
-    with pytest.raises(Exception, match=r"(?i)fenced|epoch"):
-        producer.commit_transaction(30)
+    with pytest.raises(KafkaError, match=r"FENCED|EPOCH"), producer:
+        producer.commit()
     wait_until(lambda: fetch(broker, "transactions", key)["state"] in {"CompleteAbort", "Empty"})
     status, answer = send(broker, "POST", where)
     assert (status, answer["error"]) == (409, "INVALID_TXN_STATE")

@@ -18,9 +18,6 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, ask_api
 from tests.broker.http.test_server import ask, get, get_json
-from tests.worlds import world
-
-__all__ = ["world"]
 
 
 async def test_a_topic_as_clients_made_it():

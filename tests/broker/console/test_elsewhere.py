@@ -12,9 +12,6 @@ from barnabas.broker.cluster.view import NO_NODE, Leader, Node
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch, path
 from tests.http_client import urlopen
-from tests.worlds import world
-
-__all__ = ["world"]
 
 HERE, THERE = 1, 7
 

@@ -5,26 +5,24 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, NewPartitions
-from confluent_kafka.admin import ConfigResource as Resource
 
 from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.runtime.events import SLOTS, EventRing
 from barnabas.testing import Broker
+from tests.broker.cli.inline import Shell
 from tests.broker.console.asking import HTTP, fetch
+from tests.broker.producers import delete_topic
 
 LIMIT_BYTES = 512 * 1024
 
 
-def test_what_clients_change():
+def test_what_clients_change(monkeypatch):
     with Broker(config=HTTP) as broker:
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        shell = Shell(monkeypatch, broker.bootstrap_servers)
         broker.create_topic("seen", partitions=2)
-        admin.create_partitions([NewPartitions("seen", 3)])["seen"].result(30)
-        entry = ConfigEntry("retention.ms", "5000", incremental_operation=AlterConfigOpType.SET)
-        change = Resource("TOPIC", "seen", incremental_configs=[entry])
-        admin.incremental_alter_configs([change])[change].result(30)
-        admin.delete_topics(["seen"])["seen"].result(30)
+        for change in (("-p", "3"), ("-X", "retention.ms=5000")):
+            assert shell("topics", "alter", "seen", *change).exit_code == 0
+        delete_topic(broker, "seen")
         answer = fetch(broker, "events", filter="topic:seen")
         assert [(each["kind"], each["words"]) for each in answer["items"]] == [
             ("topic_deleted", ""),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from confluent_kafka import Producer
 
 from barnabas.broker.console.actions import wire
 from barnabas.broker.console.jobs import replay
 from barnabas.broker.console.jobs.registry import ENDED_KEPT, RUNNING_MOST, Job, Jobs
 from barnabas.broker.console.records import examining
 from barnabas.broker.security.quota_limits import CLIENT_ID, PRODUCER_BYTES, entity
+from barnabas.protocol import compression as codecs
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.end_txn import END_TXN
 from barnabas.protocol.messages.produce import PRODUCE
@@ -20,7 +20,7 @@ from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
 from tests.broker.console.test_actions import both, path, send
 from tests.broker.console.test_records import write
-from tests.broker.console.test_views import commit, open_transaction
+from tests.broker.producers import Producer, commit, open_transaction
 from tests.waiting import wait_until
 
 CONFIG = {**HTTP, "transaction.state.log.num.partitions": "2"}
@@ -102,15 +102,10 @@ def written(broker, topic, count=20, partitions=2, **config):
 
 
 def test_what_readers_of_committed_records_get_is_written_once_more(broker):
-    rows = written(broker, "origin", **{"compression.type": "gzip"})
-    aborting = Producer(
-        {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "aborting"}
-    )
-    aborting.init_transactions(30)
-    aborting.begin_transaction()
-    aborting.produce("origin", b"taken back", partition=0)
-    aborting.flush(30)
-    aborting.abort_transaction(30)
+    rows = written(broker, "origin", compression=codecs.GZIP)
+    with Producer(broker, "aborting") as aborting:
+        aborting.send("origin", "taken back")
+        aborting.abort()
     broker.create_topic("copy", partitions=3)
     with open_transaction(broker, "open", "origin", 3):
         wait_until(lambda: fetch(broker, "topics", "origin")["held_back"] > 0)
@@ -321,7 +316,7 @@ def test_a_record_that_the_target_does_not_take_ends_all_of_it(broker):
 
 def test_what_cannot_be_read_ends_all_of_it(broker, monkeypatch):
     written(broker, "unread", 20)
-    write(broker, "unread", [(1, None, "x" * 5000, [], 1)], **{"compression.type": "gzip"})
+    write(broker, "unread", [(1, None, "x" * 5000, [], 1)], compression=codecs.GZIP)
     monkeypatch.setattr(examining, "EXPANDED_BYTES_MAX", 4000)
     assert "unread-1, 10 to 11 cannot be read" in failed(broker, "unread")
 

@@ -6,7 +6,6 @@ import base64
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from barnabas.broker.console import application, lag_points
 from barnabas.broker.console import lag_history as module
@@ -19,7 +18,7 @@ from barnabas.broker.security.operations import Operation, ResourceType
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
 from tests.broker.console.test_actions import both, path
-from tests.broker.console.test_views import commit, write
+from tests.broker.producers import commit, write
 from tests.broker.security.access_users import (
     ADMIN,
     PASSWORD,
@@ -180,63 +179,6 @@ def test_a_group_that_is_deleted_is_measured_no_more(often):
         assert len(lags) == 1
         both(broker, "DELETE", path("groups", "short-lived"), confirm="short-lived")
         wait_until(lambda: len(lags) == 0, "it is forgotten")
-
-
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_rebalances_are_remembered_with_their_time(protocol):
-    with Broker(config=HTTP) as broker:
-        broker.create_topic("orders", partitions=2)
-        config = {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "group.id": "readers",
-            "group.protocol": protocol,
-        }
-        consumers = [Consumer(config), Consumer(config)]
-        seen = [0]
-        try:
-            for number, consumer in enumerate(consumers, start=1):
-                consumer.subscribe(["orders"])
-
-                def shared_out(number=number):
-                    for each in consumers[:number]:
-                        each.poll(0.1)
-                    return all(len(each.assignment()) == 2 // number for each in consumers[:number])
-
-                wait_until(shared_out, f"{number} share the partitions")
-                found = fetch(broker, "groups", "readers", "history")
-                generations = [each["generation"] for each in found["rebalances"]]
-                assert generations == sorted(set(generations))
-                assert len(generations) > seen[-1]
-                seen.append(len(generations))
-                times = [each["time_ms"] for each in found["rebalances"]]
-                assert found["rebalances_since_ms"] <= times[0]
-                assert times == sorted(times)
-                assert times[-1] <= found["as_of"]
-        finally:
-            for consumer in consumers:
-                consumer.close()
-        wait_until(lambda: fetch(broker, "groups", "readers")["state"] == "Empty")
-        assert len(fetch(broker, "groups", "readers", "history")["rebalances"]) > seen[-1]
-
-
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_what_a_start_replays_is_no_rebalance(protocol):
-    with Broker(config=HTTP) as broker:
-        broker.create_topic("orders")
-        consumer = Consumer(
-            {
-                "bootstrap.servers": broker.bootstrap_servers,
-                "group.id": "readers",
-                "group.protocol": protocol,
-            }
-        )
-        consumer.subscribe(["orders"])
-        wait_until(lambda: consumer.poll(0.1) or consumer.assignment())
-        consumer.commit(offsets=[TopicPartition("orders", 0, 0)], asynchronous=False)
-        consumer.close()
-        assert fetch(broker, "groups", "readers", "history")["rebalances"]
-        broker.restart()
-        assert fetch(broker, "groups", "readers", "history")["rebalances"] == []
 
 
 def test_who_may_not_see_a_topic_is_not_shown_what_counts_it(often):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from contextlib import suppress
 from urllib.parse import quote
 
 import pytest
@@ -28,8 +26,8 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP
 from tests.broker.console.test_actions import send, some_body, some_path
-from tests.broker.console.test_jobs import commit, written
-from tests.protocol.test_patterns import UNITS
+from tests.broker.console.test_jobs import written
+from tests.broker.producers import commit
 
 ODD_TEXTS = (
     "",
@@ -184,19 +182,6 @@ def test_filter_has_as_many_terms_as_it_may():
 def test_expression_that_costs_too_much_is_refused_in_a_filter():
     with pytest.raises(KafkaError, match=r"filter: /x.*: pattern too large"):
         read_filter("/" + "x{0,1000}" * 43 + "/")
-
-
-@pytest.mark.parametrize("unit", UNITS)
-def test_no_filter_takes_long_to_read(unit):
-    """Processor time: 0.13 s were seen."""
-    seconds = []
-    for count in range(1, 60 // len(unit) + 1):
-        text = " ".join([f"/{unit * count}/"] * TERMS_MOST)
-        begun = time.thread_time()
-        with suppress(KafkaError):
-            read_filter(text)
-        seconds.append(time.thread_time() - begun)
-    assert max(seconds) < 0.5
 
 
 def test_list_of_partitions_is_limited():

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 
 from barnabas.broker.console import pacing
 from barnabas.broker.console import worst as module
 from barnabas.broker.console.pacing import Pace
 from barnabas.broker.metrics.history import HEAT, NAMES
+from barnabas.broker.runtime.threads import Pool
+from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, ask_api, fetch
 from tests.broker.http.test_server import get
+from tests.broker.producers import commit, write
 from tests.counterparts.transaction_client import TransactionClient
 from tests.waiting import wait_until
 
@@ -39,15 +38,10 @@ def record_a_second(broker):
 
 def test_what_the_broker_is_doing(broker):
     broker.create_topic("orders", partitions=2)
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     broker.call(broker.server.history.look)
-    for number in range(10):
-        producer.produce("orders", str(number), partition=0)
-    assert producer.flush(30) == 0
+    write(broker, "orders", 10)
     record_a_second(broker)
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "invoicing"})
-    consumer.commit(offsets=[TopicPartition("orders", 0, 4)], asynchronous=False)
-    consumer.close()
+    commit(broker, "invoicing", "orders", 4)
     with TransactionClient(broker) as client:
         client.begin("shop", "orders", 1)
         later(broker)
@@ -78,10 +72,7 @@ def test_status_counts_all_that_wait_beyond_the_rows_that_are_shown(broker):
     with TransactionClient(broker) as client:
         for partition in range(count):
             client.begin(f"slow-{partition}", "crowded", partition)
-            group, place = f"reader-{partition}", TopicPartition("crowded", partition, 0)
-            consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
-            consumer.commit(offsets=[place], asynchronous=False)
-            consumer.close()
+            commit(broker, f"reader-{partition}", "crowded", 0, partition)
         later(broker)
         worst = fetch(broker, "overview")["worst"]
         assert len(worst["held_back"]) == module.SHOWN
@@ -116,12 +107,12 @@ def test_a_walk_that_takes_long_goes_on(broker, monkeypatch):
     later(broker)
     before = fetch(broker, "overview")["worst"]
     monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.01)
-    go_on, walks = threading.Event(), []
+    go_on, walks = new_event(), []
     walk = module._walk
 
     async def slow(question, pace):
         walks.append(1)
-        await asyncio.to_thread(go_on.wait)
+        await Pool("waits").run(go_on.wait)
         return await walk(question, pace)
 
     monkeypatch.setattr(module, "_walk", slow)
@@ -146,9 +137,7 @@ def test_a_walk_that_fails_is_said_and_the_rest_is_shown(broker, monkeypatch, ca
 
 def test_the_disk(broker):
     broker.create_topic("on-disk", partitions=1)
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-    producer.produce("on-disk", b"x")
-    assert producer.flush(30) == 0
+    write(broker, "on-disk", 1)
     found = fetch(broker, "storage")
     assert found["free_bytes"] <= found["total_bytes"]
     assert found["logs"] == len(broker.server.logs.logs)

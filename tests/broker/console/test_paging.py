@@ -10,9 +10,6 @@ import pytest
 
 from barnabas.broker.console.paging import Order, Selection
 from barnabas.protocol.errors import KafkaError
-from tests.worlds import world
-
-__all__ = ["world"]
 
 
 @pytest.mark.parametrize("sort", ["lag", "-lag"])

@@ -1,16 +1,13 @@
-"""Exactly-once pipelines, found from what kafka-python's producer commits."""
+"""Exactly-once pipelines, found from the offsets that transactions commit."""
 
 from __future__ import annotations
-
-from kafka import KafkaProducer, TopicPartition
-from kafka.structs import OffsetAndMetadata
 
 from barnabas.broker.coordination import pipelines as module
 from barnabas.broker.coordination.pipelines import Pipelines
 from barnabas.coordinator.transactions.state import State, Transaction
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
-from tests.broker.console.test_views import write
+from tests.broker.producers import Producer, write
 
 
 def test_what_goes_in_and_what_comes_out():
@@ -18,22 +15,11 @@ def test_what_goes_in_and_what_comes_out():
         broker.create_topic("orders", partitions=1)
         broker.create_topic("invoices", partitions=1)
         write(broker, "orders", 5)
-        producer = KafkaProducer(
-            bootstrap_servers=broker.bootstrap_servers, transactional_id="invoicing-1"
-        )
-        try:
-            producer.init_transactions()
-            for offset, commits in ((1, True), (2, False), (2, True)):
-                producer.begin_transaction()
-                producer.send("invoices", b"x").get(30)
-                read = {TopicPartition("orders", 0): OffsetAndMetadata(offset, "", -1)}
-                producer.send_offsets_to_transaction(read, "invoicing")
-                if commits:
-                    producer.commit_transaction()
-                else:
-                    producer.abort_transaction()
-        finally:
-            producer.close()
+        with Producer(broker, "invoicing-1") as producer:
+            for offset, end in ((1, producer.commit), (2, producer.abort), (2, producer.commit)):
+                producer.send("invoices", "x")
+                producer.send_offsets("invoicing", {("orders", 0): offset})
+                end()
         (row,) = fetch(broker, "pipelines")["items"]
         assert (row["group"], row["transactional_id"]) == ("invoicing", "invoicing-1")
         assert (row["inputs"], row["outputs"]) == (["orders"], ["invoices"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import threading
 import tracemalloc
 
 import pytest
@@ -39,8 +38,11 @@ from barnabas.protocol import compression
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.internal_records import bytes_as_json
 from barnabas.protocol.records import Record, encode_batch, read_header
+from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
+from tests.waiting import until
+from tests.worlds import thread_name
 
 BOTH_LOOPS = True
 
@@ -198,7 +200,7 @@ async def test_expansion_waits_for_room():
     readers = RecordReaders(memory)
     piece = piece_of(batch_of(numbered(0, 10)))
     end = await memory.begin_work(18 * MIB)
-    begun = threading.Event()
+    begun = new_event()
     waiting = asyncio.create_task(readers.expand(piece.batches, begun.set, 64 * MIB))
     for _ in range(20):
         await asyncio.sleep(0)
@@ -211,14 +213,14 @@ async def test_expansion_waits_for_room():
 async def test_cancelled_work_counts_until_its_thread_ends():
     memory = AnswerMemory()
     readers = RecordReaders(memory)
-    begun, may_end = threading.Event(), threading.Event()
+    begun, may_end = new_event(), new_event()
 
     def work():
         begun.set()
         may_end.wait(60)
 
     running = asyncio.create_task(readers.run_within(1000, work))
-    await asyncio.to_thread(begun.wait, 60)
+    await until(begun.is_set)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -336,24 +338,24 @@ async def test_large_work_has_one_thread():
     readers = RecordReaders(AnswerMemory())
     names = await asyncio.gather(
         *(
-            readers.run_within(size_bytes, lambda: threading.current_thread().name)
+            readers.run_within(size_bytes, thread_name)
             for size_bytes in (LARGE_BYTES, 0, LARGE_BYTES)
         )
     )
     assert names[0] == names[2] != names[1]
 
 
-def test_snappy_is_bounded_by_its_size_and_others_are_measured():
+async def test_snappy_is_bounded_by_its_size_and_others_are_measured():
     async def asked(codec):
         memory = Budget()
         piece = piece_of(batch_of(numbered(0, 1, bytes(MIB)), codec))
         await RecordReaders(memory).expand(piece.batches, list, 64 * MIB)
         return memory.asked
 
-    (snappy,) = asyncio.run(asked(compression.SNAPPY))
+    (snappy,) = await asked(compression.SNAPPY)
     assert 2 * MIB < snappy < 8 * MIB
     for codec in (compression.GZIP, compression.LZ4, compression.ZSTD):
-        measure, work = asyncio.run(asked(codec))
+        measure, work = await asked(codec)
         assert (measure, 2 * MIB < work < 8 * MIB) == (64 * MIB, True)
 
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
-import socket
-import time
-from http.client import HTTPConnection
+from socket import SHUT_RDWR
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
 
 from barnabas.broker.console.records import scan, tail
 from barnabas.broker.console.records.places import READERS_MOST
 from barnabas.broker.security.access import OPEN
+from barnabas.storage.runtime.clock import monotonic, sleep
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, check, document, fetch, path
 from tests.broker.console.test_records import write
-from tests.broker.console.test_views import open_transaction
+from tests.broker.producers import Producer, delete_topic, open_transaction
+from tests.http_client import HttpConnection
 from tests.waiting import wait_until
 
 
@@ -55,7 +53,7 @@ class Events:
 
 @contextlib.contextmanager
 def stream(broker, topic, expected=200, **query):
-    connection = HTTPConnection(*broker.server.http.address, timeout=60)
+    connection = HttpConnection(*broker.server.http.address, timeout=60)
     target = path("topics", topic, "records", **query)
     connection.request("GET", target, headers={"Accept": "text/event-stream"})
     response = connection.getresponse()
@@ -65,7 +63,7 @@ def stream(broker, topic, expected=200, **query):
     finally:
         # What is behind a file object of a socket is not closed with it.
         with contextlib.suppress(OSError):
-            connection.sock.shutdown(socket.SHUT_RDWR)
+            connection.sock.shutdown(SHUT_RDWR)
         response.close()
         connection.close()
 
@@ -196,11 +194,11 @@ def test_a_live_tail_of_everything_shows_what_is_open(broker):
 def test_a_live_tail_is_sampled_evenly_and_says_what_is_missing(broker):
     broker.create_topic("busy")
     with stream(broker, "busy", **{"from": "end"}, follow="true") as events:
-        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 50})
-        begun = time.monotonic()
-        for number in range(5000):
-            producer.produce("busy", str(number))
-        assert producer.flush(30) == 0
+        begun_s = monotonic()
+        with Producer(broker) as producer:
+            for first in range(0, 5000, 50):
+                producer.send("busy", *map(str, range(first, first + 50)))
+                sleep(0.02)
         shown, missing = [], 0
         for kind, data in events:
             if kind == "record":
@@ -209,7 +207,7 @@ def test_a_live_tail_is_sampled_evenly_and_says_what_is_missing(broker):
                 missing = data["skipped"] + data["unseen"]
             if len(shown) + missing == 5000:
                 break
-        seconds = time.monotonic() - begun + 1
+        seconds = monotonic() - begun_s + 1
     assert 10 <= len(shown) <= tail.RECORDS_PER_SECOND * (seconds + 1)
     assert shown == sorted(shown)
     # From all of it, not from its beginning.
@@ -221,10 +219,9 @@ def test_who_does_not_read_is_not_waited_for(broker):
     """A viewer who reads nothing costs no memory: what he misses is counted."""
     broker.create_topic("unread")
     with stream(broker, "unread", **{"from": "end"}, follow="true") as events:
-        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 5})
-        for number in range(300):
-            producer.produce("unread", f"{number}".ljust(4000, "x"))
-        assert producer.flush(30) == 0
+        with Producer(broker) as producer:
+            for number in range(300):
+                producer.send("unread", f"{number}".ljust(4000, "x"))
         log = broker.server.catalogue.topic("unread").partitions[0].log
         wait_until(lambda: log.high_watermark == 300, "written")
         total = 0
@@ -241,7 +238,6 @@ def test_who_does_not_read_is_not_waited_for(broker):
 def test_a_deleted_topic_ends_its_tail(broker):
     broker.create_topic("deleted")
     with stream(broker, "deleted", **{"from": "end"}, follow="true") as events:
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-        admin.delete_topics(["deleted"])["deleted"].result(30)
+        delete_topic(broker, "deleted")
         ((_, error),) = events.until("refused")
         assert error["error"] == "UNKNOWN_TOPIC_OR_PARTITION"

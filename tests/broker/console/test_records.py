@@ -7,12 +7,13 @@ from email.message import Message
 from typing import NamedTuple
 
 import pytest
-from confluent_kafka import Producer
 
+from barnabas.protocol import compression as codecs
+from barnabas.protocol.records import Record
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 from tests.broker.console.asking import HTTP, fetch, path
-from tests.broker.console.test_views import open_transaction
+from tests.broker.producers import Producer, open_transaction
 from tests.http_client import urlopen
 
 EXACT = 2**64 + 1
@@ -24,14 +25,15 @@ def broker():
         yield running
 
 
-def write(broker, topic, rows, **config):
-    """Write rows of (partition, key, value, headers, timestamp), each in a batch of its own."""
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0, **config})
-    for partition, key, value, headers, timestamp in rows:
-        producer.produce(
-            topic, value, key, partition=partition, headers=headers, timestamp=timestamp
-        )
-        assert producer.flush(30) == 0
+def write(broker, topic, rows, compression=codecs.NONE):
+    """Write rows of (partition, key, value, headers, timestamp), each in a batch of its own.
+
+    A timestamp of 0 is the current time.
+    """
+    with Producer(broker, compression=compression) as producer:
+        for partition, key, value, headers, time_ms in rows:
+            more = {"key": key, "headers": headers, "time_ms": time_ms or None}
+            producer.send(topic, value, partition=partition, **more)
 
 
 def rows_of(answer, *names):
@@ -84,12 +86,16 @@ def test_the_newest_first_of_all_partitions_by_time(broker):
 def test_pages_show_every_record_once(broker, order, limit):
     topic = f"pages-{order}-{limit}"
     broker.create_topic(topic, partitions=4)
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 5})
-    for number in range(200):
-        # Times go back and forth, and several are the same.
-        time = 1_000_000 + number * 7919 % 50
-        producer.produce(topic, str(number), partition=number % 4, timestamp=time)
-    assert producer.flush(30) == 0
+    with Producer(broker) as producer:
+        for partition in range(4):
+            for first in range(partition, 200, 40):
+                # Times go back and forth, and several are the same.
+                numbers = range(first, min(first + 40, 200), 4)
+                batch = [
+                    Record(at, 1_000_000 + number * 7919 % 50, None, b"%d" % number)
+                    for at, number in enumerate(numbers)
+                ]
+                producer.send_records(topic, batch, partition)
     items, pages = all_pages(broker, topic, order=order, limit=limit)
     shown = sorted(int(each["value"]["text"]) for each in items)
     assert shown == list(range(200))
@@ -129,22 +135,16 @@ def test_ranges(broker):
 
 def test_the_state_of_each_record(broker):
     broker.create_topic("states")
-    config = {"bootstrap.servers": broker.bootstrap_servers}
     write(broker, "states", [(0, None, "before", [], 0)])
-    for key, end in (("done", "commit_transaction"), ("dropped", "abort_transaction")):
-        producer = Producer({**config, "transactional.id": key})
-        producer.init_transactions(30)
-        producer.begin_transaction()
-        producer.produce("states", key, partition=0)
-        assert producer.flush(30) == 0
-        getattr(producer, end)(30)
+    for key, end in (("done", Producer.commit), ("dropped", Producer.abort)):
+        with Producer(broker, key) as producer:
+            producer.send("states", key)
+            end(producer)
     with open_transaction(broker, "shop-1", "states", 1):
         write(broker, "states", [(0, None, "behind", [], 0)])
-        late = Producer({**config, "transactional.id": "late"})
-        late.init_transactions(30)
-        late.begin_transaction()
-        late.produce("states", "late", partition=0)
-        late.commit_transaction(30)
+        with Producer(broker, "late") as late:
+            late.send("states", "late")
+            late.commit()
         everything = records(broker, "states", view="all", order="oldest")
         assert list(zip(texts(everything), rows_of(everything, "state"), strict=True)) == [
             ("before", "plain"),
@@ -320,16 +320,9 @@ def test_a_value_too_large_to_decode_is_counted(broker):
 def test_compressed_batches(broker, codec):
     topic = f"compressed-{codec}"
     broker.create_topic(topic)
-    producer = Producer(
-        {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "linger.ms": 500,
-            "compression.type": codec,
-        }
-    )
-    for number in range(1000):
-        producer.produce(topic, str(number) * 10)
-    assert producer.flush(30) == 0
+    with Producer(broker, compression=codecs.NAMES.index(codec)) as producer:
+        for first in range(0, 1000, 250):
+            producer.send(topic, *(str(number) * 10 for number in range(first, first + 250)))
     answer = records(broker, topic, limit=500)
     assert texts(answer) == [str(number) * 10 for number in range(999, 499, -1)]
     assert set(rows_of(answer, "compression")) == {codec}
@@ -338,10 +331,8 @@ def test_compressed_batches(broker, codec):
 
 def test_internal_topics_are_decoded(broker):
     broker.create_topic("sink")
-    producer = Producer(
-        {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "internal-1"}
-    )
-    producer.init_transactions(30)
+    with Producer(broker, "internal-1"):
+        pass
     answer = records(broker, "__transaction_state", filter="internal-1", limit=1)
     assert answer["key_format"] == answer["value_format"] == "transaction_state"
     (row,) = answer["items"]
@@ -351,10 +342,8 @@ def test_internal_topics_are_decoded(broker):
 
 def test_below_the_start_nothing_is_shown(broker):
     broker.create_topic("cut")
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 100})
-    for number in range(10):
-        producer.produce("cut", str(number))
-    assert producer.flush(30) == 0
+    with Producer(broker) as producer:
+        producer.send("cut", *map(str, range(10)))
     log = broker.server.catalogue.topic("cut").partitions[0].log
     broker.server.loop.call_soon_threadsafe(log.delete_records, 4)
     write(broker, "cut", [(0, None, "10", [], 0)])

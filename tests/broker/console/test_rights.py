@@ -8,23 +8,23 @@ import dataclasses
 import typing
 from types import SimpleNamespace
 
-import kafka
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
-from kafka import KafkaProducer
-from kafka.structs import OffsetAndMetadata
 
 from barnabas.broker.api.checks import Denial
 from barnabas.broker.console.actions.table import ACTIONS, KINDS
 from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.console.spark_ledger import LEDGER_TOPIC
 from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType
+from barnabas.protocol.messages.fetch import FETCH
+from barnabas.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
 from barnabas.spark_connector.entries import Entry, encode, key_of
 from barnabas.spark_connector.incarnation import Home, Incarnation
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
 from tests.broker.console.test_actions import send
+from tests.broker.data_plane import Named, fetch_request
 from tests.broker.http.test_server import ask
+from tests.broker.producers import Producer, commit, write
 from tests.broker.security.access_users import (
     ADMIN,
     NOBODY,
@@ -35,8 +35,9 @@ from tests.broker.security.access_users import (
     remove_acls,
     settings,
 )
+from tests.counterparts.offsets_client import OffsetsClient
 from tests.counterparts.transaction_client import TransactionClient
-from tests.waiting import wait_until
+from tests.counterparts.wire_client import WireClient
 
 SOMEBODY = "somebody"
 """Has the right of the test, of one name."""
@@ -70,12 +71,12 @@ def broker():
     }
     with Broker(config=config) as running:
         running.port = running.server.listeners[1].bound[1]
-        running.servers = f"127.0.0.1:{running.port}"
+        running.open = SimpleNamespace(bootstrap_servers=f"127.0.0.1:{running.port}")
         for names in (NAMES, OTHERS):
             running.create_topic(names["topic"])
         running.create_topic(LEDGER_TOPIC)
         with (
-            TransactionClient(SimpleNamespace(bootstrap_servers=running.servers)) as client,
+            TransactionClient(running.open) as client,
             UserClient(running.address, ADMIN) as admin,
             reading(running, NAMES),
             reading(running, OTHERS),
@@ -86,7 +87,8 @@ def broker():
                 pipe(running, names)
                 note_in_ledger(running, names)
                 client.begin(names["transactional_id"], names["topic"], 0)
-                commit(running, names)
+                for each in (NAMES, OTHERS):  # So the group has something to hide.
+                    commit(running.open, names["group"], each["topic"], 0)
             running.admin = admin
             for names in (NAMES, OTHERS):
                 body = {"topic": names["topic"], "target": names["topic"], "from": "end"}
@@ -97,27 +99,25 @@ def broker():
 @contextlib.contextmanager
 def reading(broker, names):
     """Have a client that reads a topic, and has done so when this begins."""
-    config = {"bootstrap.servers": broker.servers, "group.id": "none"}
-    consumer = Consumer({**config, "auto.offset.reset": "earliest"})
-    consumer.assign([TopicPartition(names["topic"], 0, 0)])
-    producer = Producer({"bootstrap.servers": broker.servers})
-    producer.produce(names["topic"], b"x", partition=0)
-    assert producer.flush(30) == 0
-    wait_until(lambda: consumer.poll(0.1), "it reads")
-    yield
-    consumer.close()
+    write(broker.open, names["topic"], 1)
+    with WireClient(broker.open) as consumer:
+        fetch_first(consumer, names["topic"])
+        yield
+
+
+def fetch_first(consumer, topic):
+    """Read the first records of a topic in a fetch session."""
+    request = fetch_request(12, (Named(topic), (0, 0)), session=(0, 0))
+    (answer,) = consumer.ask(FETCH, request, 12).responses
+    assert answer.partitions[0].records
 
 
 def pipe(broker, names):
     """Commit the offsets of a group in a transaction that writes, too."""
-    producer = KafkaProducer(bootstrap_servers=broker.servers, transactional_id="piping")
-    producer.init_transactions()
-    producer.begin_transaction()
-    producer.send(names["topic"], b"x").get(30)
-    read = {kafka.TopicPartition(names["topic"], 0): OffsetAndMetadata(1, "", -1)}
-    producer.send_offsets_to_transaction(read, names["group"])
-    producer.commit_transaction()
-    producer.close()
+    with Producer(broker.open, "piping") as producer:
+        producer.send(names["topic"], "x")
+        producer.send_offsets(names["group"], {(names["topic"], 0): 1})
+        producer.commit()
 
 
 def note_in_ledger(broker, names):
@@ -125,17 +125,8 @@ def note_in_ledger(broker, names):
     sink = names["transactional_id"].removeprefix("spark.")
     home = Home("", {each["topic"]: "" for each in (NAMES, OTHERS)})
     entry = Entry(7, incarnation=Incarnation(home, home))
-    producer = Producer({"bootstrap.servers": broker.servers})
-    producer.produce(LEDGER_TOPIC, encode(entry), key_of(sink, "query"), partition=0)
-    assert producer.flush(30) == 0
-
-
-def commit(broker, names):
-    """Commit offsets of both topics, so that a group has something to hide."""
-    consumer = Consumer({"bootstrap.servers": broker.servers, "group.id": names["group"]})
-    offsets = [TopicPartition(each["topic"], 0, 0) for each in (NAMES, OTHERS)]
-    consumer.commit(offsets=offsets, asynchronous=False)
-    consumer.close()
+    with Producer(broker.open) as producer:
+        producer.send(LEDGER_TOPIC, encode(entry), key=key_of(sink, "query"))
 
 
 OPEN_TO_ALL = {"/api/v1/session", "/api/v1/actions", "/api/v1/allowed"}
@@ -415,19 +406,12 @@ GROUP_RIGHT = allow(SOMEBODY, ResourceType.GROUP, "reading-group", DESCRIBE)
 @pytest.fixture
 def member(broker):
     """A member of a group that reads the topic."""
-    config = {
-        "bootstrap.servers": broker.servers,
-        "group.id": "reading-group",
-        "client.id": READER,
-        "auto.offset.reset": "earliest",
-        # Each member begins with the first record, not behind the records of the one before.
-        "enable.auto.commit": False,
-    }
-    consumer = Consumer(config)
-    consumer.subscribe([NAMES["topic"]])
-    wait_until(lambda: consumer.poll(0.1), "the member reads")
-    yield consumer
-    consumer.close()
+    with OffsetsClient(broker.open, client_id=READER) as consumer:
+        member_id = consumer.join("reading-group").member_id
+        fetch_first(consumer, NAMES["topic"])
+        yield
+        leaving = [MemberIdentity(member_id)]
+        consumer.ask(LEAVE_GROUP, LeaveGroupRequest("reading-group", members=leaving), 4)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,6 @@ from tests.broker.console.asking import HTTP, fetch
 from tests.broker.console.test_actions import both, path, send
 from tests.broker.console.test_rights import LISTENERS, basic
 from tests.broker.security.access_users import ADMIN, settings
-from tests.worlds import world
-
-__all__ = ["world"]
 
 CONFIG = {
     **settings([ADMIN], LISTENERS),

@@ -1,15 +1,14 @@
-"""The story of a transactional id, as clients of other people have made it."""
+"""The story of a transactional id."""
 
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import KafkaException, Producer
-from kafka import KafkaProducer, TopicPartition
-from kafka.structs import OffsetAndMetadata
 
+from barnabas.protocol.errors import KafkaError
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 from tests.broker.console.asking import HTTP, ask_api, fetch
+from tests.broker.producers import Producer
 from tests.counterparts.transaction_client import TransactionClient
 from tests.waiting import wait_until
 
@@ -36,22 +35,12 @@ def shell(broker, monkeypatch):
 
 
 def producer_of(broker, key, client, **config):
-    settings = {
-        "bootstrap.servers": broker.bootstrap_servers,
-        "transactional.id": key,
-        "client.id": client,
-        **config,
-    }
-    producer = Producer({name.replace("_", "."): value for name, value in settings.items()})
-    producer.init_transactions(30)
-    return producer
+    return Producer(broker, key, client_id=client, **config)
 
 
 def write(producer, *partitions):
-    producer.begin_transaction()
     for partition in partitions:
-        producer.produce("orders", b"x", partition=partition)
-        assert producer.flush(30) == 0
+        producer.send("orders", "x", partition=partition)
 
 
 def story(broker, key, **query):
@@ -73,9 +62,9 @@ def test_what_a_producer_has_done(broker):
     before = fetch(broker, "overview")["as_of"]
     producer = producer_of(broker, "shop", "till-1")
     write(producer, 0, 1)
-    producer.commit_transaction(30)
+    producer.commit()
     write(producer, 2)
-    producer.abort_transaction(30)
+    producer.abort()
     found = story(broker, "shop")
     assert [(each["kind"], each["reason"]) for each in found] == [
         ("initialized", None),
@@ -102,20 +91,10 @@ def test_what_a_producer_has_done(broker):
 
 
 def test_offsets_are_told_from_records(broker):
-    producer = KafkaProducer(
-        bootstrap_servers=broker.bootstrap_servers,
-        transactional_id="transformer",
-        client_id="transform-1",
-    )
-    try:
-        producer.init_transactions()
-        producer.begin_transaction()
-        producer.send("orders", b"x", partition=3).get(30)
-        read = {TopicPartition("orders", 3): OffsetAndMetadata(1, "", -1)}
-        producer.send_offsets_to_transaction(read, "a-group")
-        producer.commit_transaction()
-    finally:
-        producer.close()
+    producer = producer_of(broker, "transformer", "transform-1")
+    write(producer, 3)
+    producer.send_offsets("a-group", {("orders", 3): 1})
+    producer.commit()
     assert [kind for kind, _ in kinds(broker, "transformer")] == [
         "initialized",
         "begun",
@@ -128,8 +107,8 @@ def test_who_has_fenced_whom(broker):
     old = producer_of(broker, "accounts", "pod-1")
     write(old, 0)
     new = producer_of(broker, "accounts", "pod-2")
-    with pytest.raises(KafkaException):
-        old.commit_transaction(30)
+    with pytest.raises(KafkaError, match=r"FENCED|EPOCH"):
+        old.commit()
     found = story(broker, "accounts")
     assert [(each["kind"], each["reason"]) for each in found[2:]] == [
         ("aborted", "fenced"),
@@ -144,7 +123,7 @@ def test_who_has_fenced_whom(broker):
     (over,) = ended(broker, "accounts")
     assert (over["outcome"], over["client"]) == ("fenced", "pod-2")
     write(new, 1)
-    new.commit_transaction(30)
+    new.commit()
     # A new instance on the same machine takes over even if nothing was open.
     producer_of(broker, "accounts", "pod-3")
     last = story(broker, "accounts")[-1]
@@ -156,7 +135,7 @@ def test_who_has_fenced_whom(broker):
 
 
 def test_time_that_is_over_and_an_operator(broker, shell):
-    slow = producer_of(broker, "slow", "sleeper", transaction_timeout_ms=1000)
+    slow = producer_of(broker, "slow", "sleeper", timeout_ms=1000)
     write(slow, 4)
     wait_until(lambda: ("aborted", "timeout") in kinds(broker, "slow"))
     assert story(broker, "slow", kind="aborted")[0]["client"] == "sleeper"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
 
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 from tests.broker.console.asking import HTTP, fetch
-from tests.broker.console.test_views import commit, open_transaction
+from tests.broker.producers import Producer, commit, delete_topic, open_transaction, write
 
 
 @pytest.fixture(scope="module")
@@ -24,19 +22,13 @@ def producers(broker, topic, **query):
     return fetch(broker, "topics", topic, "producers", **query)["items"]
 
 
-def write(broker, topic, records, partition=0, **config):
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **config})
-    for number in range(records):
-        producer.produce(topic, str(number), partition=partition)
-    assert producer.flush(30) == 0
-
-
 def test_who_writes(broker, monkeypatch):
     broker.create_topic("written", partitions=2)
     assert producers(broker, "written") == []
     write(broker, "written", 3)  # Without an id there is nothing to remember.
     assert producers(broker, "written") == []
-    write(broker, "written", 4, **{"enable.idempotence": True})
+    with Producer(broker, is_idempotent=True) as producer:
+        producer.send("written", *"0123")
     (idempotent,) = producers(broker, "written")
     assert idempotent["transactional_id"] is None
     assert idempotent["transaction_start_offset"] is None
@@ -69,7 +61,8 @@ def test_pages_of_producers_go_on(broker):
     broker.create_topic("many", partitions=3)
     for partition in range(3):
         for _ in range(2):
-            write(broker, "many", 1, partition, **{"enable.idempotence": True})
+            with Producer(broker, is_idempotent=True) as producer:
+                producer.send("many", "x", partition=partition)
     for sort in ("partition", "-last_write_ms"):
         places, after = [], {}
         while True:
@@ -105,8 +98,6 @@ def test_offsets_of_a_topic_that_was_deleted_are_of_another(broker):
     broker.create_topic("again")
     commit(broker, "old", "again", 0)
     assert fetch(broker, "topics", "again", "groups")["items"]
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    for each in admin.delete_topics(["again"]).values():
-        each.result(30)
+    delete_topic(broker, "again")
     broker.create_topic("again")
     assert fetch(broker, "topics", "again", "groups")["items"] == []

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
-
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 
 from barnabas.broker.console.spark_ledger import LEDGER_TOPIC
+from barnabas.storage.runtime.threads import start_thread
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 from tests.broker.console.asking import HTTP, fetch
 from tests.broker.held_markers import Markers
+from tests.broker.producers import commit, open_transaction, write
 from tests.counterparts.transaction_client import TransactionClient
 from tests.waiting import wait_until
 
@@ -35,32 +33,6 @@ def shell(broker, monkeypatch):
     return Shell(monkeypatch, broker.bootstrap_servers)
 
 
-@contextlib.contextmanager
-def open_transaction(broker, key, topic, records):
-    """A transaction of librdkafka's that has written ``records`` and is not over."""
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": key})
-    producer.init_transactions(30)
-    producer.begin_transaction()
-    for number in range(records):
-        producer.produce(topic, str(number), partition=0)
-    assert producer.flush(30) == 0
-    yield producer
-    producer.abort_transaction(30)
-
-
-def write(broker, topic, records, partition=0):
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-    for number in range(records):
-        producer.produce(topic, str(number), partition=partition)
-    assert producer.flush(30) == 0
-
-
-def commit(broker, group, topic, offset, partition=0):
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
-    consumer.commit(offsets=[TopicPartition(topic, partition, offset)], asynchronous=False)
-    consumer.close()
-
-
 def test_why_a_reader_waits(broker, shell):
     """The lag of a reader of committed records, divided, and whose transaction holds it."""
     broker.create_topic("orders", partitions=2)
@@ -79,7 +51,7 @@ def test_why_a_reader_waits(broker, shell):
         holder = partition["holder"]
         assert holder["start_offset"] == 10
         assert holder["transaction"]["transactional_id"] == "shop-1"
-        assert holder["transaction"]["client"] == "rdkafka"
+        assert holder["transaction"]["client"] == "wire-client"
         assert not holder["hanging"]
         (row,) = fetch(broker, "groups", filter="VOICING")["items"]
         assert (row["lag"], row["lag_readable"], row["lag_held_back"]) == (18, 6, 12)
@@ -139,41 +111,6 @@ def test_what_the_command_line_says_of_topics_and_lists(broker, shell):
     settings = shell("topics", "describe", "alike", "-c", "--format", "json").json[0]["configs"]
     mine = {each["key"]: each for each in one["configs"]}
     assert mine == {each["key"]: each for each in settings}
-
-
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_members_and_what_they_read(broker, shell, protocol):
-    topic, group = f"read-{protocol}", f"readers-{protocol}"
-    broker.create_topic(topic, partitions=2)
-    consumer = Consumer(
-        {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "group.id": group,
-            "group.protocol": protocol,
-            "client.id": "reader-1",
-        }
-    )
-    consumer.subscribe([topic])
-    wait_until(lambda: consumer.poll(0.1) or len(consumer.assignment()) == 2)
-    answer = fetch(broker, "groups", group)
-    (member,) = answer["members"]
-    assert (answer["type"], answer["state"], answer["member_count"]) == (protocol, "Stable", 1)
-    assert member["client"] == "reader-1"
-    assert member["partitions"] == [{"topic": topic, "partitions": [0, 1]}]
-    assert {each["member"] for each in answer["partitions"]} == {member["member"]}
-    (described,) = shell("groups", "describe", group, "--format", "json").json
-    same(described, answer)
-    # Without a committed offset there is nothing to count from: no lag is known, rather than none.
-    unknown = dict.fromkeys(("lag", "lag_readable", "lag_held_back"))
-    assert {name: answer[name] for name in unknown} == unknown
-    (row,) = fetch(broker, "groups", filter=group)["items"]
-    assert {name: row[name] for name in unknown} == unknown
-    assert fetch(broker, "groups", group, "history")["lag_readable"] == []
-    commit(broker, f"{group}-2", topic, 0)
-    assert fetch(broker, "groups", f"{group}-2")["lag"] == 0
-    (listed,) = fetch(broker, "topics", filter=topic)["items"]
-    assert listed["groups"] == 1
-    consumer.close()
 
 
 def test_topics_say_how_many_there_are_and_whose(broker):
@@ -242,8 +179,7 @@ def test_a_decided_transaction_shows_what_still_waits_for_its_marker(broker, wir
     broker.create_topic("owing", partitions=3)
     wire.begin("debtor", "owing", 0, 2)
     markers.stop()
-    ending = threading.Thread(target=wire.end, args=("debtor",))
-    ending.start()
+    ending = start_thread("ends", lambda: wire.end("debtor"))
     try:
         wait_until(lambda: fetch(broker, "transactions", "debtor")["state"] == "PrepareCommit")
         answer = fetch(broker, "transactions", "debtor")

@@ -7,7 +7,6 @@ import contextlib
 import json
 import logging
 import re
-import socket
 
 import pytest
 
@@ -187,8 +186,8 @@ async def test_a_test_broker_has_none():
 
 
 async def test_a_taken_port_is_an_error_only_for_who_asked_for_it(caplog, monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        taken = f"127.0.0.1:{other.getsockname()[1]}"
+    async with Broker(config=HTTP) as other:
+        taken = "{}:{}".format(*other.server.http.address)
         with pytest.raises(ListenError, match=f"cannot listen on http://{taken}: .*in use"):
             async with Broker(config={"barnabas.http.listener": taken}):
                 pass

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.offset_commit import (
@@ -12,6 +10,7 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from barnabas.storage.runtime.clock import monotonic, sleep
 
 
 def commit(broker, group, topic, offsets):
@@ -20,7 +19,7 @@ def commit(broker, group, topic, offsets):
     request = OffsetCommitRequest(
         group_id=group, topics=[OffsetCommitRequestTopic(topic, partitions=partitions)]
     )
-    deadline = time.monotonic() + 60
+    deadline = monotonic() + 60
     with WireClient(broker.address) as client:
         while True:
             client.ask(FIND_COORDINATOR, FindCoordinatorRequest(key=group), 2)
@@ -28,5 +27,5 @@ def commit(broker, group, topic, offsets):
             errors = {each.error_code for each in answer.topics[0].partitions}
             if errors == {0}:
                 return
-            assert time.monotonic() < deadline, errors
-            time.sleep(0.02)
+            assert monotonic() < deadline, errors
+            sleep(0.02)

@@ -1,5 +1,4 @@
 import math
-import time
 
 import pytest
 from hypothesis import given
@@ -25,6 +24,7 @@ from barnabas.broker.metrics.histograms import (
     summary_samples,
 )
 from barnabas.storage.counts import Histogram
+from barnabas.storage.runtime.clock import sleep
 from tests.broker.metrics.scrape import Scrape
 
 
@@ -50,7 +50,7 @@ def test_pieces_are_bounded_in_samples_and_in_time(monkeypatch):
 
     def slow():
         for _ in range(4):
-            time.sleep(0.002)
+            sleep(0.002)
             yield "", 1
 
     assert len(list(exposition([Family("slow", GAUGE, "doc", slow())]))) == 4

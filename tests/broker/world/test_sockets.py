@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from socket import SO_LINGER, SOL_SOCKET
 
 import pytest
 
@@ -69,3 +71,15 @@ def test_file_reads_to_the_end_after_its_socket_was_closed() -> None:
             assert file.read() == b"two\n"
         with pytest.raises(OSError, match="Bad file descriptor"):
             ours.recv(1)
+
+
+def test_bytes_before_a_reset_can_still_be_received() -> None:
+    with pair() as (world, ours, theirs):
+        ours.sendall(b"last words")
+        ours.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+        ours.close()
+        world.sleep(1)
+        assert theirs.recv(4) == b"last"
+        assert theirs.recv(100) == b" words"
+        with pytest.raises(ConnectionResetError):
+            theirs.recv(1)

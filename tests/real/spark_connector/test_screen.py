@@ -44,7 +44,7 @@ def test_a_reader_that_has_gone_is_one_sentence(shown):
     program = (
         "from barnabas.spark_connector.screen import Screen\n"
         "from barnabas.spark_connector.refusals import Refusal\n"
-        "from tests.spark_connector.test_screen import BATCH\n"
+        "from tests.real.spark_connector.test_screen import BATCH\n"
         f"with Screen({shown!r}) as screen:\n"
         "    try:\n        screen.batch(BATCH)\n"
         "    except Refusal as refusal:\n        raise SystemExit(str(refusal))\n"

@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from barnabas import spark_connector
 from barnabas.testing import Broker
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 

@@ -14,7 +14,7 @@ from barnabas.broker.api.fetch_sessions import FetchPlan
 from barnabas.broker.console import clients
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
-from tests.broker.console.test_views import open_transaction, write
+from tests.broker.producers import open_transaction, write
 from tests.waiting import wait_until
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-GUIDE = Path(__file__).parents[2] / "docs" / "spark.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "spark.md"
 NAMES = sorted(set(re.findall(r"\bbarnabas\.spark\w*(?:\.[A-Za-z_]\w*)*", GUIDE.read_text())))
 
 

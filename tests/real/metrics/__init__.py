@@ -1,0 +1,1 @@
+"""Metrics of processor time, and of what client libraries have done."""

@@ -1,0 +1,1 @@
+"""The Spark connector's processes, signals, HTTP port, and TLS connections."""
