@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -19,6 +19,7 @@ from tests.broker.raw_producer import TIMEOUT_MS
 from tests.cluster.clients import Client, Writer
 from tests.cluster.routing import GROUP, TRANSACTION, Coordinated, Found, Led, Place, Routing
 from tests.cluster.transactors import Transactional
+from tests.cluster.watched import STAYS
 from tests.cluster.workload import judged, wait_for_ends
 from tests.history import checker
 from tests.history.model import FAILED, NOT_KNOWN, Operation
@@ -122,11 +123,11 @@ class Stage:
         """Have a client take a broker for who is to be asked, until it hears that this is wrong."""
         client.routing._found[place] = Found(self.addresses[number])
 
-    def judge(self, wrong: set[str]) -> None:
+    def judge(self, wrong: set[str], places: Sequence[Led] = PLACES) -> None:
         """Judge what all clients were told: these anomalies are among what is wrong, if any is."""
         self.cluster.wait_until_served()
         wait_for_ends(self.addresses)
-        history, report = judged(self.addresses, SEED, self.clients, PLACES)
+        history, report = judged(self.addresses, SEED, self.clients, places)
         print("\n".join(checker.lines(report, history)))
         assert report.anomalies >= wrong
         assert bool(report.anomalies) == bool(wrong)
@@ -139,9 +140,9 @@ class Stage:
 
 
 @contextlib.contextmanager
-def running_stage() -> Iterator[Stage]:
+def running_stage(**config: str) -> Iterator[Stage]:
     """Start brokers that move nothing by themselves."""
-    with Cluster(BROKERS, seed=SEED, config={"auto.leader.rebalance.enable": "false"}) as cluster:
+    with Cluster(BROKERS, seed=SEED, config=STAYS | config) as cluster:
         cluster.create_topic(TOPIC, BROKERS)
         stage = Stage(cluster)
         stage.make_internal_topics()

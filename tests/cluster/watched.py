@@ -1,0 +1,127 @@
+"""A ``Cluster`` that shows what its brokers lead, and clients that write and read whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from barnabas.broker.cluster.view import NO_NODE
+from barnabas.broker.topics.leadership import State
+from barnabas.testing import Broker, Cluster
+from tests.broker.data_plane import batch
+from tests.cluster.clients import Writer
+from tests.cluster.routing import Led
+from tests.waiting import wait_until
+
+Result = TypeVar("Result")
+
+STAYS = {"auto.leader.rebalance.enable": "false"}
+"""Setting of a cluster that moves no partition without a request."""
+
+
+class WatchedCluster(Cluster):
+    """Cluster whose state a test can read. All methods can be called from any thread."""
+
+    @property
+    def index(self) -> Any:
+        """Return what is durable, past all links to the store."""
+        return self._store.index
+
+    def on(self, number: int, function: Callable[[Any], Result]) -> Result:
+        """Call ``function`` with a broker's server, on the event loop of the broker."""
+        broker = self.brokers[number]
+        return broker.call(lambda: function(broker.server))
+
+    def session(self, number: int) -> int:
+        """Return the session ID of a broker."""
+        return self.brokers[number].server._home.session
+
+    def leads(self, number: int, topic: str) -> set[int]:
+        """Return the partitions of a topic that a broker serves."""
+
+        def served(server: Any) -> set[int]:
+            found = server.catalogue.topic(topic)
+            return {
+                each.index
+                for each in (found.partitions if found is not None else ())
+                if server.leadership.state_of(each.partition_id) is State.SERVED
+            }
+
+        return self.on(number, served)
+
+    def partition_ids(self, topic: str) -> list[int]:
+        """Return the IDs of the partitions of a topic."""
+        return self._partition_ids(topic)
+
+    def settle(self, topic: str, *numbers: int) -> None:
+        """Wait until brokers serve all partitions of a topic, and know who leads them.
+
+        ``numbers`` are the brokers; without any, all that run.
+        """
+        brokers = numbers or tuple(self.running)
+        count = len(self._partition_ids(topic))
+
+        def is_settled() -> bool:
+            led = [index for each in brokers for index in self.leads(each, topic)]
+            if sorted(led) != list(range(count)):
+                return False
+            return all(
+                self.leader_seen_by(each, topic, index) in brokers
+                for each in brokers
+                for index in range(count)
+            )
+
+        wait_until(is_settled, lambda: f"{[(each, self.leads(each, topic)) for each in brokers]}")
+        wait_until(lambda: all(has_loaded(self.brokers[each]) for each in brokers), "coordinators")
+
+    def leader_seen_by(self, number: int, topic: str, partition: int) -> int:
+        """Return the leader of a partition in the metadata of a broker."""
+
+        def leader(server: Any) -> int:
+            found = server.catalogue.partition(topic, partition)
+            return NO_NODE if found is None else server.view.leader_of(found.partition_id).node_id
+
+        return self.on(number, leader)
+
+    def want_all(self, topic: str, to: int) -> None:
+        """Request that one broker leads all partitions of a topic; do not wait."""
+        self.index.want(dict.fromkeys(self._partition_ids(topic), to))
+
+    def move_all(self, topic: str, to: int) -> None:
+        """Have one broker lead all partitions of a topic."""
+        self.want_all(topic, to)
+        count = len(self._partition_ids(topic))
+        wait_until(lambda: self.leads(to, topic) == set(range(count)))
+
+    def send(self, topic: str, values: Iterable[int]) -> None:
+        """Produce whole numbers with one idempotent producer, round-robin to all partitions."""
+        count = len(self._partition_ids(topic))
+        addresses = [self.brokers[each].address for each in self.running]
+        writer = Writer("writer", addresses, self.seed or 0, Led(topic, 0))
+        producer_id = writer._new_producer_id()
+        sent = [0] * count
+        for value in values:
+            place = Led(topic, value % count)
+            records = batch(
+                b"%d" % value,
+                producer_id=producer_id,
+                producer_epoch=0,
+                base_sequence=sent[place.partition],
+            )
+            writer.produce(place, records)
+            sent[place.partition] += 1
+        writer.routing.close()
+
+    def values(self, topic: str) -> list[int]:
+        """Return all whole numbers in a topic, by partition and offset."""
+        return [int(each.value or b"") for each in self.records(topic).result]
+
+
+def has_loaded(broker: Broker) -> bool:
+    """Return whether the coordinators of a broker have read their partitions."""
+
+    def is_so() -> bool:
+        coordinators = (broker.server.groups, broker.server.transactions)
+        return all(each.log.replayed.is_set() for each in coordinators)
+
+    return broker.call(is_so)
