@@ -30,7 +30,14 @@ from tests.cluster.routing import GROUP, TRANSACTION, Coordinated, Led
 from tests.cluster.stage import PLACES, Scripted, Stage, running_stage, written_everywhere
 from tests.cluster.transactors import Transformer
 from tests.cluster.workload import CLASSIC, IMPLICIT, wait_for_ends
-from tests.history.anomalies import ABORTED_READ, GONE, HANGING, PROCESSED_TWICE, TORN_TRANSACTION, UNSEEN
+from tests.history.anomalies import (
+    ABORTED_READ,
+    GONE,
+    HANGING,
+    PROCESSED_TWICE,
+    TORN_TRANSACTION,
+    UNSEEN,
+)
 from tests.history.model import FAILED, OK, UNKNOWN, Write
 from tests.seeds import SEED
 from tests.waiting import wait_until

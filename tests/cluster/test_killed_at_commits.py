@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
 
 import pytest
 
@@ -110,13 +109,7 @@ def test_a_broker_that_dies_at_a_commit_leaves_no_transaction_in_part(
         death = Death(stage, victim, at, is_committed=is_committed)
         with monkeypatch.context() as patched:
             patched.setattr(MemoryIndex, "commit_flush", functools.partialmethod(commit, death))
-            thread = start_thread("client", lambda: run(client, commits))
-            wait_until(lambda: death.has_come or client.done == 2 or client.error)
-            if death.has_come:
-                death.complete()
-            thread.join(600)
-        if client.error:
-            raise client.error
+            run(client, death, commits=commits)
         if not death.has_come:
             break
     assert at > COMMITS_AT_LEAST[victim]
@@ -136,12 +129,22 @@ def spread(stage: Stage, client: Client) -> None:
             stage.cluster.move(*stage.led(place), to=number)
 
 
-def run(client: Client, commits: bool) -> None:
-    """Run two transactions, of which the second is committed."""
-    try:
-        for share in (int(commits), 1):
-            client.committed_share = share
-            client.once()
-            client.done += 1
-    except BaseException as error:  # noqa: BLE001  Raised again by the thread of the test.
-        client.error = error
+def run(client: Client, death: Death, *, commits: bool) -> None:
+    """Run two transactions, of which the second is committed, over the death of a broker."""
+
+    def transact() -> None:
+        try:
+            for share in (int(commits), 1):
+                client.committed_share = share
+                client.once()
+                client.done += 1
+        except BaseException as error:  # noqa: BLE001  Raised again by the thread of the test.
+            client.error = error
+
+    thread = start_thread("client", transact)
+    wait_until(lambda: death.has_come or not thread.is_alive())
+    if death.has_come:
+        death.complete()
+    thread.join()
+    if client.error:
+        raise client.error

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from barnabas.broker.cluster.view import NO_NODE
+from barnabas.broker.topics.catalogue import new_cluster_id
 from barnabas.broker.topics.leadership import State
+from barnabas.storage.memory_base import MemoryStore
 from barnabas.testing import Broker, Cluster
 from tests.broker.data_plane import batch
 from tests.cluster.clients import Writer
@@ -21,6 +23,24 @@ STAYS = {"auto.leader.rebalance.enable": "false"}
 
 class WatchedCluster(Cluster):
     """Cluster whose state a test can read. All methods can be called from any thread."""
+
+    def __init__(self, brokers: int = 3, *, store: Any = None, **options: Any) -> None:
+        """``store`` holds the data of the cluster, or ``None`` for a new store."""
+        super().__init__(0, **options)
+        self._is_store_given = store is not None
+        if store is not None:
+            self._base.close()
+            self._store.close()
+            self._store, self._base = store, store.base()
+        for _ in range(brokers):
+            self._append(self._config)
+
+    def _end(self) -> None:
+        given = self._store
+        if self._is_store_given:
+            self._store = MemoryStore(new_cluster_id())  # Closed in place of the given one.
+        super()._end()
+        self._store = given
 
     @property
     def index(self) -> Any:
@@ -73,6 +93,11 @@ class WatchedCluster(Cluster):
 
         wait_until(is_settled, lambda: f"{[(each, self.leads(each, topic)) for each in brokers]}")
         wait_until(lambda: all(has_loaded(self.brokers[each]) for each in brokers), "coordinators")
+
+    def settle_all(self) -> None:
+        """Wait until all partitions of all topics are served, and all brokers know by which."""
+        for topic in self.on(0, lambda server: [*server.catalogue.topics]):
+            self.settle(topic)
 
     def leader_seen_by(self, number: int, topic: str, partition: int) -> int:
         """Return the leader of a partition in the metadata of a broker."""
