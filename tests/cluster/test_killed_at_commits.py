@@ -29,6 +29,9 @@ from tests.worlds import world
 
 __all__ = ["world"]
 
+# Requests that a broker has just begun with when it is killed are dropped as they are.
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+
 COORDINATOR, DATA, OFFSETS = range(3)
 COMMITS_AT_LEAST = {COORDINATOR: 4, DATA: 2, OFFSETS: 2}
 COMMIT = MemoryIndex.commit_flush
