@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.topics.catalogue import new_cluster_id
 from barnabas.broker.topics.leadership import State
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.testing import Broker, Cluster
 from tests.broker.data_plane import batch
@@ -94,6 +96,24 @@ class WatchedCluster(Cluster):
         wait_until(is_settled, lambda: f"{[(each, self.leads(each, topic)) for each in brokers]}")
         wait_until(lambda: all(has_loaded(self.brokers[each]) for each in brokers), "coordinators")
 
+    def alternate(self, *topics: str) -> None:
+        """Have broker 0 lead the partitions with an even index, and broker 1 the others."""
+        wanted = {
+            partition_id: index % 2
+            for topic in topics
+            for index, partition_id in enumerate(self._partition_ids(topic))
+        }
+        wait_until(lambda: {each.partition_id for each in self._picture().led} >= {*wanted})
+        self.index.want(wanted)
+        for topic in topics:
+            count = len(self._partition_ids(topic))
+            for number in (0, 1):
+                own = set(range(number, count, 2))
+                wait_until(
+                    lambda number=number, topic=topic, own=own: self.leads(number, topic) == own
+                )
+            self.settle(topic)
+
     def settle_all(self) -> None:
         """Wait until all partitions of all topics are served, and all brokers know by which."""
         for topic in self.on(0, lambda server: [*server.catalogue.topics]):
@@ -140,6 +160,37 @@ class WatchedCluster(Cluster):
     def values(self, topic: str) -> list[int]:
         """Return all whole numbers in a topic, by partition and offset."""
         return [int(each.value or b"") for each in self.records(topic).result]
+
+
+def topic_id(number: int) -> bytes:
+    """Return the ID of the topic with this number in ``alternating``, from 1."""
+    return bytes([number] * 16)
+
+
+@contextlib.contextmanager
+def alternating(topics: Mapping[str, int], **config: str) -> Iterator[WatchedCluster]:
+    """Start two brokers that lead the partitions of ``topics`` in turn.
+
+    ``topics`` holds the number of partitions by name, internal topics included.
+    """
+    counts = {
+        key: str(topics.get(name, 1))
+        for key, name in (
+            ("offsets.topic.num.partitions", GROUP_OFFSETS),
+            ("transaction.state.log.num.partitions", TRANSACTION_STATE),
+        )
+    }
+    with WatchedCluster(2, config={**STAYS, **counts, **config}) as cluster:
+        metastore = cluster._base.metastore(NO_NODE)
+        for number, (name, partitions) in enumerate(topics.items(), start=1):
+            metastore.create_topic(name, topic_id(number), partitions, {})
+        cluster.alternate(*topics)
+        yield cluster
+
+
+def log_of(broker: Broker, topic: str, partition: int) -> Any:
+    """Return a broker's log of a partition, or ``None`` if another broker leads it."""
+    return broker.server.catalogue.partition(topic, partition).log
 
 
 def has_loaded(broker: Broker) -> bool:
