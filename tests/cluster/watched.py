@@ -10,7 +10,9 @@ from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.topics.catalogue import new_cluster_id
 from barnabas.broker.topics.leadership import State
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.memory_base import MemoryStore
+from barnabas.storage.runtime.clock import sleep
 from barnabas.testing import Broker, Cluster
 from tests.broker.data_plane import batch
 from tests.cluster.clients import Writer
@@ -113,6 +115,25 @@ class WatchedCluster(Cluster):
                     lambda number=number, topic=topic, own=own: self.leads(number, topic) == own
                 )
             self.settle(topic)
+
+    def deafen(self, number: int) -> None:
+        """Keep all changes of the cluster from a broker; its session continues."""
+        self.membership(number).look_once = lambda: sleep(0.01)
+
+    def let_hear(self, number: int) -> None:
+        """Undo ``deafen``."""
+        del self.membership(number).look_once
+
+    def membership(self, number: int) -> Any:
+        """Return the membership of a broker."""
+        return self.brokers[number].server._member._membership
+
+    def assign(self, topic: str, partition: int, to: int) -> None:
+        """Make a broker the leader of a partition whose leader does not release it."""
+        partition_id = self._partition_ids(topic)[partition]
+        (epoch,) = (e.epoch for e in self._picture().led if e.partition_id == partition_id)
+        assigned = Assignment(partition_id, self.session(to), epoch)
+        assert self.index.assign([assigned]) == {partition_id}
 
     def settle_all(self) -> None:
         """Wait until all partitions of all topics are served, and all brokers know by which."""
