@@ -33,3 +33,8 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 def thread_name() -> str:
     """Return the name of the thread that runs, as it was started."""
     return threading.current_thread().name
+
+
+def running_threads() -> set[threading.Thread]:
+    """Return the threads of the process, those of a world included."""
+    return set(threading.enumerate())

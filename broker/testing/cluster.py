@@ -65,14 +65,12 @@ class Cluster:
         self._store = MemoryStore(new_cluster_id())
         self._base = self._store.base()
         self._links = Links()
-        self.brokers: list[ClusterBroker] = []
-        for node_id in range(brokers):
-            broker = ClusterBroker(
-                self._store, self._links, node_id, config=config, commit_ms=commit_ms, seed=seed
-            )
-            self.brokers.append(broker)
-            seed = broker.seed
+        self._config = config
+        self._commit_ms = commit_ms
         self.seed = seed
+        self.brokers: list[ClusterBroker] = []
+        for _ in range(brokers):
+            self._append(config)
         self.clock = ClusterClock(self)
         self._is_awaited = False
 
@@ -82,7 +80,7 @@ class Cluster:
         try:
             for broker in self.brokers:
                 broker.__enter__()
-            self._until(lambda: len(self._picture().members) == len(self.brokers), "all are there")
+            self._until(lambda: len(self._node_ids()) == len(self.brokers), "all are there")
         except BaseException:
             self._end()
             raise
@@ -122,6 +120,20 @@ class Cluster:
     def restart(self, number: int) -> Outcome[None]:
         """Start a broker again on the same port; stops it first unless killed or stopped."""
         return self._do(self.brokers[number].restart_here)
+
+    def add(self, config: Mapping[str, str] | None = None) -> Outcome[int]:
+        """Start another broker that joins the cluster; the result is its number.
+
+        ``config`` holds its settings, or ``None`` for those of the first brokers.
+        """
+
+        def add() -> int:
+            broker = self._append(self._config if config is None else config)
+            broker.__enter__()
+            self._until(lambda: broker.node_id in self._node_ids(), "the new broker has joined")
+            return broker.node_id
+
+        return self._do(add)
 
     # ---------------------------------------------------------------------------------- faults
 
@@ -246,6 +258,22 @@ class Cluster:
         return self._do(read)
 
     # --------------------------------------------------------------------------------- private
+
+    def _append(self, config: Mapping[str, str] | None) -> ClusterBroker:
+        broker = ClusterBroker(
+            self._store,
+            self._links,
+            len(self.brokers),
+            config=config,
+            commit_ms=self._commit_ms,
+            seed=self.seed,
+        )
+        self.seed = broker.seed
+        self.brokers.append(broker)
+        return broker
+
+    def _node_ids(self) -> set[int]:
+        return {each.node_id for each in self._picture().members}
 
     def _do(self, operation: Callable[[], Result]) -> Outcome[Result]:
         if self._is_awaited:

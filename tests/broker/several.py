@@ -14,7 +14,7 @@ from barnabas.broker.peers.connection import Network
 from barnabas.broker.peers.interface import Limits
 from barnabas.storage.metastore.interface import Identity, Outdated
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from barnabas.storage.runtime.threads import Lock, new_rlock
+from barnabas.storage.runtime.threads import Lock
 from barnabas.testing import Broker
 
 CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
@@ -71,14 +71,6 @@ class ScriptedView:
         """Say which brokers there are."""
         self.nodes = list(nodes)
         self.version += 1
-
-
-class DividedView(ScriptedView):
-    """Brokers 1 and 2: 1 leads the partitions with an odd id, 2 the others."""
-
-    def leader_of(self, partition_id: int) -> Leader:
-        self.leaders.setdefault(partition_id, 2 - partition_id % 2)
-        return super().leader_of(partition_id)
 
 
 class SharedMetaStore:
@@ -198,28 +190,6 @@ def pair(topics: dict[str, int], **config: str) -> Iterator[tuple[BrokerWithView
             view = ScriptedView(node_id, [node(node_id)], leaders, FIRST_EPOCH)
             brokers.append(stack.enter_context(BrokerWithView(view, topics, **config)))
         nodes = [node(each.view.node_id, (LISTENER, *each.address)) for each in brokers]
-        for broker in brokers:
-            broker.call(lambda view=broker.view: view.in_service(*nodes))
-        yield brokers[0], brokers[1]
-
-
-@contextlib.contextmanager
-def sharing_pair(**config: str) -> Iterator[tuple[BrokerWithView, BrokerWithView]]:
-    """Brokers 1 and 2 over one MetaStore: what one changes the other shows once it follows."""
-    store = SqliteMetaStore.open(MEMORY, node_id=0, new_cluster_id=CLUSTER_ID)
-    lock = new_rlock()
-    brokers = []
-    with contextlib.closing(store), contextlib.ExitStack() as stack:
-        for node_id in (1, 2):
-            view = DividedView(node_id, [node(node_id)])
-            shared = SharedMetaStore(store, node_id, lock)
-            broker = BrokerWithView(view, {}, shared, **config)
-            brokers.append(stack.enter_context(broker))
-        # SASL has a listener of another name.
-        nodes = [
-            node(each.view.node_id, (each.server.listeners[0].name, *each.address))
-            for each in brokers
-        ]
         for broker in brokers:
             broker.call(lambda view=broker.view: view.in_service(*nodes))
         yield brokers[0], brokers[1]

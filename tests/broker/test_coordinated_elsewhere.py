@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.compression import LZ4
@@ -18,10 +17,10 @@ from barnabas.storage.transaction_marker import TransactionMarker
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch
 from tests.broker.held_markers import Markers
-from tests.broker.held_peers import HeldPeers
 from tests.broker.raw_producer import RawProducer
 from tests.broker.security.access_users import AUTHORIZER
-from tests.broker.several import FIRST_EPOCH, LISTENER, node, pair, topic_id
+from tests.cluster.held import HeldResponses
+from tests.cluster.watched import WatchedCluster, alternating, log_of, topic_id
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -76,9 +75,14 @@ def close(producer):
 
 
 @pytest.fixture(scope="module")
-def brokers():
-    with pair(PARTITIONS) as (first, second):
-        yield first, second
+def cluster():
+    with alternating(PARTITIONS) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def brokers(cluster):
+    return cluster.brokers
 
 
 @pytest.fixture
@@ -89,11 +93,9 @@ def producer(brokers, request, version):
 
 
 @pytest.fixture
-def held(brokers):
-    peers = HeldPeers(brokers[0])
-    yield peers
-    peers.let_go()
-    peers.leave()
+def held(world, brokers):
+    with HeldResponses(world, brokers[1]) as responses:
+        yield responses
 
 
 def transaction(brokers, producer):
@@ -102,7 +104,7 @@ def transaction(brokers, producer):
 
 
 def is_open(brokers, producer, partition):
-    log = brokers[0].log(TOPIC.name, partition)
+    log = log_of(brokers[0], TOPIC.name, partition)
     return brokers[0].call(lambda: log.producers.has_open_transaction(producer.producer_id))
 
 
@@ -166,12 +168,12 @@ def test_a_batch_that_a_thread_looks_into_is_asked_about_behind_that(
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_is_sent_behind_a_batch_that_waits_is_placed_behind_it_s12(brokers, producer, held):
     assert producer.add(TOPIC, 0) == NONE
-    held.holds = True
+    held.hold()
     for _ in range(3):
         first_batch(producer)
     producer.data.send(METADATA, MetadataRequest([]), 12)
     held.wait_for_one()
-    end = brokers[0].call(lambda: brokers[0].log(TOPIC.name, 0).next_offset)
+    end = brokers[0].call(lambda: log_of(brokers[0], TOPIC.name, 0).next_offset)
     held.let_go()
     answers = [producer.data.receive() for _ in range(4)]
     results = [answer.responses[0].partition_responses[0] for answer in answers[:3]]
@@ -193,8 +195,8 @@ WAIT_MS = 60_000
 @pytest.fixture
 def patient():
     """Two brokers that let the end of a transaction be waited for as long as it takes."""
-    with pair(PARTITIONS, **{"barnabas.transaction.wait.ms": str(WAIT_MS)}) as (first, second):
-        yield first, second
+    with alternating(PARTITIONS, **{"barnabas.transaction.wait.ms": str(WAIT_MS)}) as running:
+        yield running.brokers
 
 
 def ending(brokers, name, markers, version):
@@ -209,8 +211,10 @@ def ending(brokers, name, markers, version):
 
 
 @pytest.mark.parametrize("version", IMPLICIT)
-def test_it_is_asked_again_until_the_transaction_before_has_ended(patient, monkeypatch, version):
-    markers, held = Markers(monkeypatch), HeldPeers(patient[0])
+def test_it_is_asked_again_until_the_transaction_before_has_ended(
+    world, patient, monkeypatch, version
+):
+    markers, held = Markers(monkeypatch), HeldResponses(world, patient[1])
     producer = ending(patient, "ending", markers, version)
     first_batch(producer)
     wait_until(lambda: len(held.asked) > 2)
@@ -223,8 +227,8 @@ def test_it_is_asked_again_until_the_transaction_before_has_ended(patient, monke
 
 
 @pytest.mark.parametrize("version", [11, 12])
-def test_it_is_not_asked_again_for_ever(patient, monkeypatch, version):
-    markers, held = Markers(monkeypatch), HeldPeers(patient[0])
+def test_it_is_not_asked_again_for_ever(world, patient, monkeypatch, version):
+    markers, held = Markers(monkeypatch), HeldResponses(world, patient[1])
     producer = ending(patient, "ending", markers, version)
     first_batch(producer)
     wait_until(lambda: held.asked)
@@ -244,18 +248,17 @@ def test_it_is_not_asked_again_for_ever(patient, monkeypatch, version):
 
 
 @pytest.mark.parametrize("version", [11, 12])
-def test_after_a_restart_it_is_asked_once_more(version):
-    with pair(PARTITIONS) as brokers:
-        first, second = brokers
+def test_after_a_restart_it_is_asked_once_more(world, version):
+    with alternating(PARTITIONS) as cluster:
+        brokers = first, second = cluster.brokers
         producer = remote(brokers, "restarted", version)
         producer.begin(TOPIC, b"before")
-        first.crash()
-        first.restart()
-        second.call(lambda: second.view.in_service(*first_nodes(brokers)))
-        first.call(lambda: first.view.in_service(*first_nodes(brokers)))
+        cluster.kill(0)
+        cluster.restart(0)
+        cluster.alternate(*PARTITIONS)
         producer.data.socket.close()
         producer.data = Wire(first.address)
-        held = HeldPeers(first)
+        held = HeldResponses(world, second)
         assert is_open(brokers, producer, 0)
         for number in range(2):
             assert producer.send(TOPIC, b"%d" % number).error_code == NONE
@@ -266,13 +269,14 @@ def test_after_a_restart_it_is_asked_once_more(version):
 
 @pytest.mark.parametrize("version", [11, 12])
 def test_while_the_coordinator_is_away_the_client_asks_again(version):
-    with pair(PARTITIONS) as brokers:
-        second = brokers[1]
+    with alternating(PARTITIONS) as cluster:
+        brokers = cluster.brokers
         producer = remote(brokers, "away", version)
         assert producer.add(TOPIC, 0) == NONE
-        second.crash()
+        cluster.kill(1, expire=False)
         assert producer.send(TOPIC, sequence=0).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
-        second.restart()
+        cluster.restart(1)
+        cluster.alternate(*PARTITIONS)
         wait_until(lambda: producer.send(TOPIC, sequence=0).error_code == NONE)
         assert transaction(brokers, producer).partitions == {(TOPIC.name, 0)}
         close(producer)
@@ -280,38 +284,39 @@ def test_while_the_coordinator_is_away_the_client_asks_again(version):
 
 @pytest.mark.parametrize("version", [11, 12])
 def test_a_coordinator_that_dies_before_it_answers_has_said_nothing(version):
-    with pair(PARTITIONS) as brokers:
-        second = brokers[1]
+    with alternating(PARTITIONS) as cluster:
+        brokers = _, second = cluster.brokers
         producer = remote(brokers, "dies", version)
         assert producer.add(TOPIC, 0) == NONE
         transactions, waiting = second.server.transactions, []
         second.call(lambda: setattr(transactions, "when_durable", waiting.append))
         first_batch(producer)
         wait_until(lambda: waiting)
-        second.crash()
+        cluster.kill(1, expire=False)
         assert produced(producer.data.receive()) == ErrorCode.NOT_ENOUGH_REPLICAS
         assert not is_open(brokers, producer, 0)
-        second.restart()
+        cluster.restart(1)
+        cluster.alternate(*PARTITIONS)
         wait_until(lambda: producer.send(TOPIC, sequence=0).error_code == NONE)
         close(producer)
 
 
 @pytest.mark.parametrize("version", [11, 12])
-def test_a_broker_that_stops_does_not_wait_for_an_answer(version):
-    with pair(PARTITIONS) as brokers:
-        first = brokers[0]
-        producer, held = remote(brokers, "stops", version), HeldPeers(first)
+def test_a_broker_that_stops_does_not_wait_for_an_answer(world, version):
+    with alternating(PARTITIONS) as cluster:
+        brokers = first, second = cluster.brokers
+        producer, held = remote(brokers, "stops", version), HeldResponses(world, second)
         assert producer.add(TOPIC, 0) == NONE
-        held.holds = True
+        held.hold()
         first_batch(producer)
         held.wait_for_one()
         remote_coordinators = first.server.remote_coordinators
-        first.stop()
+        cluster.stop(0)
         assert producer.data.hung_up()
-        for answer in held.held:  # Nobody acts on what comes now.
-            answer()
+        held.let_go()  # No broker acts on the responses that arrive now.
         assert len(remote_coordinators) == 0
-        first.restart()
+        cluster.restart(0)
+        cluster.alternate(*PARTITIONS)
         assert not is_open(brokers, producer, 0)
         close(producer)
 
@@ -319,15 +324,15 @@ def test_a_broker_that_stops_does_not_wait_for_an_answer(version):
 @pytest.mark.parametrize("version", [11])
 def test_what_is_known_of_a_log_goes_with_it(version):
     """Deleted with its topic here; a refused flush says so by a callback of its own."""
-    with pair(PARTITIONS) as brokers:
-        first = brokers[0]
+    with alternating(PARTITIONS) as cluster:
+        brokers = first, _ = cluster.brokers
         producer = remote(brokers, "deleted", version)
         producer.begin(TOPIC)
         producer.begin(MANY)
         assert guards_of(first, producer) == 2
-        first.do(lambda: first.server.catalogue.delete_topic(TOPIC.id))
+        first._do(first.server.catalogue.delete_topic(TOPIC.id))
         assert guards_of(first, producer) == 1
-        log = first.log(MANY.name, 0)
+        log = log_of(first, MANY.name, 0)
         first.call(lambda: first.server.logs.callbacks.on_forgotten([log], frozenset()))
         assert guards_of(first, producer) == 0
         close(producer)
@@ -340,27 +345,26 @@ def plain(wire, producer_id, sequence=0, *, partition=0, epoch=0):
 
 
 @pytest.mark.parametrize("version", [11, 12])
-def test_nobody_takes_the_place_of_a_transactional_producer_that_the_log_knows(version):
+def test_nobody_takes_the_place_of_a_transactional_producer_that_the_log_knows(world, version):
     """Where there is access control; ids of other coordinators are known by what they have sent."""
     settings = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
-    with pair(PARTITIONS, **settings) as brokers:
-        first = brokers[0]
-        producer, held = remote(brokers, "controlled", version), HeldPeers(first)
+    with alternating(PARTITIONS, **settings) as cluster:
+        brokers = first, second = cluster.brokers
+        producer, held = remote(brokers, "controlled", version), HeldResponses(world, second)
         mapping = ErrorCode.INVALID_PRODUCER_ID_MAPPING
         with Wire(first.address) as other:
             ids = [other.ask(INIT_PRODUCER_ID, InitProducerIdRequest(None), 4) for _ in range(3)]
-            # These brokers give away the same ids, each of its own.
             mine = max(each.producer_id for each in ids)
             assert mine != producer.producer_id
             assert producer.add(TOPIC, 0) == NONE
-            held.holds = True
+            held.hold()
             first_batch(producer)
             held.wait_for_one()
             assert plain(other, producer.producer_id) == mapping
             held.let_go()
             assert produced(producer.data.receive()) == NONE
             assert plain(other, producer.producer_id, 1) == mapping
-            end_here(first, producer)
+            end_here(cluster, producer)
             assert guards_of(first, producer) == 0
             for epoch in (producer.epoch, producer.epoch + 1, 32_767):
                 assert plain(other, producer.producer_id, epoch=epoch) == mapping
@@ -370,13 +374,16 @@ def test_nobody_takes_the_place_of_a_transactional_producer_that_the_log_knows(v
         close(producer)
 
 
-def end_here(broker, producer, topic=TOPIC.name, partition=0):
+def end_here(cluster: WatchedCluster, producer, topic=TOPIC.name, partition=0):
     """Place a marker that ends the producer's transaction in a log of the first broker."""
+    broker, coordinator = cluster.brokers
+    log = coordinator.server.transactions.log
+    partition_id = cluster.partition_ids(TRANSACTION_STATE)[log.partition_of(producer.name)]
     marker = TransactionMarker(
         producer.producer_id,
         producer.epoch + (not producer.is_classic),
         commit=False,
-        coordinator_epoch=FIRST_EPOCH,
+        coordinator_epoch=cluster.index.partition(partition_id).leader_epoch,
         transaction_version=0 if producer.is_classic else 2,
     )
     markers = broker.server.markers
@@ -431,48 +438,11 @@ def test_a_fenced_producer_is_told_47(brokers, producer):
     close(successor)
 
 
-@pytest.fixture
-def unmoved(brokers):
-    """Who leads what, as it was, when the test is over."""
-    view = brokers[0].view
-    leaders, nodes = dict(view.leaders), view.nodes
-    yield view
-    brokers[0].call(lambda: (view.leaders.update(leaders), view.in_service(*nodes)))
-
-
-def state_partition(broker, name):
-    return broker.call(lambda: broker.server.transactions.log.partition_id_of(name))
-
-
-@pytest.mark.parametrize("version", [11, 12])
-@pytest.mark.parametrize("why", ["unknown broker", "nobody leads", "led here without a log", "old"])
-def test_where_the_coordinator_is_not_found_the_client_asks_again(brokers, producer, unmoved, why):
-    first = brokers[0]
-    partition_id = state_partition(first, producer.name)
-    assert producer.add(TOPIC, 0) == NONE
-    if why == "unknown broker":
-        first.call(lambda: unmoved.in_service(unmoved.nodes[0]))
-    elif why == "nobody leads":
-        first.call(lambda: unmoved.led_by(partition_id, NO_NODE))
-    elif why == "led here without a log":
-        first.call(lambda: unmoved.led_by(partition_id, 1))
-    else:  # Broker 3 is another name of this one, which is not the coordinator.
-        nodes = [*unmoved.nodes, node(3, (LISTENER, *first.address))]
-        first.call(lambda: (unmoved.in_service(*nodes), unmoved.led_by(partition_id, 3)))
-    assert producer.send(TOPIC, sequence=0).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
-    first.call(lambda: (unmoved.led_by(partition_id, 2), unmoved.in_service(*first_nodes(brokers))))
-    assert producer.send(TOPIC).error_code == NONE
-
-
-def first_nodes(brokers):
-    return [node(each.view.node_id, (LISTENER, *each.address)) for each in brokers]
-
-
 @pytest.mark.parametrize("version", [11, 12])
 def test_a_client_is_not_left_waiting(brokers, producer, held):
     """For as long as it says, from 1 s to 30 s; then it is told to try again."""
     assert producer.add(TOPIC, 0) == NONE
-    held.holds = True
+    held.hold()
     first_batch(producer)
     held.wait_for_one()
     brokers[0].clock.advance(seconds=31)
@@ -486,7 +456,7 @@ def test_a_client_is_not_left_waiting(brokers, producer, held):
 def test_what_is_sent_behind_a_refused_batch_is_not_taken_in_its_place(brokers, producer, held):
     """S9: the log does not know the producer yet, so it would take any sequence."""
     assert producer.add(TOPIC, 0) == NONE
-    held.holds = True
+    held.hold()
     first_batch(producer)
     first_batch(producer)
     held.wait_for_one()
@@ -503,7 +473,7 @@ def test_what_is_sent_behind_a_refused_batch_is_not_taken_in_its_place(brokers, 
 def test_nothing_is_written_for_a_client_that_has_gone(brokers, producer, held):
     first = brokers[0]
     assert producer.add(TOPIC, 0) == NONE
-    held.holds = True
+    held.hold()
     before = first.call(lambda: len(first.server.sockets.connections))
     first_batch(producer)
     held.wait_for_one()
@@ -528,7 +498,7 @@ def test_what_waits_has_a_limit(brokers, producer, held, monkeypatch):
         assert each.add(TOPIC, 0) == NONE
     config = replace(first.server.config, queued_max_request_bytes=5_000)
     monkeypatch.setattr(first.server, "config", config)
-    held.holds = True
+    held.hold()
     large = producer.request(TOPIC, (0, producer.batch(TOPIC, b"x" * 10_000)))
     producer.data.send(PRODUCE, large, producer.version)  # Too large, but alone.
     held.wait_for_one()
@@ -555,12 +525,12 @@ def test_without_an_answer_its_error_is_a_lost_connection(brokers, producer, hel
 # ------------------------------------------------------------- between the answer and the append
 
 
-def a_marker_comes_in_between(brokers, producer, held):
+def a_marker_comes_in_between(cluster, producer, held):
     """Hold the coordinator's answer until a marker is placed; return the client's answer."""
-    held.holds = True
+    held.hold()
     first_batch(producer)
     held.wait_for_one()
-    end_here(brokers[0], producer)
+    end_here(cluster, producer)
     held.let_go()
     return producer.data.receive()
 
@@ -577,12 +547,14 @@ def produced(answer):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_no_batch_is_appended_behind_a_marker_that_came_after_the_question(brokers, producer, held):
+def test_no_batch_is_appended_behind_a_marker_that_came_after_the_question(
+    cluster, brokers, producer, held
+):
     """P6, R7: it would hang there, for its transaction has ended. From version 12 on the epoch of
     the marker is enough.
     """
     assert producer.add(TOPIC, 0) == NONE
-    answer = a_marker_comes_in_between(brokers, producer, held)
+    answer = a_marker_comes_in_between(cluster, producer, held)
     fenced = ErrorCode.INVALID_PRODUCER_EPOCH
     assert produced(answer) == (ErrorCode.NOT_ENOUGH_REPLICAS if producer.is_classic else fenced)
     assert not is_open(brokers, producer, 0)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
-
-from kafka import KafkaProducer
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.create_topics import (
@@ -22,9 +19,12 @@ from barnabas.storage import loading_apart
 from barnabas.storage.log_directory import LogDirectory
 from barnabas.storage.log_reading import FIRST_AT_ONCE
 from barnabas.testing import Broker
-from tests.broker.cluster.members import MemberBroker, all_served, members, send, values_in
 from tests.broker.data_plane import Named, Wire, batch
+from tests.cluster.watched import WatchedCluster
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 LONGEST = "t" * 249
 PARTITIONS = 2
@@ -69,14 +69,6 @@ def test_it_is_written_deleted_and_made_again(tmp_path):
             assert broker.server.failure is None
 
 
-def write_one_by_one(broker: MemberBroker, count: int) -> None:
-    """Have each value in a flush of its own: so many are a long log."""
-    servers = broker.bootstrap_servers
-    with contextlib.closing(KafkaProducer(bootstrap_servers=servers, linger_ms=0)) as producer:
-        for number in range(count):
-            producer.send(LONGEST, b"%d" % number, partition=0).get(60)
-
-
 def test_its_long_log_goes_from_leader_to_leader(monkeypatch):
     loaded: list[str] = []
     take_place = LogDirectory.take_place
@@ -88,17 +80,17 @@ def test_its_long_log_goes_from_leader_to_leader(monkeypatch):
     monkeypatch.setattr(LogDirectory, "take_place", noted)
     monkeypatch.setattr(loading_apart, "PIECE_BYTES", 1000)
     count = FIRST_AT_ONCE + 10
-    with members(3) as (_, brokers):
-        brokers[0].create_topic(LONGEST, 1)
-        all_served(brokers, LONGEST, 1)
-        write_one_by_one(brokers[0], count)
-        (leader,) = (each for each in brokers if each.leads(LONGEST))
-        others = [each for each in brokers if each is not leader]
-        leader.stop()
-        all_served(others, LONGEST, 1)
+    with WatchedCluster() as cluster:
+        cluster.create_topic(LONGEST)
+        # Each value is a flush of its own, and many flushes are a long log.
+        cluster.send(LONGEST, range(count))
+        leader = cluster.leader(LONGEST)
+        cluster.stop(leader)
+        cluster.settle(LONGEST)
         wait_until(lambda: loaded == [f"{LONGEST}-0"])
-        assert values_in(others[0], LONGEST, 1) == [*range(count)]
-        send(others[0], LONGEST, range(count, count + 1), 1)
-        with Wire(others[0].address) as wire:
+        assert cluster.values(LONGEST) == [*range(count)]
+        cluster.send(LONGEST, [count])
+        with Wire(cluster.brokers[cluster.running[0]].address) as wire:
             delete(wire)
-        wait_until(lambda: all(each.server.catalogue.topic(LONGEST) is None for each in others))
+        left = [cluster.brokers[each].server.catalogue for each in cluster.running]
+        wait_until(lambda: all(each.topic(LONGEST) is None for each in left))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -46,13 +47,16 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 )
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from barnabas.storage.metastore.interface import MetaStoreError, MetaStoreRefused
-from tests.broker.away_store import AwayStore
-from tests.broker.data_plane import Named, Wire, batch
-from tests.broker.several import BrokerWithView, ScriptedView, node
+from barnabas.storage.metastore.interface import MetaStoreError, MetaStoreRefused, Outdated
+from barnabas.storage.runtime.threads import new_event, thread_id
+from tests.broker.data_plane import Wire
 from tests.broker.test_following import broker_of, change_by, new_store, shown
+from tests.cluster.watched import WatchedCluster
 from tests.storage.metastore.histories import ACLS, histories, topic_id
-from tests.waiting import until, wait_until
+from tests.waiting import until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 TIMED_OUT = ErrorCode.REQUEST_TIMED_OUT
 SHORT_MS = 20
@@ -61,6 +65,66 @@ BEGUN_MS = 300
 """The same, but it has to last until a change was begun."""
 LONG_MS = 60_000
 """Of which nothing is."""
+
+
+class AwayStore:
+    """A store before which every call waits while it is away; ``close`` ends what waits."""
+
+    def __init__(self, store: Any) -> None:
+        self.store = store
+        self.identity = store.identity
+        self.calls: list[str] = []
+        """The methods that were called, in order, be they answered or not."""
+        self.threads: set[int] = set()
+        """That have called one since it was cut off for the first time."""
+        self.is_closed = False
+        self._based_on: int | None = None
+        self._was_cut = False
+        self._is_there = new_event()
+        self._is_there.set()
+
+    def cut(self) -> None:
+        """Be away from now on."""
+        self._was_cut = True
+        self._is_there.clear()
+
+    def mend(self) -> None:
+        """Be there again."""
+        self._is_there.set()
+
+    @property
+    def version(self) -> int:
+        version: int = self.store.version
+        return version
+
+    def based_on(self, version: int, change: Callable[[], Any]) -> Any:
+        """Make a change, which comes this way, too, and is compared when it arrives."""
+        self._based_on = version
+        try:
+            return change()
+        finally:
+            self._based_on = None
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.store, name)
+
+        def call(*arguments: Any) -> Any:
+            self.calls.append(name)
+            if self._was_cut:
+                self.threads.add(thread_id())
+            assert self._is_there.wait(60), "nobody has mended it"
+            if self.is_closed:
+                raise MetaStoreError("the metadata store was closed")
+            if self._based_on is not None and self.store.version > self._based_on:
+                raise Outdated
+            return method(*arguments)
+
+        return call
+
+    def close(self) -> None:
+        """End whatever waits; the store behind it stays open."""
+        self.is_closed = True
+        self._is_there.set()
 
 
 class Away:
@@ -106,7 +170,7 @@ async def test_the_loop_goes_on_and_the_change_is_made_behind(away):
     assert away.catalogue.topics == {}
     away.store.mend()
     await until(lambda: "a" in away.catalogue.topics)
-    assert threading.current_thread() not in away.store.threads
+    assert thread_id() not in away.store.threads
 
 
 async def test_who_has_the_time_gets_the_answer(away):
@@ -274,7 +338,7 @@ async def test_more_producers_wait_than_a_block_has_ids_for(away, monkeypatch):
 
 @given(histories())
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=20)
-def test_what_a_broker_changes_through_a_thread_is_what_a_start_shows(steps):
+def test_what_a_broker_changes_through_a_thread_is_what_a_start_shows(world, steps):
     store = new_store()
 
     async def change() -> dict[str, object]:
@@ -295,7 +359,7 @@ def test_what_a_broker_changes_through_a_thread_is_what_a_start_shows(steps):
         administration.stop()
         return found
 
-    assert asyncio.run(change()) == asyncio.run(start())
+    assert world.run(change()) == world.run(start())
 
 
 async def test_others_commit_while_a_change_is_on_its_way(away):
@@ -397,33 +461,18 @@ async def test_a_crash_waits_for_nothing():
 # ---------------------------------------------------------------------------------- whole brokers
 
 
-class BrokerOfAwayStore(BrokerWithView):
-    """Its MetaStore may be away once it has started."""
-
-    def __init__(self) -> None:
-        super().__init__(ScriptedView(1, [node(1)]), {"t": 1})
-        self.store = self._metastore = AwayStore(self._metastore)
-
-    def _new_server(self, *arguments, **more):
-        server = super()._new_server(*arguments, **more)
-        server.metastore_calls = CallsAside(self.store.close, closing_patience_s=SHORT_MS / 1000)
-        return server
-
-
-def test_clients_are_served_while_the_store_is_away_and_the_broker_ends(monkeypatch):
+def test_metadata_are_served_while_the_store_is_away_and_the_broker_ends(monkeypatch):
     monkeypatch.setattr(metadata, "REPEATED_MS", SHORT_MS)
-    broker = BrokerOfAwayStore()
-    with broker:
-        topic = Named("t", broker.server.catalogue.topics["t"].topic_id)
-        broker.store.cut()
-        with Wire(broker.address) as wire, Wire(broker.address) as waiting:
+    with WatchedCluster(1) as cluster:
+        cluster.create_topic("t")
+        cluster.cut_from_store(0)
+        address = cluster.brokers[0].address
+        with Wire(address) as wire, Wire(address) as waiting:
             topics = [CreatableTopic("new", 1, 1, [], [])]
             waiting.send(CREATE_TOPICS, CreateTopicsRequest(topics, timeout_ms=LONG_MS), 7)
-            wait_until(lambda: broker.store.calls[-1] == "create_topic")
-            assert wire.produce(topic, batch(b"v"), 0).error_code == 0
+            assert waiting.silent()
             asked = [MetadataRequestTopic(name=name) for name in ("t", "made-by-asking")]
             (old, new) = wire.ask(METADATA, MetadataRequest(asked), 12).topics
             assert old.error_code == 0
             assert new.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        broker.stop()
-        assert broker.store.is_closed
+        cluster.stop(0)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.transaction_marker import TransactionMarker
 from tests.broker.handlers.test_transactional_offsets import Occupied, code_of, send_commit
 from tests.broker.held_markers import Markers
-from tests.broker.held_peers import HeldPeers
-from tests.broker.several import FIRST_EPOCH, pair
+from tests.cluster.held import HeldResponses
+from tests.cluster.watched import alternating
 from tests.counterparts.offsets_client import CLASSIC, IMPLICIT, UNSTABLE, OffsetsClient
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 PARTITIONS = {"topic": 2, TRANSACTION_STATE: 4, GROUP_OFFSETS: 4}
 PLACE = ("topic", 0)
@@ -30,12 +32,13 @@ def at(broker, name):
     return next(each for each in found if java_hash(each) % 4 % 2 == broker - 1)
 
 
-class World:
+class Scene:
     """Broker 1 coordinates the group, broker 2 the transactional id."""
 
-    def __init__(self, brokers, name):
-        self.first, self.second = brokers
-        for broker in brokers:
+    def __init__(self, cluster, name):
+        self.cluster = cluster
+        self.first, self.second = cluster.brokers
+        for broker in cluster.brokers:
             broker.port = broker.address[1]
         self.group = at(1, f"group-{name}")
         self.key = at(2, f"id-{name}")
@@ -70,17 +73,19 @@ class World:
 
     def marker(self, version, *, commit=True):
         """Write the transaction's marker where the offsets are."""
+        coordinated = self.second.server.transactions.log.partition_of(self.key)
+        partition_id = self.cluster.partition_ids(TRANSACTION_STATE)[coordinated]
         marker = TransactionMarker(
             self.producer.producer_id,
             self.producer.epoch + (version >= IMPLICIT),
             commit=commit,
-            coordinator_epoch=FIRST_EPOCH,
+            coordinator_epoch=self.cluster.index.partition(partition_id).leader_epoch,
             transaction_version=2 if version >= IMPLICIT else 0,
         )
         markers = self.first.server.markers
         code = self.first.call(lambda: markers.write(GROUP_OFFSETS, self.partition, marker))
         assert code == NONE
-        self.first.do(self.first.server.transactions.durable)
+        self.first._do(self.first.server.transactions.durable())
 
     @property
     def guards(self):
@@ -88,25 +93,23 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def brokers():
-    with pair(PARTITIONS) as running:
+def cluster():
+    with alternating(PARTITIONS) as running:
         yield running
 
 
 @pytest.fixture
-def world(brokers, request):
-    made = World(brokers, request.node.name)
+def scene(cluster, request):
+    made = Scene(cluster, request.node.name)
     yield made
     assert made.guards == 0
     made.close()
 
 
 @pytest.fixture
-def held(brokers):
-    peers = HeldPeers(brokers[0])
-    yield peers
-    peers.let_go()
-    peers.leave()
+def held(world, cluster):
+    with HeldResponses(world, cluster.brokers[1]) as responses:
+        yield responses
 
 
 def not_now(version):
@@ -116,150 +119,144 @@ def not_now(version):
 
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_they_are_part_of_the_transaction(world, held, version, commit):
-    world.add(version)
-    assert world.commit(version) == NONE
-    assert world.offset == UNSTABLE
-    second = world.second
-    transaction = second.call(lambda: second.server.transactions.transaction(world.key))
-    assert transaction.partitions == {(GROUP_OFFSETS, world.partition)}
+def test_they_are_part_of_the_transaction(scene, held, version, commit):
+    scene.add(version)
+    assert scene.commit(version) == NONE
+    assert scene.offset == UNSTABLE
+    second = scene.second
+    transaction = second.call(lambda: second.server.transactions.transaction(scene.key))
+    assert transaction.partitions == {(GROUP_OFFSETS, scene.partition)}
     (request,) = held.asked
     assert request.transactions[0].verify_only == (version < IMPLICIT)
-    world.marker(version, commit=commit)
-    assert world.offset == (5 if commit else -1)
+    scene.marker(version, commit=commit)
+    assert scene.offset == (5 if commit else -1)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_the_coordinator_says_is_answered(world, version):
+def test_what_the_coordinator_says_is_answered(scene, version):
     if version < IMPLICIT:
         is_told = version >= CLASSIC
         refused = ErrorCode.TRANSACTION_ABORTABLE if is_told else ErrorCode.INVALID_TXN_STATE
-        assert world.commit(version) == refused
-    nobody = world.producer._replace(transactional_id=at(2, "nobody"))
+        assert scene.commit(version) == refused
+    nobody = scene.producer._replace(transactional_id=at(2, "nobody"))
     mapping = ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    assert world.commit(version, producer=nobody) == mapping
-    another = world.producer._replace(producer_id=world.producer.producer_id + 1_000_000)
-    assert world.commit(version, producer=another) == mapping
-    successor = world.coordinator.begin_life(world.key)
-    assert successor.epoch > world.producer.epoch
-    assert world.commit(version) == ErrorCode.INVALID_PRODUCER_EPOCH
-    assert world.offset == -1
+    assert scene.commit(version, producer=nobody) == mapping
+    another = scene.producer._replace(producer_id=scene.producer.producer_id + 1_000_000)
+    assert scene.commit(version, producer=another) == mapping
+    successor = scene.coordinator.begin_life(scene.key)
+    assert successor.epoch > scene.producer.epoch
+    assert scene.commit(version) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert scene.offset == -1
 
 
 @pytest.mark.parametrize("version", [3, CLASSIC, IMPLICIT])
-def test_what_the_group_says_is_answered_too(world, version):
+def test_what_the_group_says_is_answered_too(scene, version):
     """The coordinator was asked before, so the transaction has the group's offsets in it."""
-    world.add(version)
-    refused = world.commit(version, member_id="nobody", generation_id=3)
+    scene.add(version)
+    refused = scene.commit(version, member_id="nobody", generation_id=3)
     assert refused == ErrorCode.ILLEGAL_GENERATION
-    assert world.offset == -1
+    assert scene.offset == -1
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_where_the_coordinator_is_not_found_the_client_asks_again(world, version):
-    view = world.first.view
-    world.add(version)
-    log = world.first.server.transactions.log
-    partition_id = world.first.call(lambda: log.partition_id_of(world.key))
-    nodes = view.nodes
-    world.first.call(lambda: view.led_by(partition_id, NO_NODE))
-    assert world.commit(version) == UNAVAILABLE
-    world.first.call(lambda: view.led_by(partition_id, 1))  # It has no log of it.
-    assert world.commit(version) == ErrorCode.NOT_COORDINATOR
-    world.first.call(lambda: view.led_by(partition_id, 2))
-    world.first.call(lambda: view.in_service(nodes[0]))
-    assert world.commit(version) == not_now(version)
-    world.first.call(lambda: view.in_service(*nodes))
-    assert world.offset == -1
-    assert world.commit(version) == NONE
-    world.marker(version)
+def test_while_the_coordinator_is_away_the_client_asks_again(version):
+    with alternating(PARTITIONS) as cluster:
+        scene = Scene(cluster, "away")
+        scene.add(version)
+        cluster.kill(1, expire=False)
+        assert scene.commit(version) == not_now(version)
+        assert scene.offset == -1
+        cluster.restart(1)
+        cluster.alternate(*PARTITIONS)
+        wait_until(lambda: scene.commit(version) == NONE)
+        scene.close()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_client_is_not_left_waiting(world, held, version):
-    world.add(version)
-    held.holds = True
-    send_commit(world.client, world.producer, world.group, 6, version)
+def test_a_client_is_not_left_waiting(scene, held, version):
+    scene.add(version)
+    held.hold()
+    send_commit(scene.client, scene.producer, scene.group, 6, version)
     held.wait_for_one()
-    world.first.clock.advance(seconds=6)
-    assert code_of(world.client.receive()) == not_now(version)
+    scene.first.clock.advance(seconds=6)
+    assert code_of(scene.client.receive()) == not_now(version)
     held.let_go()
-    assert world.offset == -1
+    assert scene.offset == -1
 
 
 # --------------------------------------------------------------- between the answer and the append
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_marker_that_comes_before_the_answer_refuses_the_commit(world, held, version):
+def test_a_marker_that_comes_before_the_answer_refuses_the_commit(scene, held, version):
     """P6, R7: it would be pending for ever."""
-    world.add(version)
-    held.holds = True
-    send_commit(world.client, world.producer, world.group, 6, version)
+    scene.add(version)
+    held.hold()
+    send_commit(scene.client, scene.producer, scene.group, 6, version)
     held.wait_for_one()
-    world.marker(version)
+    scene.marker(version)
     held.let_go()
-    assert code_of(world.client.receive()) == not_now(version)
-    assert world.offset == -1
+    assert code_of(scene.client.receive()) == not_now(version)
+    assert scene.offset == -1
 
 
-def in_its_lane(world, version, meanwhile):
+def in_its_lane(scene, version, meanwhile):
     """Do something while a commit, of which the coordinator has said NONE, waits for its turn."""
-    world.add(version)
-    occupied = Occupied(world.first, world.group)
-    send_commit(world.client, world.producer, world.group, 6, version)
+    scene.add(version)
+    occupied = Occupied(scene.first, scene.group)
+    send_commit(scene.client, scene.producer, scene.group, 6, version)
     occupied.wait_for_next()
-    assert world.guards == 1
+    assert scene.guards == 1
     meanwhile()
-    world.first.call(occupied.leave)
-    return code_of(world.client.receive())
+    scene.first.call(occupied.leave)
+    return code_of(scene.client.receive())
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_commit_waits_for_its_turn_with_its_guard(world, version):
-    assert in_its_lane(world, version, lambda: None) == NONE
-    assert world.offset == UNSTABLE
-    world.marker(version)
-    assert world.offset == 6
+def test_a_commit_waits_for_its_turn_with_its_guard(scene, version):
+    assert in_its_lane(scene, version, lambda: None) == NONE
+    assert scene.offset == UNSTABLE
+    scene.marker(version)
+    assert scene.offset == 6
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_marker_that_comes_while_a_commit_waits_for_its_turn_refuses_it(world, version):
+def test_a_marker_that_comes_while_a_commit_waits_for_its_turn_refuses_it(scene, version):
     """P1, R7: the guard is the second question, at the moment of the append."""
-    assert in_its_lane(world, version, lambda: world.marker(version)) == not_now(version)
-    assert world.offset == -1
+    assert in_its_lane(scene, version, lambda: scene.marker(version)) == not_now(version)
+    assert scene.offset == -1
 
 
 # ------------------------------------------------------------------------- gone, ending, restarted
 
 
 @pytest.mark.parametrize("version", [CLASSIC, IMPLICIT])
-def test_nothing_is_committed_for_a_client_that_has_gone(world, held, version):
-    world.add(version)
-    first = world.first
-    held.holds = True
+def test_nothing_is_committed_for_a_client_that_has_gone(scene, held, version):
+    scene.add(version)
+    first = scene.first
+    held.hold()
     with OffsetsClient(first) as leaving:
         before = first.call(lambda: len(first.server.sockets.connections))
-        send_commit(leaving, world.producer, world.group, 6, version)
+        send_commit(leaving, scene.producer, scene.group, 6, version)
         held.wait_for_one()
     wait_until(lambda: first.call(lambda: len(first.server.sockets.connections)) < before)
     assert first.call(lambda: len(first.server.remote_coordinators)) == 0
     held.let_go()
-    assert world.offset == -1
+    assert scene.offset == -1
 
 
-def test_a_commit_is_asked_about_until_the_transaction_before_has_ended(monkeypatch):
-    with pair(PARTITIONS, **{"barnabas.transaction.wait.ms": "60000"}) as brokers:
-        world, markers = World(brokers, "ending"), Markers(monkeypatch)
-        held = HeldPeers(world.first)
+def test_a_commit_is_asked_about_until_the_transaction_before_has_ended(world, monkeypatch):
+    with alternating(PARTITIONS, **{"barnabas.transaction.wait.ms": "60000"}) as cluster:
+        scene, markers = Scene(cluster, "ending"), Markers(monkeypatch)
+        held = HeldResponses(world, scene.second)
         # A group of the transaction's own coordinator, so that all of it ends there.
         theirs = at(2, "theirs")
-        world.coordinator.committed(world.producer, theirs, {PLACE: 1})
+        scene.coordinator.committed(scene.producer, theirs, {PLACE: 1})
         markers.stop()
-        world.producer = world.coordinator.ended(world.producer, IMPLICIT, commit=True)
-        send_commit(world.client, world.producer, world.group, 6)
+        scene.producer = scene.coordinator.ended(scene.producer, IMPLICIT, commit=True)
+        send_commit(scene.client, scene.producer, scene.group, 6)
         wait_until(lambda: len(held.asked) > 2)
         markers.go_on()
-        assert code_of(world.client.receive()) == NONE
-        assert world.offset == UNSTABLE
-        world.close()
+        assert code_of(scene.client.receive()) == NONE
+        assert scene.offset == UNSTABLE
+        scene.close()

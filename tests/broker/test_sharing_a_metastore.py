@@ -1,12 +1,18 @@
-"""Two brokers over one MetaStore: one changes something, the other follows, clients notice."""
+"""Two brokers of a cluster: one changes something, the other follows, clients notice.
+
+The second broker is deaf: it hears of changes when a test has it follow.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.security.acls import AclFilter
 from barnabas.broker.security.quota_limits import PRODUCER_BYTES, USER, entity
 from barnabas.broker.topics.changes import ATTEMPTS_MOST
@@ -19,21 +25,60 @@ from tests.broker.data_plane import Named, Wire, batch, fetch_request
 from tests.broker.handlers.test_group_offsets import Client
 from tests.broker.security.access_users import AUTHORIZER
 from tests.broker.security.test_scram_logins import SCRAM, connected, delete, set_password
-from tests.broker.several import sharing_pair
+from tests.cluster.watched import STAYS, WatchedCluster, log_of
 from tests.waiting import wait_until
 from tests.worlds import world
 
 __all__ = ["world"]
 
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
-LED_BY_1, LED_BY_2 = 0, 1
-"""Partitions of the first topic."""
+LED_BY_ONE, LED_BY_TWO = 0, 1
+"""Partitions of a topic that both follow: the first broker leads the even ones."""
+LISTENERS = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0"}
+"""One for clients that log in, and one for brokers."""
+DEAF = 1
+"""Number of the second broker."""
+GROUP = next(key for key in map(str, range(10)) if java_hash(key) % 2 == DEAF)
+"""Group that the second broker coordinates."""
+
+
+class Follower:
+    """Broker that hears of changes by itself, or when a test says so."""
+
+    def __init__(self, cluster: WatchedCluster, number: int) -> None:
+        self._cluster = cluster
+        self._number = number
+
+    def follow(self) -> None:
+        """Hear of all changes; the partitions of the topics alternate then."""
+        cluster = self._cluster
+        cluster.let_hear(DEAF)
+        version = cluster.index.picture(0).metadata_version
+        wait_until(lambda: self.server.catalogue.changes.shown_version >= version)
+        cluster.alternate(*cluster.on(self._number, lambda server: [*server.catalogue.topics]))
+        cluster.deafen(DEAF)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster.brokers[self._number], name)
+
+
+@contextlib.contextmanager
+def sharing_pair(**config: str) -> Iterator[tuple[Follower, Follower]]:
+    with WatchedCluster(2, config=STAYS | config) as cluster:
+        cluster.deafen(DEAF)
+        yield Follower(cluster, 0), Follower(cluster, DEAF)
+        cluster.let_hear(DEAF)
 
 
 @pytest.fixture
 def brokers():
-    with sharing_pair(**{"offsets.topic.num.partitions": "1"}) as (one, two):
-        yield one, two
+    with sharing_pair(**{"offsets.topic.num.partitions": "2"}) as pair:
+        yield pair
+
+
+def done(broker, work):
+    """Await something on a broker's loop; return its result."""
+    return broker._do(work()).result
 
 
 def created(broker, name="t", partitions=2, **configs) -> Named:
@@ -49,7 +94,7 @@ def deleted(broker, name="t") -> None:
 
 
 def shown_topic(broker, name="t"):
-    """What Metadata says of a topic, but for epochs: here each broker has its own."""
+    """Return the metadata of a topic, without epochs."""
     with Wire(broker.address) as wire:
         asked = [MetadataRequestTopic(name=name)]
         request = MetadataRequest(asked, allow_auto_topic_creation=False)
@@ -86,7 +131,7 @@ def test_a_topic_grows_at_both(brokers):
     one, two = brokers
     topic = created(one)
     two.follow()
-    one.do(lambda: one.server.catalogue.create_partitions("t", 4))
+    done(one, lambda: one.server.catalogue.create_partitions("t", 4))
     two.follow()
     assert shown_topic(two) == shown_topic(one)
     assert (logs(one), logs(two)) == ([0, 2], [1, 3])
@@ -99,18 +144,20 @@ def test_settings_are_in_force_at_both(brokers):
     created(one)
     two.follow()
     configs = one.server.catalogue.configs
-    one.do(lambda: configs.alter_topic_configs("t", lambda _old: {"retention.ms": "5000"}))
-    one.do(lambda: configs.alter_broker_configs("", lambda _old: {"log.segment.bytes": "2000000"}))
-    one.do(lambda: configs.alter_broker_configs("1", lambda _old: {"log.retention.ms": "7"}))
+    done(one, lambda: configs.alter_topic_configs("t", lambda _old: {"retention.ms": "5000"}))
+    done(
+        one, lambda: configs.alter_broker_configs("", lambda _old: {"log.segment.bytes": "2000000"})
+    )
+    done(one, lambda: configs.alter_broker_configs("0", lambda _old: {"log.retention.ms": "7"}))
     session = {"consumer.session.timeout.ms": "50000"}
-    one.do(lambda: configs.alter_group_configs("g", lambda _old: session))
+    done(one, lambda: configs.alter_group_configs("g", lambda _old: session))
     two.follow()
-    for broker, index in ((one, LED_BY_1), (two, LED_BY_2)):
-        in_force = broker.log("t", index).config
+    for broker, index in ((one, LED_BY_ONE), (two, LED_BY_TWO)):
+        in_force = log_of(broker, "t", index).config
         assert (in_force.retention_ms, in_force.segment_bytes) == (5000, 2_000_000)
         assert broker.server.groups.consumer_times("g").session_timeout_ms == 50_000
     assert one.server.config.log_retention_ms == 7
-    assert two.server.config.log_retention_ms != 7, "it is not broker 1"
+    assert two.server.config.log_retention_ms != 7, "it is not broker 0"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +169,7 @@ def test_a_fetch_of_a_deleted_topic_is_woken(brokers, version, code):
     topic = created(one)
     two.follow()
     with Wire(two.address) as wire:
-        request = fetch_request(version, (topic, (LED_BY_2, 0)), max_wait_ms=2_000_000)
+        request = fetch_request(version, (topic, (LED_BY_TWO, 0)), max_wait_ms=2_000_000)
         wire.send(FETCH, request, version)
         wait_until(lambda: two.call(lambda: len(two.server.fetch_waits)) == 1)
         deleted(one)
@@ -138,30 +185,31 @@ def test_a_topic_made_again_is_empty(brokers):
     topic = created(one)
     two.follow()
     with Wire(two.address) as wire:
-        assert wire.produce(topic, batch(b"old"), LED_BY_2).error_code == 0
+        assert wire.produce(topic, batch(b"old"), LED_BY_TWO).error_code == 0
         deleted(one)
         again = created(one)
         two.follow()
         assert again.id != topic.id
         assert shown_topic(two) == shown_topic(one)
-        assert wire.list_offset("t", -1, LED_BY_2)[2] == 0
+        assert wire.list_offset("t", -1, LED_BY_TWO)[2] == 0
 
 
 def test_offsets_of_a_deleted_topic_are_dropped(brokers):
     one, two = brokers
     created(one, partitions=1)
     two.follow()
+    done(two, two.server.groups.ensure)
+    two.follow()
     two.port = two.address[1]
     with Client(two) as client:
-        client.find_coordinator()  # Makes the topic: its partition has an even id.
         two.create_topic("kept", 1)
-        assert client.commit("g", {("t", 0): 5, ("kept", 0): 6}) == {ErrorCode.NONE}
+        assert client.commit(GROUP, {("t", 0): 5, ("kept", 0): 6}) == {ErrorCode.NONE}
         deleted(one)
         two.follow()
         # Asked of the coordinator: those of a topic that is not there are not told in any case.
-        offsets = two.call(lambda: two.server.groups.machine_of("g").offsets)
-        wait_until(lambda: two.call(lambda: offsets.count("g")) == 1)
-        assert client.fetch("g") == {("kept", 0): 6}
+        offsets = two.call(lambda: two.server.groups.machine_of(GROUP).offsets)
+        wait_until(lambda: two.call(lambda: offsets.count(GROUP)) == 1)
+        assert client.fetch(GROUP) == {("kept", 0): 6}
 
 
 def test_both_change_something_at_once(brokers):
@@ -179,7 +227,7 @@ def test_both_change_something_at_once(brokers):
 
 def refused(broker, work) -> ErrorCode:
     with pytest.raises(KafkaError) as caught:
-        broker.do(work)
+        done(broker, work)
     return caught.value.code
 
 
@@ -206,11 +254,12 @@ def test_both_grow_a_topic(brokers):
     one, two = brokers
     created(one)
     two.follow()
-    one.do(lambda: one.server.catalogue.create_partitions("t", 4))
-    two.do(lambda: two.server.catalogue.create_partitions("t", 6))
+    done(one, lambda: one.server.catalogue.create_partitions("t", 4))
+    done(two, lambda: two.server.catalogue.create_partitions("t", 6))
     assert len(shown_topic(two)[3]) == 6
     more = lambda: one.server.catalogue.create_partitions("t", 5)  # noqa: E731  short
     assert refused(one, more) == ErrorCode.INVALID_PARTITIONS
+    two.follow()
     assert shown_topic(one) == shown_topic(two)
     assert (logs(one), logs(two)) == ([0, 2, 4], [1, 3, 5])
 
@@ -263,7 +312,7 @@ def test_neither_undoes_what_the_other_has_set(brokers, kind, is_before):
 
     def alter(broker, setting):
         configs = broker.server.catalogue.configs
-        broker.do(lambda: ALTERED[kind](configs, adding(*setting)))
+        done(broker, lambda: ALTERED[kind](configs, adding(*setting)))
 
     if is_before:
         alter(one, first)
@@ -296,9 +345,12 @@ def test_rules_are_kept_that_neither_knows_all_about(brokers):
         code = refused(two, lambda: two.server.catalogue.create_topic("a_b", 1, {}))
     assert code == ErrorCode.INVALID_TOPIC_EXCEPTION
     assert set(two.server.catalogue.topics) == {"a.b"}
-    with in_between(one, lambda: two.do(lambda: two.server.catalogue.create_partitions("a.b", 6))):
+    with in_between(
+        one, lambda: done(two, lambda: two.server.catalogue.create_partitions("a.b", 6))
+    ):
         grown = refused(one, lambda: one.server.catalogue.create_partitions("a.b", 4))
     assert grown == ErrorCode.INVALID_PARTITIONS
+    two.follow()
     assert shown_topic(one, "a.b") == shown_topic(two, "a.b")
 
 
@@ -309,7 +361,7 @@ def test_a_filter_takes_away_what_another_broker_has_just_added():
             two.add_acls(allow("ANONYMOUS", "READ", topic="t"))
         one.add_acls(allow("ANONYMOUS", "DESCRIBE", topic="t"))
         everything = lambda: two.server.access_rules.remove([AclFilter()], 10)  # noqa: E731  short
-        (removed,) = two.do(everything)
+        (removed,) = done(two, everything)
         assert len(removed) == 3
         assert two.server.metastore.load().acls == ()
 
@@ -328,7 +380,7 @@ def test_who_is_never_the_quickest_is_told_in_the_end(brokers):
     assert code == ErrorCode.REQUEST_TIMED_OUT
     assert next(numbers) == ATTEMPTS_MOST
     del two.server.metastore.based_on
-    two.do(lambda: two.server.catalogue.create_topic("mine", 1, {}))
+    done(two, lambda: two.server.catalogue.create_topic("mine", 1, {}))
     assert len(two.server.catalogue.topics) == 1 + ATTEMPTS_MOST
 
 
@@ -336,12 +388,14 @@ def test_both_need_an_internal_topic_at_once():
     """The one that was made first counts, with its partitions, and is shown by both."""
     with sharing_pair(**{"offsets.topic.num.partitions": "3"}) as (one, two):
         for broker in (one, two):
-            broker.do(broker.server.groups.ensure)
+            done(broker, broker.server.groups.ensure)
+        two.follow()
         names = [broker.server.groups.log.topic_name for broker in (one, two)]
         assert shown_topic(one, names[0]) == shown_topic(two, names[1])
         assert len(shown_topic(two, names[1])[3]) == 3
-        two.do(two.server.transactions.ensure)
-        one.do(one.server.transactions.ensure)
+        done(two, two.server.transactions.ensure)
+        done(one, one.server.transactions.ensure)
+        two.follow()
         transactions = one.server.transactions.log.topic_name
         assert shown_topic(one, transactions) == shown_topic(two, transactions)
 
@@ -360,7 +414,7 @@ def test_a_topic_that_another_broker_has_made_is_not_made_by_asking_for_it(broke
 
 def test_a_session_ends_whose_password_another_broker_has_changed():
     with (
-        sharing_pair(**SCRAM) as (one, two),
+        sharing_pair(**SCRAM | LISTENERS) as (one, two),
         connected(one) as asker,
         connected(two) as alice,
         connected(two, "bob", "b") as bob,
@@ -385,16 +439,16 @@ def test_an_acl_that_another_broker_has_taken_away_counts_no_more():
         two.follow()
         with Wire(two.address) as wire:
             denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            assert wire.produce(topic, batch(b"v"), LED_BY_2).error_code == denied
+            assert wire.produce(topic, batch(b"v"), LED_BY_TWO).error_code == denied
             one.add_acls(rule)
             two.add_acls(rule)  # Another one had the same idea.
             two.follow()
             for _ in range(4):
-                assert wire.produce(topic, batch(b"v"), LED_BY_2).error_code == 0
+                assert wire.produce(topic, batch(b"v"), LED_BY_TWO).error_code == 0
             one.remove_acls(rule)
             two.follow()
-            assert wire.produce(topic, batch(b"v"), LED_BY_2).error_code == denied
-        assert two.log("t", LED_BY_2).next_offset == 4
+            assert wire.produce(topic, batch(b"v"), LED_BY_TWO).error_code == denied
+        assert log_of(two, "t", LED_BY_TWO).next_offset == 4
 
 
 def test_a_quota_that_another_broker_has_set(brokers):
@@ -405,10 +459,10 @@ def test_a_quota_that_another_broker_has_set(brokers):
         quota = broker.call(lambda: broker.server.quotas.client_quota("u", "c"))
         return quota is None or broker.call(lambda: quota.produced(100_000)) == 0
 
-    one.do(lambda: one.server.quota_rules.change([(*limit, 10.0)]))
+    done(one, lambda: one.server.quota_rules.change([(*limit, 10.0)]))
     assert may_write(two)
     two.follow()
     assert not may_write(two)
-    one.do(lambda: one.server.quota_rules.change([(*limit, None)]))
+    done(one, lambda: one.server.quota_rules.change([(*limit, None)]))
     two.follow()
     assert may_write(two)

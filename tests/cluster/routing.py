@@ -84,8 +84,9 @@ class Routing:
         self._found: dict[Place, Found] = {}
 
     def close(self) -> None:
-        for wire in self._wires.values():
-            wire.socket.close()
+        """Close all connections; the next request opens others."""
+        for address in [*self._wires]:
+            self._hang_up(address)
 
     def ask(self, place: Place, api: Any, request: Any, version: int) -> Any:
         """Ask who leads or coordinates something, as far as is known. Raises Lost."""

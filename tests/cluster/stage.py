@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -12,13 +12,13 @@ from typing import Any
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from barnabas.storage.cluster_index import Assignment, Picture
-from barnabas.storage.runtime.clock import counter_ns, sleep
-from barnabas.testing import Cluster
+from barnabas.storage.cluster_index import Picture
+from barnabas.storage.runtime.clock import counter_ns
 from tests.broker.raw_producer import TIMEOUT_MS
 from tests.cluster.clients import Client, Writer
 from tests.cluster.routing import GROUP, TRANSACTION, Coordinated, Found, Led, Place, Routing
 from tests.cluster.transactors import Transactional
+from tests.cluster.watched import STAYS, WatchedCluster
 from tests.cluster.workload import judged, wait_for_ends
 from tests.history import checker
 from tests.history.model import FAILED, NOT_KNOWN, Operation
@@ -35,7 +35,7 @@ COORDINATED = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state"}
 class Stage:
     """Brokers, of which each leads a partition of the topic; and their clients."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: WatchedCluster) -> None:
         self.cluster = cluster
         self.addresses = [broker.address for broker in cluster.brokers]
         self.clients: list[Client] = []
@@ -95,53 +95,47 @@ class Stage:
     def deafen(self, number: int) -> None:
         """Let a broker hear of nothing; its session goes on."""
         self._deaf.add(number)
-        self._membership(number).look_once = lambda: sleep(0.01)
+        self.cluster.deafen(number)
 
     def let_hear(self, number: int) -> None:
         """Undo ``deafen``."""
         self._deaf.remove(number)
-        del self._membership(number).look_once
+        self.cluster.let_hear(number)
 
     def heartbeat(self, number: int) -> None:
         """Have a broker keep its session alive, and end those of others that do not."""
-        self._membership(number).beat_once()
+        self.cluster.membership(number).beat_once()
 
     def take(self, place: Place, to: int) -> None:
         """Have a broker lead a partition that another one leads, whose session goes on."""
-        picture = self.picture()
-        (session,) = (each.session for each in picture.members if each.node_id == to)
-        partition_id = self._partition_id(self.led(place))
-        (epoch,) = (each.epoch for each in picture.led if each.partition_id == partition_id)
-        index = self.cluster._base.cluster_index()
-        assert index.assign([Assignment(partition_id, session, epoch)]) == {partition_id}
+        led = self.led(place)
+        partition_id = self._partition_id(led)
+        self.cluster.assign(*led, to)
         wait_until(lambda: self.cluster.brokers[to].serves(partition_id))
-        views = [self._membership(each).view for each in {*range(BROKERS)} - self._deaf]
+        views = [self.cluster.membership(each).view for each in {*range(BROKERS)} - self._deaf]
         wait_until(lambda: {each.leader_of(partition_id).node_id for each in views} == {to})
 
     def believe(self, client: Client, place: Place, number: int) -> None:
         """Have a client take a broker for who is to be asked, until it hears that this is wrong."""
         client.routing._found[place] = Found(self.addresses[number])
 
-    def judge(self, wrong: set[str]) -> None:
+    def judge(self, wrong: set[str], places: Sequence[Led] = PLACES) -> None:
         """Judge what all clients were told: these anomalies are among what is wrong, if any is."""
         self.cluster.wait_until_served()
         wait_for_ends(self.addresses)
-        history, report = judged(self.addresses, SEED, self.clients, PLACES)
+        history, report = judged(self.addresses, SEED, self.clients, places)
         print("\n".join(checker.lines(report, history)))
         assert report.anomalies >= wrong
         assert bool(report.anomalies) == bool(wrong)
 
     def _partition_id(self, place: Led) -> int:
-        return self.cluster._partition_ids(place.topic)[place.partition]
-
-    def _membership(self, number: int) -> Any:
-        return self.cluster.brokers[number].server._member._membership
+        return self.cluster.partition_ids(place.topic)[place.partition]
 
 
 @contextlib.contextmanager
-def running_stage() -> Iterator[Stage]:
+def running_stage(**config: str) -> Iterator[Stage]:
     """Start brokers that move nothing by themselves."""
-    with Cluster(BROKERS, seed=SEED, config={"auto.leader.rebalance.enable": "false"}) as cluster:
+    with WatchedCluster(BROKERS, seed=SEED, config=STAYS | config) as cluster:
         cluster.create_topic(TOPIC, BROKERS)
         stage = Stage(cluster)
         stage.make_internal_topics()

@@ -17,22 +17,35 @@ import pytest
 from barnabas.broker.coordination.guards import Guards
 from barnabas.broker.coordination.leadership_check import LeadershipCheck
 from barnabas.broker.coordination.remote_markers import RemoteMarkers
+from barnabas.broker.peers.sessions import PeerLink
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.log_index import Flush, FlushAnswer, Outcome
 from barnabas.storage.memory_index import MemoryIndex
+from barnabas.storage.runtime.clock import counter_ns
 from tests.broker.data_plane import Named, Wire, batch, produce_request
-from tests.broker.held_peers import HeldPeers
-from tests.cluster import transactors
 from tests.cluster.clients import Writer
 from tests.cluster.routing import GROUP, TRANSACTION, Coordinated, Led
 from tests.cluster.stage import PLACES, Scripted, Stage, running_stage, written_everywhere
 from tests.cluster.transactors import Transformer
 from tests.cluster.workload import CLASSIC, IMPLICIT, wait_for_ends
-from tests.history.anomalies import GONE, HANGING, PROCESSED_TWICE, TORN_TRANSACTION, UNSEEN
-from tests.history.model import FAILED, UNKNOWN, Write
+from tests.history.anomalies import (
+    ABORTED_READ,
+    HANGING,
+    PROCESSED_TWICE,
+    TORN_TRANSACTION,
+    UNSEEN,
+)
+from tests.history.model import FAILED, OK, UNKNOWN, Write
 from tests.seeds import SEED
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
+
+LATE_MS = 3000
+"""Delay of a coordinator's response: longer than the end of a transaction takes."""
 
 pytestmark = [
     pytest.mark.parametrize("is_broken", [False, True], ids=["whole", "broken"]),
@@ -62,35 +75,36 @@ def test_without_the_compare_what_is_acknowledged_is_overtaken_f1(stage, monkeyp
     stage.believe(writer, place, former)
     writer.once()
     stage.let_hear(former)
-    stage.judge({GONE, UNSEEN} if is_broken else set())
+    stage.judge({UNSEEN} if is_broken else set())
 
 
 def test_without_guards_a_batch_hangs_behind_its_transactions_end_r7(stage, monkeypatch, is_broken):
     """The coordinator's word on a batch comes when its client has given up, and has aborted."""
     name = "guarded"
-    leader, _ = stage.others(stage.leader(Coordinated(TRANSACTION, name)))
+    coordinator = stage.leader(Coordinated(TRANSACTION, name))
+    leader, _ = stage.others(coordinator)
     place = stage.place_led_by(leader)
     if is_broken:
         monkeypatch.setattr(Guards, "take", lambda *_given: True)
     client = stage.add(Scripted(name, stage, CLASSIC))
     client.begin()
     client.add(place)
-    held = HeldPeers(stage.cluster.brokers[leader])
-    held.holds = True
     client.writes = [Write(*place, "given up")]
     settings = {"producer_id": client.producer_id, "producer_epoch": client.epoch}
     records = batch(b"given up", base_sequence=0, transactional=True, **settings)
-    with Wire(stage.addresses[leader]) as wire:
+    intercept = stage.cluster.brokers[coordinator].intercept
+    with (
+        intercept(ADD_PARTITIONS_TO_TXN, delay_ms=LATE_MS) as verified,
+        Wire(stage.addresses[leader]) as wire,
+    ):
         named = Named(place.topic)
         request = produce_request(CLASSIC, named, (place.partition, records), transactional_id=name)
         wire.send(PRODUCE, request, CLASSIC)
-        held.wait_for_one()
+        wait_until(lambda: verified.count)
         client._ask_coordinator(*client.end_request(commit=False))
         client.note(FAILED)
         wait_for_ends(stage.addresses)
-        held.let_go()
         (answer,) = wire.receive().responses[0].partition_responses
-    held.leave()
     assert answer.error_code == (0 if is_broken else ErrorCode.NOT_ENOUGH_REPLICAS)
     stage.judge({HANGING} if is_broken else set())
 
@@ -174,9 +188,36 @@ def debt_of_what_is_not_durable(markers: RemoteMarkers, shard: Any, transaction:
 DEBT = RemoteMarkers._debt
 
 
+def test_a_late_copy_of_a_marker_ends_the_next_transaction_r10(
+    stage, world, monkeypatch, is_broken
+):
+    """A marker that was sent again arrives a second time, when the next transaction is open."""
+    client = stage.add(Scripted("late", stage, CLASSIC))
+    leader, _ = stage.others(stage.leader(client.coordinator))
+    place = stage.place_led_by(leader)
+    port = stage.addresses[leader][1]
+    if is_broken:
+        monkeypatch.setattr(PeerLink, "end", lambda *_given: None)
+    client.begin()
+    for number, outcome in enumerate((OK, OK, FAILED)):
+        client.writes, client.begun_ns = [], counter_ns()
+        client.add(place)
+        client.write(place, f"late-{number}")
+        if number == 1:
+            # The marker of this transaction does not arrive before the mend. After its timeout,
+            # the coordinator sends another one over a new connection.
+            client.routing.close()
+            world.network.stall(port)
+        if number == 2:
+            world.network.mend(port)
+            world.sleep(1)
+        client._ask_coordinator(*client.end_request(commit=outcome == OK))
+        client.note(outcome)
+    stage.judge({ABORTED_READ} if is_broken else set())
+
+
 def test_an_answer_from_memory_has_inputs_processed_twice_o6(stage, monkeypatch, is_broken):
     """A transformer starts anew, and asks a broker for its offsets that has lost its group."""
-    monkeypatch.setattr(transactors, "COMMITS", 1)
     source, target, _ = PLACES
     writer = stage.add(Writer("writer", stage.addresses, SEED, source))
     # Who is deaf cannot have its own transactions end where it does not know who leads.
@@ -201,7 +242,9 @@ def test_an_answer_from_memory_has_inputs_processed_twice_o6(stage, monkeypatch,
 
 
 def new_transformer(name: str, stage: Stage, source: Led, target: Led) -> Transformer:
-    return Transformer(name, stage.addresses, SEED, IMPLICIT, source, target)
+    transformer = Transformer(name, stage.addresses, SEED, IMPLICIT, source, target)
+    transformer.committed_share = 1
+    return transformer
 
 
 def process(writer: Writer, transformer: Transformer) -> None:

@@ -9,6 +9,9 @@ from tests.cluster.stage import BROKERS, Scripted, Stage, running_stage, written
 from tests.cluster.workload import CLASSIC
 from tests.history.model import FAILED, OK
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 TIMEOUT_S = 600
 FORWARD, BACK = 1, -1

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import operator
-import queue
-import threading
 from typing import Any
 
 import pytest
@@ -22,11 +20,15 @@ from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitPr
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.runtime.clock import sleep
+from barnabas.storage.runtime.threads import start_thread
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.cluster.clients import Client
 from tests.cluster.routing import Led
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 T = Led("t", 0)
 LATE_S = 1.0
@@ -98,9 +100,8 @@ def test_who_is_killed_while_it_stands_still_says_nothing_more(cluster):
     with Wire(cluster.brokers[leader].address) as wire:
         wire.produce(Named("t"), batch(b"before"))
         cluster.pause(leader)
-        thread = threading.Thread(target=cluster.brokers[leader].kill)
         wire.socket.sendall(b"\0\0")
-        thread.start()
+        thread = start_thread("kill", cluster.brokers[leader].kill)
         thread.join(60)
         assert wire.hung_up()
     cluster.expire(leader)
@@ -235,12 +236,16 @@ def test_no_client_is_told_of_a_cluster_of_one(cluster, monkeypatch):
     assert all(each.leader_id in {0, 1, 2} for each in told.topics[0].partitions)
 
 
-async def test_in_the_callers_loop():
-    async with Cluster(brokers=2) as cluster:
-        await cluster.create_topic("t", 2)
-        await cluster.kill(cluster.leader("t", 0))
-        assert await cluster.records("t") == []
-        assert len(cluster.running) == 1
+def test_in_the_callers_loop(world):
+    async def use() -> None:
+        async with Cluster(brokers=2) as cluster:
+            await cluster.create_topic("t", 2)
+            await cluster.kill(cluster.leader("t", 0))
+            assert await cluster.records("t") == []
+            assert await cluster.add() == 2
+            assert len(cluster.running) == 2
+
+    world.run(use())
 
 
 def test_a_broker_that_has_stopped_by_itself_is_told():
@@ -254,7 +259,9 @@ def test_a_broker_that_has_stopped_by_itself_is_told():
 
 def test_settings_are_kafkas():
     with Cluster(brokers=2, config={"num.partitions": "4"}) as cluster:
-        assert [each.server.config.num_partitions for each in cluster.brokers] == [4, 4]
+        cluster.add()
+        cluster.add({"num.partitions": "5"})
+        assert [each.server.config.num_partitions for each in cluster.brokers] == [4, 4, 4, 5]
 
 
 def test_a_slip_of_the_pen_is_an_error():
@@ -267,7 +274,7 @@ def test_a_link_is_cut_and_mended(cluster):
 
     def ask(broker: Any, node_id: int) -> Any:
         """Ask another broker about nothing, as brokers do."""
-        answers = queue.Queue()
+        answers: list[Any] = []
 
         def ask() -> None:
             request = AddPartitionsToTxnRequest()
@@ -277,12 +284,13 @@ def test_a_link_is_cut_and_mended(cluster):
                 ADD_PARTITIONS_TO_TXN,
                 5,
                 request,
-                answers.put,
+                answers.append,
                 timeout_ms=60_000,
             )
 
         broker.call(ask)
-        return answers.get(timeout=60)
+        wait_until(lambda: answers)
+        return answers[0]
 
     assert ask(first, 1).error_code == 0
     cluster.cut(0, 1)

@@ -7,7 +7,6 @@ flush or by its heartbeat; or partitions are to be led elsewhere. Swept over the
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from random import Random
@@ -23,10 +22,14 @@ from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitPr
 from barnabas.protocol.messages.produce import PRODUCE, ProduceRequest
 from barnabas.storage.memory_index import MemoryIndex
 from barnabas.storage.runtime.clock import sleep
+from barnabas.storage.runtime.threads import new_event, start_thread
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.seeds import SEED
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 PARTITIONS = 6
 TRANSACTIONS = 1
@@ -106,18 +109,20 @@ class Victim:
         return self.broker.call(lambda: self.broker.server.leadership.state_of(partition_id))
 
 
-class Sender(threading.Thread):
+class Sender:
     """Keeps requests in flight on one connection until it is refused; waits for all answers."""
 
     def __init__(self, address: tuple[str, int], make: Callable[[int], ProduceRequest]) -> None:
-        super().__init__(daemon=True)
         self.answered = 0
         self.error: BaseException | None = None
-        self.is_over = threading.Event()
+        self.is_over = new_event()
         self._address = address
         self._make = make
 
-    def run(self) -> None:
+    def start(self) -> None:
+        self.thread = start_thread("sender", self._run)
+
+    def _run(self) -> None:
         try:
             with Wire(self._address, timeout_s=ANSWERED_WITHIN_S) as wire:
                 self._send(wire)
@@ -237,9 +242,9 @@ def all_are_answered(victim: Victim, random: Random, count: int) -> None:
     for each in clients:
         each.is_over.set()
     for each in clients:
-        each.join(3 * ANSWERED_WITHIN_S)
+        each.thread.join(3 * ANSWERED_WITHIN_S)
     assert [each.error for each in clients if each.error is not None] == []
-    assert not any(each.is_alive() for each in clients)
+    assert not any(each.thread.is_alive() for each in clients)
     assert sum(each.answered for each in clients) > 0
 
 

@@ -54,6 +54,7 @@ class Transactional(Client):
         self.version = version
         self.coordinator = Coordinated(TRANSACTION, name)
         self.producer_id = self.epoch = NOT_KNOWN
+        self.committed_share = COMMITS
         self.aborted = 0
         """Transactions that it was told to abort."""
         self.writes: list[Write] = []
@@ -73,7 +74,7 @@ class Transactional(Client):
             self._use(answer.producer_id, answer.producer_epoch)
         begun_ns = counter_ns()
         self.writes, self.reads, self.commits = [], [], []
-        commit = self.random.random() < COMMITS
+        commit = self.random.random() < self.committed_share
         try:
             self.transact()
         except Abortable:

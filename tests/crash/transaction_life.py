@@ -77,18 +77,10 @@ class Life:
     peers: Peers | None = None
     """What it asks other brokers with, where a test knows of others."""
 
-    def __init__(
-        self,
-        disk: SimulatedFileSystem,
-        metastore: SqliteMetaStore,
-        now_ms: int,
-        *,
-        clock: ManualClock | None = None,
-    ) -> None:
-        """``clock``: that of all brokers, where there are several."""
+    def __init__(self, disk: SimulatedFileSystem, metastore: SqliteMetaStore, now_ms: int) -> None:
         self.disk = disk
         self.metastore = metastore
-        self.clock = clock or ManualClock(now_ms)
+        self.clock = ManualClock(now_ms)
         self.engine = ScriptedEngine(after=self.flush_answers)
         self._ready: list[PipelineConnection] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -134,7 +126,6 @@ class Life:
             spawn=self._spawn,
         )
         self.routes = ROUTES.copy()
-        self._make_peers()
         peers = self.peers
         guards = None if peers is None else Guards()
         self.groups = Groups(host, self.catalogue)
@@ -167,9 +158,6 @@ class Life:
                 transactions=self.transactions,
             )
         )
-
-    def _make_peers(self) -> None:
-        """Make ``peers``, for a broker that is one of several."""
 
     # ----------------------------------------------------------------- its connections' use of it
 

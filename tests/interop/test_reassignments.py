@@ -14,7 +14,7 @@ from barnabas.broker.cluster.errands import Errands
 from barnabas.broker.cluster.stored_moves import StoredMoves
 from barnabas.storage.memory_cluster_index import MemoryClusterIndex
 from tests.broker import moving
-from tests.broker.cluster.members import MemberBroker, all_served, members, send, values_in
+from tests.cluster.watched import STAYS, WatchedCluster
 from tests.counterparts import kafka_tools
 from tests.counterparts.kafka_tools import run_tool
 from tests.waiting import wait_until
@@ -23,7 +23,6 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 TOPIC = "t"
 PARTITIONS = 6
-STAYS = {"auto.leader.rebalance.enable": "false"}
 
 
 class LivePicture:
@@ -128,59 +127,62 @@ def test_kafkas_tools_ask_for_moves_and_take_that_back(cluster, tmp_path):
     assert "No partition reassignments found." in tool(cluster, reassign, "--list")
 
 
-def moved_by_the_tool(brokers, to, indexes, tmp_path):
+def moved_by_the_tool(cluster, to, indexes, tmp_path):
     """Have a broker be asked to lead partitions; return the tool's arguments for it."""
-    plan = [{"topic": TOPIC, "partition": i, "replicas": [to.node_id]} for i in indexes]
+    plan = [{"topic": TOPIC, "partition": i, "replicas": [to]} for i in indexes]
     path = tmp_path / "plan.json"
     path.write_text(json.dumps({"version": 1, "partitions": plan}))
     file = ("--reassignment-json-file", str(path))
-    known = ("--bootstrap-server", ",".join(each.bootstrap_servers for each in brokers))
+    known = ("--bootstrap-server", cluster.bootstrap_servers)
     executed = run_tool(kafka_tools.REASSIGN_PARTITIONS, *known, *file, "--execute")
     assert "Successfully started partition reassignments" in executed.output, executed.output
     return known, file
 
 
+@contextlib.contextmanager
+def whole_cluster(brokers, **config):
+    """Brokers that move partitions by themselves, over leases that outlast all pauses."""
+    settings = {"barnabas.lease.ms": "60000", **config}
+    with WatchedCluster(brokers, config=settings) as cluster:
+        cluster.create_topic(TOPIC, PARTITIONS)
+        cluster.settle(TOPIC)
+        cluster.send(TOPIC, range(60))
+        yield cluster
+
+
 def test_what_kafkas_tool_has_moved_stays_when_another_broker_joins(tmp_path):
     """The brokers level their load; what was moved counts, and rests."""
-    with members(2) as (store, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        send(brokers[0], TOPIC, range(60), PARTITIONS)
-        to, moved = brokers[1], {0, 1, 2, 3}
-        known, _ = moved_by_the_tool(brokers, to, sorted(moved), tmp_path)
-        wait_until(lambda: to.leads(TOPIC) >= moved)
-        with MemberBroker(store) as third:
-            everybody = [*brokers, third]
-            wait_until(lambda: third.leads(TOPIC), "it is given what the other may give")
-            all_served(everybody, TOPIC, PARTITIONS)
-            assert to.leads(TOPIC) >= moved
-            everything = ("--election-type", "preferred", "--all-topic-partitions")
-            elected = run_tool(kafka_tools.LEADER_ELECTION, *known, *everything)
-            assert elected.exit_code == 0, elected.output
-            to.stop()
-            all_served([brokers[0], third], TOPIC, PARTITIONS)
-            to.restart()
-            wait_until(lambda: to.leads(TOPIC) >= moved)
-            all_served(everybody, TOPIC, PARTITIONS)
-            assert sorted(values_in(third, TOPIC, PARTITIONS)) == list(range(60))
+    with whole_cluster(2) as cluster:
+        to, moved = 1, {0, 1, 2, 3}
+        known, _ = moved_by_the_tool(cluster, to, sorted(moved), tmp_path)
+        wait_until(lambda: cluster.leads(to, TOPIC) >= moved)
+        third = cluster.add().result
+        wait_until(lambda: cluster.leads(third, TOPIC), "it is given what the other may give")
+        cluster.settle(TOPIC)
+        assert cluster.leads(to, TOPIC) >= moved
+        everything = ("--election-type", "preferred", "--all-topic-partitions")
+        elected = run_tool(kafka_tools.LEADER_ELECTION, *known, *everything)
+        assert elected.exit_code == 0, elected.output
+        cluster.stop(to)
+        cluster.settle(TOPIC)
+        cluster.restart(to)
+        wait_until(lambda: cluster.leads(to, TOPIC) >= moved)
+        cluster.settle(TOPIC)
+        assert sorted(cluster.values(TOPIC)) == list(range(60))
 
 
 def test_kafkas_tool_moves_partitions_of_a_whole_cluster(tmp_path):
     """With its own brokers, which take them over by themselves; nothing levels the load."""
-    with members(**STAYS) as (_, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        send(brokers[0], TOPIC, range(60), PARTITIONS)
-        to = brokers[2]
+    with whole_cluster(3, **STAYS) as cluster:
         indexes = range(PARTITIONS)
-        known, file = moved_by_the_tool(brokers, to, indexes, tmp_path)
-        wait_until(lambda: to.leads(TOPIC) == set(indexes))
-        all_served(brokers, TOPIC, PARTITIONS)
+        known, file = moved_by_the_tool(cluster, 2, indexes, tmp_path)
+        wait_until(lambda: cluster.leads(2, TOPIC) == set(indexes))
+        cluster.settle(TOPIC)
         verified = run_tool(kafka_tools.REASSIGN_PARTITIONS, *known, *file, "--verify")
         for each in indexes:
             done = f"Reassignment of partition {TOPIC}-{each} is completed."
             assert done in verified.output, verified.output
-        assert sorted(values_in(brokers[0], TOPIC, PARTITIONS)) == list(range(60))
+        assert sorted(cluster.values(TOPIC)) == list(range(60))
 
 
 def test_kafkas_tool_elects_whom_there_is_no_need_to_elect(cluster):

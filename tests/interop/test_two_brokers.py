@@ -17,7 +17,7 @@ from barnabas.protocol.messages.create_topics import (
 )
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition
 from tests.broker.data_plane import Named, Wire, fetch_request
-from tests.broker.several import pair, topic_id
+from tests.cluster.watched import alternating, log_of, topic_id
 from tests.interop.clients import CLIENTS, Confluent, Sent, kafka
 from tests.interop.recorded_kafka import Barnabas, plain
 from tests.waiting import wait_until
@@ -34,14 +34,15 @@ PARTITIONS = 4
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
 def test_every_partition_is_written_and_read(client):
-    with pair({TOPIC.name: PARTITIONS}) as (first, second):
+    with alternating({TOPIC.name: PARTITIONS}) as cluster:
+        first, second = cluster.brokers
         for partition in range(PARTITIONS):
             sent = [Sent(b"key", b"%d of %d" % (number, partition)) for number in range(50)]
             client.produce(first.bootstrap_servers, TOPIC.name, sent, "none", partition)
             received = client.consume(second.bootstrap_servers, TOPIC.name, partition, len(sent))
             assert [each.value for each in received] == [each.value for each in sent]
         for partition in range(PARTITIONS):
-            logs = [each.log(TOPIC.name, partition) for each in (first, second)]
+            logs = [log_of(each, TOPIC.name, partition) for each in cluster.brokers]
             leader = partition % 2
             assert logs[1 - leader] is None
             assert logs[leader].high_watermark == 50
@@ -49,10 +50,10 @@ def test_every_partition_is_written_and_read(client):
 
 def test_a_producer_with_old_metadata_is_sent_on():
     """It hears of the new leader, and where that is, with the error (KIP-951)."""
-    with pair({TOPIC.name: PARTITIONS}) as (first, second):
-        moved = 2  # The partition with index 1, which the second broker leads.
-        view = first.view
-        first.call(lambda: view.led_by(moved, 1))
+    with alternating({TOPIC.name: PARTITIONS}) as cluster:
+        first, second = cluster.brokers
+        cluster.move(TOPIC.name, 1, to=0)
+        cluster.settle(TOPIC.name)
         never_ms = 600_000
         producer = Producer(
             {
@@ -64,8 +65,9 @@ def test_a_producer_with_old_metadata_is_sent_on():
             }
         )
         described = producer.list_topics(TOPIC.name, timeout=60).topics[TOPIC.name]
-        assert described.partitions[1].leader == 1
-        first.call(lambda: view.led_by(moved, 2))
+        assert described.partitions[1].leader == 0
+        cluster.move(TOPIC.name, 1, to=1)
+        cluster.settle(TOPIC.name)
         failed = []
         for number in range(100):
             producer.produce(
@@ -78,7 +80,7 @@ def test_a_producer_with_old_metadata_is_sent_on():
         assert failed == []
         received = Confluent().consume(second.bootstrap_servers, TOPIC.name, 1, 100)
         assert [each.value for each in received] == [b"%d" % number for number in range(100)]
-        assert second.log(TOPIC.name, 1).high_watermark == 100
+        assert log_of(second, TOPIC.name, 1).high_watermark == 100
 
 
 def test_an_old_epoch_is_answered_as_kafka_does(kafka, tmp_path):
@@ -136,7 +138,8 @@ def test_groups_of_both_coordinators(first_asked):
     """Members, offsets and the list of groups, whichever broker a client asks first."""
     topics = {TOPIC.name: PARTITIONS, "__consumer_offsets": 4}
     groups = [f"group-{number}" for number in range(8)]
-    with pair(topics) as brokers:
+    with alternating(topics) as cluster:
+        brokers = cluster.brokers
         servers = brokers[first_asked].bootstrap_servers
         for partition in range(PARTITIONS):
             Confluent().produce(servers, TOPIC.name, [Sent(b"k", b"v")] * 5, "none", partition)
@@ -237,14 +240,15 @@ def test_a_transaction_is_written_at_both_brokers(write, coordinator):
     """Each leader asks the coordinator, or is it; so does the group's coordinator."""
     topics = {TOPIC.name: PARTITIONS, "__transaction_state": 2, "__consumer_offsets": 2}
     key, group = _falls_to("id", coordinator), _falls_to("group", 3 - coordinator)
-    with pair(topics) as brokers:
+    with alternating(topics) as cluster:
+        brokers = cluster.brokers
         end = write(brokers[0].bootstrap_servers, key, group)
         transactions = brokers[coordinator - 1].server.transactions
         transaction = brokers[coordinator - 1].call(lambda: transactions.transaction(key))
         places = {(TOPIC.name, index) for index in range(PARTITIONS)}
         assert transaction.partitions == places | {("__consumer_offsets", 2 - coordinator)}
         for index in range(PARTITIONS):
-            log = brokers[index % 2].log(TOPIC.name, index)
+            log = log_of(brokers[index % 2], TOPIC.name, index)
             assert log.next_offset == 3
             assert log.producers.has_open_transaction(transaction.producer_id)
         # One that asks knows what was verified, and of the commit no guard is left.

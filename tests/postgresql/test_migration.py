@@ -12,7 +12,10 @@ from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.testing import Broker
 from tests.broker.cli.command import barnabas
-from tests.broker.cluster.carried import (
+from tests.broker.held_markers import Markers
+from tests.cluster.watched import WatchedCluster
+from tests.counterparts.postgresql_servers import Server
+from tests.real.cluster.carried import (
     SETTINGS,
     Carried,
     contents_of,
@@ -21,9 +24,6 @@ from tests.broker.cluster.carried import (
     same_metadata,
     see_that_the_store_has,
 )
-from tests.broker.cluster.members import MemberBroker, everything_served
-from tests.broker.held_markers import Markers
-from tests.counterparts.postgresql_servers import Server
 
 
 class Store:
@@ -32,7 +32,7 @@ class Store:
     def __init__(self, address: str) -> None:
         self.address = address
 
-    def base(self) -> PostgreSqlBase:
+    def base(self, _on_flush: object = None) -> PostgreSqlBase:
         return PostgreSqlBase(self.address, new_cluster_id="unused-unused-unused-u")
 
 
@@ -76,8 +76,9 @@ def test_a_directory_goes_into_a_cluster(tmp_path, monkeypatch):
             same_metadata(transfer.contents(), contents_of(directory))
             assert base.log_index().partition(900) is None
             see_that_the_store_has(base.log_index(), inspected)
-        with MemberBroker(store, **{"transaction.two.phase.commit.enable": "true"}) as broker:
-            everything_served(broker)
+        with WatchedCluster(1, store=store, config=SETTINGS) as cluster:
+            cluster.settle_all()
+            (broker,) = cluster.brokers
             carried.check(broker)
             carried.check_decided(broker)
             carried.go_on(broker)
@@ -90,6 +91,7 @@ def test_a_directory_goes_into_a_cluster(tmp_path, monkeypatch):
                     transfer.begin_export(uuid4())
                 assert str(refused.value) == IN_USE
             carried.note(broker)
+            cluster.stop(0)
         exported = tmp_path / "exported"
         done = barnabas("cluster", "export", exported, "--from", server.url, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")

@@ -14,7 +14,8 @@ from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.log_index import Flush, Item, Lane, Outcome
 from barnabas.storage.postgresql.base import PostgreSqlBase
-from tests.broker.cluster.members import MemberBroker, all_served
+from barnabas.testing import Broker
+from tests.cluster.watched import WatchedCluster
 from tests.counterparts.postgresql_servers import Server, own, run
 from tests.waiting import wait_until
 
@@ -194,19 +195,19 @@ class Store:
     def __init__(self, address: str) -> None:
         self.address = address
 
-    def base(self) -> PostgreSqlBase:
+    def base(self, _on_flush: object = None) -> PostgreSqlBase:
         return PostgreSqlBase(self.address, new_cluster_id="b3V0c2lkZS1hLWNsdXN0ZQ")
 
 
-def send(broker: MemberBroker, value: bytes) -> int:
+def send(broker: Broker, value: bytes) -> int:
     with contextlib.closing(KafkaProducer(bootstrap_servers=broker.bootstrap_servers)) as producer:
         return producer.send(TOPIC, value).get(60).offset
 
 
 def test_a_broker_ends_where_its_store_was_restored_and_starts_with_what_is_there(caplog):
-    with Server() as server, MemberBroker(Store(server.url)) as broker:
-        broker.create_topic(TOPIC, 1)
-        all_served([broker], TOPIC, 1)
+    with Server() as server, WatchedCluster(1, store=Store(server.url)) as cluster:
+        cluster.create_topic(TOPIC)
+        (broker,) = cluster.brokers
         assert send(broker, b"kept") == 0
         moment = Moment(server)
         assert send(broker, b"lost") == 1
@@ -217,8 +218,7 @@ def test_a_broker_ends_where_its_store_was_restored_and_starts_with_what_is_ther
         assert line.startswith(
             f"broker stops: the store of the cluster cannot be used any more: {LOST} ("
         )
-        broker.crash()
-        broker.restart()
-        all_served([broker], TOPIC, 1)
-        assert [each.value for each in broker.records(TOPIC).result] == [b"kept"]
+        cluster.kill(0, expire=False)
+        cluster.restart(0)
+        assert [each.value for each in cluster.records(TOPIC).result] == [b"kept"]
         assert send(broker, b"new") == 1

@@ -7,6 +7,7 @@ is about:
 * ``sendfile``, descriptors, signals, sockets of the kernel;
 * TLS;
 * client libraries, which open sockets of their own;
+* commands with threads of their own, such as ``barnabas cluster import``;
 * processor time: how long a request holds the broker's loop;
 * memory of the process.
 

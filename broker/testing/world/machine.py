@@ -233,13 +233,18 @@ class _Future(Future[Any]):
 
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__()
-        self._ends = _Event(scheduler)
-        self.add_done_callback(lambda _: self._ends.set())
+        self._ends = ends = _Event(scheduler)
+        self.add_done_callback(lambda _: ends.set())
 
     def result(self, timeout: float | None = None) -> Any:  # noqa: ANN401
         """Wait for the result and return it."""
         self._ends.wait(timeout)
         return super().result(0)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Wait for the end and return the exception, or None if there is none."""
+        self._ends.wait(timeout)
+        return super().exception(0)
 
 
 class _Executor(Executor):
@@ -309,6 +314,7 @@ class _Executor(Executor):
             raise
         except BaseException as error:  # noqa: BLE001  The future raises the error.
             future.set_exception(error)
+            del future, work  # The exception refers to this frame.
         else:
             future.set_result(result)
 

@@ -231,6 +231,12 @@ class Network:
         for end in self._of(port):
             end.other.is_cut, end.is_cut = there, back
 
+    def stall(self, port: int) -> None:
+        """Cut the connections to a broker's port that are open now; new connections work."""
+        self._log(f"stall {port}")
+        for end in self._of(port):
+            end.other.is_cut = end.is_cut = True
+
     def mend(self, port: int) -> None:
         """Mend the link of a port, and deliver the bytes that were sent during the cut."""
         self._log(f"mend {port}")

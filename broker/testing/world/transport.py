@@ -141,10 +141,17 @@ class SimulatedTransport(asyncio.Transport):
             self._see_room()
 
     def abort(self) -> None:
-        """Close the transport immediately, and reset the connection."""
+        """Close the transport immediately.
+
+        As with TCP, what was sent still arrives, unless received bytes are unread: then the
+        connection is reset.
+        """
         self._is_closing = True
         if not self._has_lost:
-            self._end.reset()
+            if self._end.received:
+                self._end.reset()
+            else:
+                self._end.close()
             self._lose(None)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from barnabas.broker.cli.main import main
+from barnabas.broker.runtime.simulated import simulated_host
+from barnabas.storage.runtime.clock import monotonic, sleep
 
 
 class Ended(NamedTuple):
@@ -65,6 +67,10 @@ def run_inline(
         patch.setattr(sys, "stdout", output)
         patch.setattr(sys, "stderr", errors)
         patch.setenv("COLUMNS", "80")
+        if simulated_host() is not None:
+            # Its pauses and time limits are those of the World.
+            patch.setattr("time.sleep", sleep)
+            patch.setattr("time.monotonic", monotonic)
         try:
             exit_code = main([str(word) for word in words])
         except SystemExit as end:

@@ -16,10 +16,11 @@ from barnabas.broker.cli import produce
 from barnabas.broker.cli.cluster_transfer import export_directory, import_directory
 from barnabas.broker.config.loader import load_config
 from barnabas.broker.opening import opened_directory
+from barnabas.broker.server import BrokerServer
+from barnabas.broker.topics.catalogue import new_cluster_id
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
-from tests.broker.cluster.members import CLUSTER_ID, MemberBroker
 from tests.tidy.source import sources
 
 UMASKS = (0o022, 0o000)
@@ -109,17 +110,21 @@ def restore(place: Place) -> None:
 
 def export(place: Place) -> None:
     directory, config = source(place), load_config().config
-    with contextlib.closing(MemoryStore(CLUSTER_ID)) as store:
+    with contextlib.closing(MemoryStore(new_cluster_id())) as store:
         import_directory(str(directory), store.base(), config)
         export_directory(str(place.path / "exported"), store.base(), config)
     assert (place.path / "exported" / "orders-0").is_dir()
 
 
+class CachingBroker(Broker):
+    """Broker of a cluster whose cache is in files."""
+
+    def _new_server(self, *_: object) -> BrokerServer:
+        return super()._new_server(base=MemoryStore(new_cluster_id()).base())
+
+
 def cache_of_a_cluster(place: Place) -> None:
-    with (
-        contextlib.closing(MemoryStore(CLUSTER_ID)) as store,
-        MemberBroker(store, storage=str(place.path / "cache")) as broker,
-    ):
+    with CachingBroker(storage=str(place.path / "cache")) as broker:
         fill(place, broker)
         place.seen = modes_below(place.path)
     assert "cache/orders-0" in place.seen

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import queue
 import re
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import SimpleNamespace
 
@@ -26,6 +23,8 @@ from barnabas.storage.log_index import ANY_BYTES, Extent, IndexClosed, LogBeginn
 from barnabas.storage.log_reading import FIRST_AT_ONCE, read_log
 from barnabas.storage.log_store import LogStore, PartitionSpec
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from barnabas.storage.runtime.clock import sleep
+from barnabas.storage.runtime.threads import Queue, new_event, new_executor, new_lock, new_queue
 from barnabas.storage.simulated import SimulatedFileSystem
 from tests.broker.cluster.reading import read_stored
 from tests.storage.flushes import FlushEngine, Stranger, assign, register
@@ -36,6 +35,8 @@ TOGETHER = 8
 MANY = (WAYS_MOST + 2) * TOGETHER
 LONG = FIRST_AT_ONCE + 4
 """Of extents: more than come at first."""
+SETTLED_S = 1
+"""Simulated time after which all threads wait."""
 DAMAGED = 3
 """The partition of which something cannot be read."""
 
@@ -78,7 +79,7 @@ class Base:
 
     def __init__(self) -> None:
         self.index = MemoryIndex()
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self.questions: list[list[int]] = []
         self.answers: list[list[LogBeginning]] = []
         self.ways: list[Asked] = []
@@ -138,9 +139,9 @@ def counted():
 def test_what_many_wait_for_is_asked_for_together(base, session, logs, monkeypatch):
     monkeypatch.setattr(durable_logs, "TOGETHER", TOGETHER)
     epochs = {each: assign(base.index, each, session) for each in range(MANY)}
-    held = threading.Event()
+    held = new_event()
     base.on_question = lambda: held.wait(60)
-    with ThreadPoolExecutor(MANY) as threads:
+    with new_executor("threads", MANY) as threads:
         reading = {each: threads.submit(read_stored, logs, each, epochs[each]) for each in epochs}
         wait_until(lambda: len(base.questions) == WAYS_MOST)
         wait_until(lambda: len(logs._waiting) == MANY - sum(map(len, base.questions)))
@@ -162,7 +163,7 @@ def test_short_and_long_logs_are_read_to_their_end(base, leader, session, logs, 
     for each in range(0, 8, 2):
         for _ in range(flushes):
             leader.append(each, batch())
-    with ThreadPoolExecutor(8) as threads:
+    with new_executor("threads", 8) as threads:
         read = list(threads.map(partial(read_stored, logs), epochs, epochs.values()))
     for each, found in enumerate(read):
         assert len(found.batches) == (0 if each % 2 else flushes)
@@ -282,14 +283,14 @@ def test_a_log_of_which_nothing_is_there_is_damaged(
     for each in gone:
         del base.index.rows[each].extents[:]
     base.refused = refused
-    held = threading.Event()
+    held = new_event()
 
     def on_question() -> None:
         assert held.wait(60)
         assert len(base.questions) < 50, "it is asked for without end"
 
     base.on_question = on_question
-    with ThreadPoolExecutor(5) as threads:
+    with new_executor("threads", 5) as threads:
         reading = {0: threads.submit(read_stored, logs, 0, epochs[0])}
         wait_until(lambda: base.questions == [[0]])
         for each in range(1, 5):
@@ -308,7 +309,7 @@ def test_each_is_told_of_its_own(base, session, logs):
     epochs = [assign(base.index, each, session) for each in range(3)]
     epochs.append(assign(base.index, 3, other))
     wanted = [(0, epochs[0]), (1, epochs[1] + 1), (9, 0), (3, epochs[3])]
-    with ThreadPoolExecutor(4) as threads:
+    with new_executor("threads", 4) as threads:
         told = [threads.submit(read_stored, logs, *each).exception(60) for each in wanted]
     assert told[0] is None
     assert [str(each) for each in told[1:]] == [
@@ -324,7 +325,7 @@ def test_what_a_question_ends_by_is_raised_to_all_who_wait_for_it(base, session,
         raise IndexClosed
 
     base.on_question = closed
-    with ThreadPoolExecutor(20) as threads:
+    with new_executor("threads", 20) as threads:
         reading = [threads.submit(read_stored, logs, each, 0) for each in range(20)]
         assert all(isinstance(each.exception(60), IndexClosed) for each in reading)
 
@@ -346,7 +347,7 @@ def test_what_cannot_be_read_of_one_keeps_no_other_from_being_read(
         tell(answered)
 
     logs._tell = noted_tell
-    with ThreadPoolExecutor(8) as threads:
+    with new_executor("threads", 8) as threads:
         reading = {each: threads.submit(read_stored, logs, each, epochs[each]) for each in epochs}
         damage = reading.pop(DAMAGED).exception(60)
         assert [len(each.result(60).batches) for each in reading.values()] == [LONG] * 7
@@ -438,7 +439,7 @@ class SlowStore:
     """What fills no long log before it may."""
 
     def __init__(self) -> None:
-        self.may_fill = threading.Event()
+        self.may_fill = new_event()
         self.batches: dict[int, int] = {}
 
     def filled(self, spec: PartitionSpec, durable: DurableLog) -> tuple[None, None]:
@@ -518,10 +519,9 @@ async def test_nothing_is_held_of_long_logs_that_wait(
     monkeypatch.setattr(Asked, "beginnings", noted)
     loads = SlowLoads(logs, epochs)
     loading = [asyncio.create_task(loads.load(each)) for each in epochs]
-    waiting = loads.leadership._long_threads._executor._work_queue
     try:
-        await until(lambda: len(base.rest_questions) == LONG_LOADS_AT_ONCE)
-        await until(lambda: waiting.qsize() == len(epochs) - LONG_LOADS_AT_ONCE)
+        await asyncio.sleep(SETTLED_S)
+        assert len(base.rest_questions) == LONG_LOADS_AT_ONCE
         most = LONG_LOADS_AT_ONCE * len(snapshot.producers)
         await until(lambda: counted.held <= most, lambda: f"{counted.held} bytes")
         assert counted.most > most
@@ -545,7 +545,7 @@ def test_however_many_logs_come_at_once_few_bytes_are_held(base, leader, session
     epochs = {each: assign(base.index, each, session) for each in range(MANY)}
     for each in epochs:
         leader.append(each, batch())
-    ready: queue.SimpleQueue[contextlib.ExitStack] = queue.SimpleQueue()
+    ready: Queue[contextlib.ExitStack] = new_queue()
 
     def load(partition_id: int) -> None:
         with contextlib.ExitStack() as memory:
@@ -553,9 +553,9 @@ def test_however_many_logs_come_at_once_few_bytes_are_held(base, leader, session
                 assert len(log.batches) == 1
             ready.put(memory.pop_all())
 
-    with ThreadPoolExecutor(MANY) as threads:
+    with new_executor("threads", MANY) as threads:
         loading = [threads.submit(load, each) for each in epochs]
-        wait_until(lambda: logs.short_bytes._changed._waiters, "somebody waits")
+        sleep(SETTLED_S)
         for _ in epochs:
             memory = ready.get(timeout=60)
             assert 0 < logs.short_bytes.held <= 13 * len(batch())
@@ -610,7 +610,8 @@ def test_nothing_is_held_for_a_log_that_finds_no_room(base, leader, session, log
     ):
         loading_apart.filled_apart(store, spec, durable, lambda: False)
     assert len(logs._ways) == logs._ways_made == 1
-    assert logs._filling._value == durable_logs.FILLED_AT_ONCE
+    for _ in range(FILLED_AT_ONCE):
+        assert logs._filling.acquire(blocking=False)
     assert disk.used_bytes == 0
 
 
@@ -626,9 +627,9 @@ def test_what_a_look_has_brought_is_held_as_what_was_asked_for(
         leader.append(1, batch())
     logs.bring(gained(base, 1))
     others = logs.short_bytes.hold(10 * len(batch()))
-    with ThreadPoolExecutor(1) as threads, contextlib.ExitStack() as memory:
+    with new_executor("threads", 1) as threads, contextlib.ExitStack() as memory:
         reading = threads.submit(lambda: memory.enter_context(logs.reading(1, epoch, memory)))
-        wait_until(lambda: logs.short_bytes._changed._waiters, "it waits")
+        sleep(SETTLED_S)
         assert not reading.done()
         if meanwhile == "it went":
             logs._take_brought(1)
@@ -657,9 +658,9 @@ def test_what_does_not_fit_into_an_answer_is_asked_for_again(
     for each, epoch in epochs.items():
         snapshot = LogSnapshot(0, bytes(sizes[each]), b"")
         assert base.index.put_snapshot(session, each, epoch, snapshot)
-    held = threading.Event()
+    held = new_event()
     base.on_question = lambda: held.wait(60)
-    with ThreadPoolExecutor(20) as threads:
+    with new_executor("threads", 20) as threads:
         gone = [threads.submit(read_stored, logs, each, 0) for each in range(16, 20)]
         reading = {each: threads.submit(read_stored, logs, each, epochs[each]) for each in epochs}
         wait_until(lambda: base.questions)
@@ -693,9 +694,9 @@ def test_ways_are_closed_when_nothing_was_read_for_long(base, leader, session, l
 def test_ways_that_are_in_use_are_not_closed(base, session, logs):
     epoch = assign(base.index, 1, session)
     read_stored(logs, 1, epoch)
-    held = threading.Event()
+    held = new_event()
     base.on_question = lambda: held.wait(60)
-    with ThreadPoolExecutor(1) as threads:
+    with new_executor("threads", 1) as threads:
         reading = threads.submit(read_stored, logs, 1, epoch)
         wait_until(lambda: len(base.questions) == 2)
         timer = logs._idle_timer
@@ -715,9 +716,8 @@ def test_nothing_runs_on_once_it_is_closed(base, session):
     logs = StoredLogs(base)
     logs.begin(session)
     epoch = assign(base.index, 1, session)
-    before = threading.enumerate()
     read_stored(logs, 1, epoch)
-    (timer,) = (each for each in threading.enumerate() if each not in before)
+    timer = logs._idle_timer
+    assert not timer.is_set()
     logs.close()
-    timer.join(60)
-    assert not timer.is_alive()
+    assert timer.is_set()

@@ -10,14 +10,7 @@ from barnabas.broker.cluster import handovers
 from barnabas.broker.cluster.handovers import HandOvers
 from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.memory_index import MemoryIndex
-from tests.broker.cluster.members import (
-    MemberBroker,
-    all_served,
-    end_lease,
-    members,
-    send,
-    values_in,
-)
+from tests.cluster.watched import STAYS, WatchedCluster
 from tests.seeds import SEED
 from tests.storage.flushes import assign, register
 from tests.waiting import wait_until
@@ -225,32 +218,22 @@ class Killed(Exception):
     """The broker, where it asks the store."""
 
 
-def give_all(store, giver: MemberBroker, taker: MemberBroker) -> list[int]:
-    """Have all of the topic be led by another broker; return its partitions."""
-    found = giver.call(lambda: giver.server.catalogue.topic(TOPIC))
-    ids = [each.partition_id for each in found.partitions]
-    store.index.want(dict.fromkeys(ids, taker.node_id))
-    return ids
-
-
 @pytest.mark.parametrize("is_committed", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("batch", range(3))
 def test_who_is_killed_at_a_batch_has_handed_over_all_of_it_or_nothing(batch, is_committed):
     """Whatever was handed over, and whatever was not: others serve all that was acknowledged."""
-    config = {"barnabas.lease.ms": "1000", "auto.leader.rebalance.enable": "false"}
-    with members(2, **config) as (store, brokers):
-        giver, taker = brokers
-        giver.create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        ids = give_all(store, taker, giver)
-        wait_until(lambda: giver.leads(TOPIC) == set(range(PARTITIONS)))
-        send(giver, TOPIC, range(5 * PARTITIONS), PARTITIONS)
-        member = giver.server._member
-        giver.call(lambda: setattr(member._service._hand_overs, "_at_once", AT_ONCE))
+    with WatchedCluster(2, config=STAYS) as cluster:
+        giver, taker = 0, 1
+        cluster.create_topic(TOPIC, PARTITIONS)
+        cluster.move_all(TOPIC, giver)
+        cluster.send(TOPIC, range(5 * PARTITIONS))
+        ids = cluster.partition_ids(TOPIC)
+        member = cluster.brokers[giver].server._member
+        cluster.on(giver, lambda _: setattr(member._service._hand_overs, "_at_once", AT_ONCE))
         hand_over, asked, led = member._errands._index.hand_over, [], []
 
         def leaders() -> list[tuple[int, int]]:
-            rows = store.index.rows
+            rows = cluster.index.rows
             return [(rows[each].leader_session, rows[each].leader_epoch) for each in ids]
 
         def killed_at(session: int, partitions: list[HandOver]) -> None:
@@ -262,17 +245,15 @@ def test_who_is_killed_at_a_batch_has_handed_over_all_of_it_or_nothing(batch, is
             if is_committed:
                 hand_over(session, partitions)
             led.append(leaders())
-            giver.base.cut()
+            cluster.cut_from_store(giver)
             raise Killed
 
         member._errands._index.hand_over = killed_at
-        give_all(store, giver, taker)
+        cluster.want_all(TOPIC, taker)
         wait_until(lambda: len(led) == 2)
-        session = giver.session
-        giver.crash()
-        end_lease(store, session)
+        cluster.kill(giver)
         changed = {each for each, before, after in zip(ids, *led, strict=True) if before != after}
         assert changed == (set(asked[-1]) if is_committed else set())
         assert len(asked[-1]) <= AT_ONCE
-        all_served([taker], TOPIC, PARTITIONS)
-        assert sorted(values_in(taker, TOPIC, PARTITIONS)) == list(range(5 * PARTITIONS))
+        cluster.settle(TOPIC)
+        assert sorted(cluster.values(TOPIC)) == list(range(5 * PARTITIONS))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random
-import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from barnabas.broker.cluster.held_bytes import HeldBytes, Share
 from barnabas.storage.log_index import IndexClosed
+from barnabas.storage.runtime.clock import sleep
+from barnabas.storage.runtime.threads import new_executor, new_lock
 from tests.seeds import SEED
-from tests.waiting import wait_until
 
 MOST = 100
 THREADS = 8
@@ -25,16 +25,14 @@ def held():
 
 @pytest.fixture
 def threads():
-    with ThreadPoolExecutor(THREADS) as running:
+    with new_executor("threads", THREADS) as running:
         yield running
 
 
-def growing(threads: ThreadPoolExecutor, held: HeldBytes, share: Share, size: int) -> Future[None]:
+def growing(threads: Any, held: HeldBytes, share: Share, size: int) -> Any:
     """Return what is done once a share has grown, which it waits for."""
-    with held._changed:
-        waiting_before = len(held._changed._waiters)
     future = threads.submit(share.grow, size)
-    wait_until(lambda: future.done() or len(held._changed._waiters) > waiting_before)
+    sleep(1)  # Of simulated time, after which all threads wait.
     return future
 
 
@@ -88,7 +86,7 @@ def test_whatever_comes_all_get_in(held, threads):
     """Ones that are larger than all there is among them."""
     chance = random.Random(SEED)
     settled: list[Share] = []
-    lock = threading.Lock()
+    lock = new_lock()
 
     def load(sizes: list[int]) -> None:
         share = held.begin()

@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 
 import pytest
-from kafka import KafkaProducer
 
 from barnabas.broker.cli import transaction_view
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from tests.broker.cli.inline import Shell
-from tests.broker.cluster.members import all_served, members
-from tests.waiting import wait_until
+from tests.cluster.transactors import Transactional
+from tests.cluster.watched import STAYS, WatchedCluster
+from tests.cluster.workload import IMPLICIT
+from tests.seeds import SEED
 
-STATE, PARTS = "__transaction_state", 4
-STAYS = {"auto.leader.rebalance.enable": "false"}
+STATE = "__transaction_state"
 IDS = [f"id-{number}" for number in range(8)]
 
 
 @pytest.fixture
 def cluster():
-    """Two brokers, the one that is asked first in front; each coordinates some of the ids."""
-    with members(2, **STAYS) as (store, brokers):
-        servers = brokers[0].bootstrap_servers
+    """Two brokers, of which each coordinates some of the ids."""
+    with WatchedCluster(2, config=STAYS) as running:
+        addresses = [each.address for each in running.brokers]
         for key in IDS:
-            settings = {"bootstrap_servers": servers, "transactional_id": key}
-            with contextlib.closing(KafkaProducer(**settings)) as producer:
-                producer.init_transactions()
-        all_served(brokers, STATE, PARTS)
-        assert all(coordinated_by(each) for each in brokers)
-        yield store, sorted(brokers, key=lambda each: each.node_id)
+            client = Transactional(key, addresses, SEED, IMPLICIT)
+            client._ask_coordinator(INIT_PRODUCER_ID, InitProducerIdRequest(key, 60_000), 4)
+            client.routing.close()
+        running.settle(STATE)
+        assert all(coordinated_by(running, each) for each in running.running)
+        yield running
 
 
 @pytest.fixture
 def shell(cluster, monkeypatch):
-    return Shell(monkeypatch, cluster[1][0].bootstrap_servers)
+    return Shell(monkeypatch, cluster.brokers[0].bootstrap_servers)
 
 
-def coordinated_by(broker):
+def coordinated_by(cluster, number):
     """Return the ids that a broker coordinates, with the number of their partition."""
-    log, led = broker.server.transactions.log, broker.leads(STATE)
-    parts = {key: broker.call(lambda key=key: log.partition_of(key)) for key in IDS}
+    led = cluster.leads(number, STATE)
+    log = cluster.brokers[number].server.transactions.log
+    parts = cluster.on(number, lambda _: {key: log.partition_of(key) for key in IDS})
     return {key: part for key, part in parts.items() if part in led}
 
 
@@ -49,8 +50,7 @@ def ids_in(text):
 
 
 def test_what_changes_its_coordinator_while_it_is_listed_is_listed(cluster, shell, monkeypatch):
-    store, (first, second) = cluster
-    moved = next(iter(coordinated_by(second).values()))
+    moved = next(iter(coordinated_by(cluster, 1).values()))
     answered = []
     listed_by = transaction_view._list
 
@@ -58,10 +58,8 @@ def test_what_changes_its_coordinator_while_it_is_listed_is_listed(cluster, shel
         ids = listed_by(broker, filters)
         answered.append(ids)
         if len(answered) == 1:
-            topic = first.server.catalogue.topic(STATE)
-            store.index.want({topic.partitions[moved].partition_id: first.node_id})
-            wait_until(lambda: moved in first.leads(STATE))
-            all_served([first, second], STATE, PARTS)
+            cluster.move(STATE, moved, to=0)
+            cluster.settle(STATE)
         return ids
 
     monkeypatch.setattr(transaction_view, "_list", moving)
@@ -72,19 +70,18 @@ def test_what_changes_its_coordinator_while_it_is_listed_is_listed(cluster, shel
 
 
 def test_the_others_are_listed_while_a_coordinator_is_away(cluster, shell):
-    _, (first, second) = cluster
-    reached, away = sorted(coordinated_by(first)), second.node_id
-    second.crash()
+    reached = sorted(coordinated_by(cluster, 0))
+    cluster.kill(1, expire=False)
     for options in (("--format", "json"), ()):
         ended = shell("transactions", "list", "--timeout", "3", *options)
         assert ended.exit_code == 1
         (line,) = ended.stderr.splitlines()
-        assert line.startswith(f"barnabas: not all is listed: broker {away}: ")
+        assert line.startswith("barnabas: not all is listed: broker 1: ")
         found = ids_in(ended.stdout) if options else [each.split()[0] for each in table(ended)]
         assert found == reached
-    # Whoever asks for long enough is told of all.
-    second.restart()
-    all_served([first, second], STATE, PARTS)
+    # With enough time, all are listed.
+    cluster.restart(1)
+    cluster.settle(STATE)
     assert ids_in(shell("transactions", "list", "--format", "json").stdout) == IDS
 
 
@@ -93,8 +90,7 @@ def table(ended):
 
 
 def test_what_nobody_can_list_is_an_error_alone(cluster, shell):
-    _, (first, second) = cluster
-    second.crash()
-    pattern = f"(?:{'|'.join(sorted(set(IDS) - set(coordinated_by(first))))})"
+    cluster.kill(1, expire=False)
+    pattern = f"(?:{'|'.join(sorted(set(IDS) - set(coordinated_by(cluster, 0))))})"
     ended = shell("transactions", "list", "--timeout", "3", "--pattern", pattern)
     assert (ended.exit_code, ended.stdout) == (1, "")

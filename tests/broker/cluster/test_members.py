@@ -6,13 +6,9 @@ import asyncio
 import contextlib
 import json
 import logging
-import threading
-import time
 from collections.abc import Sequence
-from functools import partial
 
 import pytest
-from kafka import KafkaProducer
 
 from barnabas.broker.cluster.membership import NodeIdTaken
 from barnabas.broker.config.types import ConfigError
@@ -20,6 +16,8 @@ from barnabas.broker.http.pages import pages
 from barnabas.broker.opening.member import ClusterMember
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
+from barnabas.broker.testing.cluster_broker import ClusterBroker
+from barnabas.broker.testing.links import Links
 from barnabas.broker.topics.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_describe import (
@@ -64,17 +62,10 @@ from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.log_index import LogBeginning
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.metastore.interface import IdentityMismatch
+from barnabas.storage.runtime.clock import monotonic
+from barnabas.storage.runtime.threads import new_event
 from barnabas.storage.simulated import SimulatedFileSystem
 from barnabas.testing import Broker
-from tests.broker.cluster.members import (
-    CLUSTER_ID,
-    MemberBroker,
-    all_served,
-    end_lease,
-    members,
-    send,
-    values_in,
-)
 from tests.broker.data_plane import (
     Named,
     Wire,
@@ -85,26 +76,31 @@ from tests.broker.data_plane import (
 )
 from tests.broker.http.test_server import get_json
 from tests.broker.metrics.scrape import scrape
+from tests.cluster.watched import WatchedCluster
 from tests.waiting import until, wait_until
+from tests.worlds import running_threads
 
+CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
+LEASE_S = 10
+"""Default of barnabas.lease.ms, in seconds."""
 TOPIC = "orders"
 PARTITIONS = 6
 
 
 def test_what_is_made_at_one_broker_is_served_by_all():
-    with members() as (_, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        assert all(each.leads(TOPIC) for each in brokers), "not spread"
-        send(brokers[1], TOPIC, range(60), PARTITIONS)
-        assert sorted(values_in(brokers[2], TOPIC, PARTITIONS)) == list(range(60))
-        topic_id = brokers[0].server.catalogue.topic(TOPIC).topic_id
+    with WatchedCluster() as cluster:
+        cluster.create_topic(TOPIC, PARTITIONS)
+        cluster.settle(TOPIC)
+        assert all(cluster.leads(each, TOPIC) for each in range(3)), "not spread"
+        cluster.send(TOPIC, range(60))
+        assert sorted(cluster.values(TOPIC)) == list(range(60))
+        catalogues = [each.server.catalogue for each in cluster.brokers]
 
         async def delete() -> None:
-            await brokers[0].server.catalogue.delete_topic(topic_id)
+            await catalogues[0].delete_topic(catalogues[0].topic(TOPIC).topic_id)
 
-        brokers[0]._do(delete())
-        wait_until(lambda: all(each.server.catalogue.topic(TOPIC) is None for each in brokers))
+        cluster.brokers[0]._do(delete())
+        wait_until(lambda: all(each.topic(TOPIC) is None for each in catalogues))
 
 
 def test_a_member_that_is_made_is_none_of_the_cluster_before_it_registers(monkeypatch):
@@ -117,83 +113,89 @@ def test_a_member_that_is_made_is_none_of_the_cluster_before_it_registers(monkey
         register(member)
 
     monkeypatch.setattr(ClusterMember, "register", noted)
-    with members(2) as (_, brokers):
-        assert found == [(None, []), (None, [brokers[0].node_id])]
+    with WatchedCluster(2):
+        assert found == [(None, []), (None, [0])]
 
 
-def words_of_events(broker, kind):
-    events = broker.call(lambda: [*broker.server.events.newest_first()])
+def words_of_events(cluster, number, kind):
+    events = cluster.on(number, lambda server: [*server.events.newest_first()])
     return [each.words for each in events if each.kind == kind]
 
 
-def one_event(broker, kind) -> str:
-    wait_until(lambda: words_of_events(broker, kind))
-    (words,) = words_of_events(broker, kind)
+def one_event(cluster, number, kind) -> str:
+    wait_until(lambda: words_of_events(cluster, number, kind))
+    (words,) = words_of_events(cluster, number, kind)
     return words
 
 
 def test_who_is_killed_is_followed_when_its_lease_is_over():
-    config = {"barnabas.lease.ms": "1000"}
-    with members(**config) as (store, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        send(brokers[0], TOPIC, range(60), PARTITIONS)
-        session = brokers[0].session
-        gone = f"node {brokers[0].node_id} is out of service"
-        brokers[0].crash()
-        end_lease(store, session)
-        all_served(brokers[1:], TOPIC, PARTITIONS)
-        for broker in brokers[1:]:
-            assert one_event(broker, "broker_gone") == gone
-            joined = f"node {broker.node_id}, session {broker.session}"
-            assert one_event(broker, "cluster_joined") == joined
-            assert "partitions are to be led here" in words_of_events(broker, "taking_over")[0]
-        assert f"node {brokers[2].node_id} is in service" in words_of_events(
-            brokers[1], "broker_came"
-        )
-        send(brokers[1], TOPIC, range(60, 120), PARTITIONS)
-        assert sorted(values_in(brokers[2], TOPIC, PARTITIONS)) == list(range(120))
+    with WatchedCluster() as cluster:
+        cluster.create_topic(TOPIC, PARTITIONS)
+        cluster.settle(TOPIC)
+        cluster.send(TOPIC, range(60))
+        began_s = monotonic()
+        cluster.kill(0, expire=False)
+        cluster.settle(TOPIC)
+        assert monotonic() - began_s > LEASE_S / 2
+        for number in (1, 2):
+            assert one_event(cluster, number, "broker_gone") == "node 0 is out of service"
+            joined = f"node {number}, session {cluster.session(number)}"
+            assert one_event(cluster, number, "cluster_joined") == joined
+            taking_over = words_of_events(cluster, number, "taking_over")
+            assert "partitions are to be led here" in taking_over[0]
+        assert "node 2 is in service" in words_of_events(cluster, 1, "broker_came")
+        cluster.send(TOPIC, range(60, 120))
+        assert sorted(cluster.values(TOPIC)) == list(range(120))
 
 
 def test_who_ends_in_order_is_followed_at_once():
-    with members() as (_, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        send(brokers[0], TOPIC, range(60), PARTITIONS)
-        brokers[0].stop()
-        all_served(brokers[1:], TOPIC, PARTITIONS)  # Its lease would have been a minute longer.
-        assert sorted(values_in(brokers[2], TOPIC, PARTITIONS)) == list(range(60))
+    with WatchedCluster() as cluster:
+        cluster.create_topic(TOPIC, PARTITIONS)
+        cluster.settle(TOPIC)
+        cluster.send(TOPIC, range(60))
+        began_s = monotonic()
+        cluster.stop(0)
+        cluster.settle(TOPIC)
+        assert monotonic() - began_s < LEASE_S / 2
+        assert sorted(cluster.values(TOPIC)) == list(range(60))
 
 
 def test_a_broker_whose_session_was_ended_begins_anew():
-    with members(**{"barnabas.lease.ms": "1000"}) as (store, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        send(brokers[0], TOPIC, range(60), PARTITIONS)
-        for broker in brokers[:2]:
-            former = broker.session
-            store.index.fence(former)
+    with WatchedCluster() as cluster:
+        cluster.create_topic(TOPIC, PARTITIONS)
+        cluster.settle(TOPIC)
+        cluster.send(TOPIC, range(60))
+        for number in range(2):
+            former = cluster.session(number)
+            cluster.index.fence(former)
             # The next flush finds out, whatever heartbeats do.
-            send(broker, TOPIC, range(60), PARTITIONS)
-            wait_until(lambda broker=broker, former=former: broker.session != former)
-            lost, begun = (one_event(broker, kind) for kind in ("session_lost", "session_begun"))
-            assert (f"session {former}:" in lost, begun) == (True, f"session {broker.session}")
-        all_served(brokers, TOPIC, PARTITIONS)
-        assert sorted(values_in(brokers[2], TOPIC, PARTITIONS)) == sorted([*range(60)] * 3)
+            cluster.send(TOPIC, range(60))
+            wait_until(lambda number=number, former=former: cluster.session(number) != former)
+            lost, begun = (
+                one_event(cluster, number, kind) for kind in ("session_lost", "session_begun")
+            )
+            assert f"session {former}:" in lost
+            assert begun == f"session {cluster.session(number)}"
+        cluster.settle(TOPIC)
+        assert sorted(cluster.values(TOPIC)) == sorted([*range(60)] * 3)
+
+
+def serves_one_more(cluster):
+    cluster.create_topic(TOPIC)
+    cluster.send(TOPIC, range(3))
 
 
 def test_a_broker_that_leads_nothing_learns_from_its_heartbeat():
-    with members(1, **{"barnabas.lease.ms": "1000"}) as (store, (broker,)):
-        former = broker.session
-        store.index.fence(former)
-        wait_until(lambda: broker.session != former)
-        broker.create_topic(TOPIC, 1)
-        all_served([broker], TOPIC, 1)
-        send(broker, TOPIC, range(3), 1)
+    with WatchedCluster(1) as cluster:
+        former = cluster.session(0)
+        cluster.index.fence(former)
+        wait_until(lambda: cluster.session(0) != former)
+        serves_one_more(cluster)
 
 
 def test_a_session_that_ends_before_anything_was_done_in_it_is_followed_by_another():
-    with members(1, **{"barnabas.lease.ms": "1000"}) as (store, (broker,)):
+    with WatchedCluster(1) as cluster:
+        (broker,) = cluster.brokers
         member = broker.server._member
         membership = member._membership
         begin, short = membership.new_session, []
@@ -202,47 +204,40 @@ def test_a_session_that_ends_before_anything_was_done_in_it_is_followed_by_anoth
             session = begin(index)
             if not short:
                 short.append(session)
-                store.index.fence(session)
+                cluster.index.fence(session)
                 membership.beat_once()  # It is heard of before its broker can begin it.
                 wait_until(lambda: member._sessions._ended_session == session)
                 wait_until(lambda: broker.call(member._around.logs.journal.newest_group) is None)
             return session
 
         membership.new_session = new_session
-        former = broker.session
-        store.index.fence(former)
+        former = cluster.session(0)
+        cluster.index.fence(former)
         # By itself: within a minute something else would be written, and find it out.
-        wait_until(
-            lambda: broker.session not in {former, *short}, lambda: broker.session, seconds=30
-        )
-        broker.create_topic(TOPIC, 1)
-        all_served([broker], TOPIC, 1)
-        send(broker, TOPIC, range(3), 1)
+        wait_until(lambda: cluster.session(0) not in {former, *short}, seconds=30)
+        serves_one_more(cluster)
 
 
 def test_a_partition_that_another_is_to_lead_is_handed_over():
-    with members() as (store, brokers):
-        brokers[0].create_topic(TOPIC, 1)
-        all_served(brokers, TOPIC, 1)
-        send(brokers[0], TOPIC, range(10), 1)
-        (partition,) = brokers[0].server.catalogue.topic(TOPIC).partitions
-        for broker in brokers:
-            store.index.want({partition.partition_id: broker.node_id})
-            wait_until(lambda broker=broker: broker.leads(TOPIC) == {0})
-        all_served(brokers, TOPIC, 1)
-        send(brokers[0], TOPIC, range(10, 20), 1)
-        assert values_in(brokers[1], TOPIC, 1) == list(range(20))
+    with WatchedCluster() as cluster:
+        cluster.create_topic(TOPIC)
+        cluster.send(TOPIC, range(10))
+        for number in range(3):
+            cluster.move(TOPIC, 0, to=number)
+        cluster.settle(TOPIC)
+        cluster.send(TOPIC, range(10, 20))
+        assert cluster.values(TOPIC) == list(range(20))
 
 
 def test_what_comes_back_while_it_is_handed_over_goes_again():
-    with members(2) as (store, brokers):
-        brokers[0].create_topic(TOPIC, 1)
-        all_served(brokers, TOPIC, 1)
-        giver, taker = sorted(brokers, key=lambda each: not each.leads(TOPIC))
-        (partition,) = giver.server.catalogue.topic(TOPIC).partitions
-        partition_id = partition.partition_id
-        ways = giver.server._member._errands._index
-        asked, answered = threading.Event(), threading.Event()
+    with WatchedCluster(2) as cluster:
+        cluster.create_topic(TOPIC)
+        cluster.settle(TOPIC)
+        giver = cluster.leader(TOPIC)
+        taker = 1 - giver
+        (partition_id,) = cluster.partition_ids(TOPIC)
+        ways = cluster.brokers[giver].server._member._errands._index
+        asked, answered = new_event(), new_event()
         hand_over = ways.hand_over
 
         def hand_over_late(*arguments):
@@ -251,26 +246,25 @@ def test_what_comes_back_while_it_is_handed_over_goes_again():
             hand_over(*arguments)
 
         ways.hand_over = hand_over_late
-        store.index.want({partition_id: taker.node_id})
+        cluster.want(TOPIC, 0, taker)
         assert asked.wait(60)
-        epoch = store.index.partition(partition_id).leader_epoch
-        assert store.index.assign([Assignment(partition_id, giver.session, epoch)])
-        store.index.want({partition_id: taker.node_id})
-        view = giver.server.view
-        wait_until(
-            lambda: (
-                giver.call(lambda: (view.leader_of(partition_id).epoch, view.wanted(partition_id)))
-                == (epoch + 1, taker.node_id)
-            )
-        )
+        epoch = cluster.index.partition(partition_id).leader_epoch
+        assert cluster.index.assign([Assignment(partition_id, cluster.session(giver), epoch)])
+        cluster.want(TOPIC, 0, taker)
+
+        def seen(server):
+            return server.view.leader_of(partition_id).epoch, server.view.wanted(partition_id)
+
+        wait_until(lambda: cluster.on(giver, seen) == (epoch + 1, taker))
         answered.set()
-        wait_until(lambda: taker.leads(TOPIC) == {0})
+        wait_until(lambda: cluster.leads(taker, TOPIC) == {0})
 
 
 def test_a_version_of_the_metadata_that_a_failover_took_back_is_followed_when_it_comes_again():
-    with members(2) as (store, (maker, follower)):
-        version = store.index.picture(0).metadata_version
-        images, loads = follower.server.metastore, []
+    with WatchedCluster(2) as cluster:
+        follower = cluster.brokers[1].server
+        version = cluster.index.picture(0).metadata_version
+        images, loads = follower.metastore, []
         load = images.load
 
         def counted():
@@ -279,23 +273,21 @@ def test_a_version_of_the_metadata_that_a_failover_took_back_is_followed_when_it
             return image
 
         images.load = counted
-        store.index.metadata_changed(version + 1)
+        cluster.index.metadata_changed(version + 1)
         wait_until(lambda: loads)
         assert loads[0] == version, "it is not what was seen"
-        wait_until(lambda: len(loads) > 1 or not follower.server._member._is_following())
-        store.index._metadata_version = version
-        maker.create_topic(TOPIC, 1)
-        assert store.index.picture(0).metadata_version == version + 1
-        wait_until(
-            lambda: follower.call(lambda: follower.server.catalogue.topic(TOPIC)) is not None
-        )
+        wait_until(lambda: len(loads) > 1 or not follower._member._is_following())
+        cluster.index._metadata_version = version
+        cluster.brokers[0].create_topic(TOPIC)
+        assert cluster.index.picture(0).metadata_version == version + 1
+        wait_until(lambda: cluster.on(1, lambda server: server.catalogue.topic(TOPIC)) is not None)
 
 
 def test_topics_of_the_configuration_are_made_once(caplog):
     topics = f"{TOPIC}:2:3:compact,others:1:-1"
-    with members(2, **{"barnabas.create.topics": topics}) as (_, brokers):
-        all_served(brokers, TOPIC, 2)
-        for broker in brokers:
+    with WatchedCluster(2, config={"barnabas.create.topics": topics}) as cluster:
+        cluster.settle(TOPIC)
+        for broker in cluster.brokers:
             catalogue = broker.server.catalogue
             own = {"cleanup.policy": "compact", "barnabas.replication.factor": "3"}
             assert dict(catalogue.topic(TOPIC).configs) == own
@@ -304,51 +296,46 @@ def test_topics_of_the_configuration_are_made_once(caplog):
 
 
 def test_a_broker_that_is_cordoned_by_its_configuration_leads_nothing_until_that_is_undone():
-    cordoned = {"cordoned.log.dirs": "*"}
-    store = MemoryStore(CLUSTER_ID)
-    with (
-        contextlib.closing(store),
-        MemberBroker(store) as one,
-        MemberBroker(store, **cordoned) as two,
-    ):
-        one.create_topic(TOPIC, 2)
-        all_served([one], TOPIC, 2)
+    with WatchedCluster(1) as cluster:
+        cluster.add({"cordoned.log.dirs": "*"})
+        cluster.create_topic(TOPIC, 2)
+        cluster.settle(TOPIC)
+        assert cluster.leads(0, TOPIC) == {0, 1}
         setting = AlterableConfig("cordoned.log.dirs", 0, "")
-        resource = AlterConfigsResource(ResourceType.BROKER, str(two.node_id), [setting])
-        with Wire(two.address) as wire:
+        resource = AlterConfigsResource(ResourceType.BROKER, "1", [setting])
+        with Wire(cluster.brokers[1].address) as wire:
             asked = IncrementalAlterConfigsRequest([resource])
             (answer,) = wire.ask(INCREMENTAL_ALTER_CONFIGS, asked, 1).responses
         assert answer.error_code == ErrorCode.NONE
-        wait_until(lambda: [len(each.leads(TOPIC)) for each in (one, two)] == [1, 1])
+        wait_until(lambda: [len(cluster.leads(each, TOPIC)) for each in range(2)] == [1, 1])
 
 
 def test_two_brokers_with_one_node_id_do_not_take_turns(caplog):
-    """Who was there first ends, and says why."""
+    """The first one stops, and logs why."""
     caplog.set_level(logging.INFO, "barnabas.broker.server")
-    store = MemoryStore(CLUSTER_ID)
-    config = {"node.id": "5", "barnabas.lease.ms": "1000"}
-    with contextlib.closing(store), MemberBroker(store, **config) as first:
-        with MemberBroker(store, **config) as second:
-            wait_until(lambda: first.server.failure is not None)
-            assert isinstance(first.server.failure, NodeIdTaken)
-            assert "node.id=5" in str(first.server.failure)
-            (said,) = (each for each in caplog.messages if each.startswith("broker stops: "))
-            assert said == f"broker stops: {first.server.failure}"
-            opened = [each for each in caplog.messages if each.startswith("storage opened")]
-            assert [" node_id=5 " in each for each in opened] == [True, True]
-            second.create_topic(TOPIC, 1)
-            all_served([second], TOPIC, 1)
-        first.crash()
+    with WatchedCluster(1) as cluster, ClusterBroker(cluster._store, Links(), 0) as second:
+        (first,) = cluster.brokers
+        wait_until(lambda: first.failure is not None)
+        assert isinstance(first.failure, NodeIdTaken)
+        assert "node.id=0" in str(first.failure)
+        (said,) = (each for each in caplog.messages if each.startswith("broker stops: "))
+        assert said == f"broker stops: {first.failure}"
+        opened = [each for each in caplog.messages if each.startswith("storage opened")]
+        assert [" node_id=0 " in each for each in opened] == [True, True]
+        cluster.kill(0, expire=False)
+        second.create_topic(TOPIC)
+        (partition_id,) = cluster.partition_ids(TOPIC)
+        wait_until(lambda: second.serves(partition_id))
 
 
 def test_an_end_does_not_wait_for_a_store_that_is_away():
-    with members(2, **{"barnabas.lease.ms": "300000"}) as (_, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        brokers[0].base.cut()
-        began_s = time.monotonic()
-        brokers[0].stop()
-        assert time.monotonic() - began_s < 100, "it waits for the store"
+    with WatchedCluster(2, config={"barnabas.lease.ms": "300000"}) as cluster:
+        cluster.create_topic(TOPIC, PARTITIONS)
+        cluster.settle(TOPIC)
+        cluster.cut_from_store(0)
+        began_s = monotonic()
+        cluster.stop(0)
+        assert monotonic() - began_s < 100, "it waits for the store"
 
 
 @pytest.mark.parametrize(
@@ -467,35 +454,29 @@ def server_task(server):
     return asyncio.get_running_loop().create_task(server.start())
 
 
-def test_a_crash_leaves_no_thread_though_the_store_is_away():
-    before = set(threading.enumerate())
-    with members(2) as (_, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        brokers[0].base.cut()
-        brokers[0].crash()
-    wait_until(partial(no_more_than, before))
-
-
-def no_more_than(before: set[threading.Thread]) -> bool:
-    return set(threading.enumerate()) <= before
+def test_a_crash_leaves_no_thread_though_the_store_is_away(world):
+    before = running_threads()
+    with WatchedCluster(2) as cluster:
+        cluster.create_topic(TOPIC, PARTITIONS)
+        cluster.settle(TOPIC)
+        cluster.cut_from_store(0)
+        cluster.kill(0)
+    world.run_until(lambda: running_threads() <= before)
 
 
 def test_the_store_keeps_nothing_of_deleted_records_but_where_the_log_goes_on():
-    store = MemoryStore(CLUSTER_ID)
-    with contextlib.closing(store), MemberBroker(store, **{"node.id": "5"}) as broker:
-        broker.create_topic(TOPIC, 1)
-        all_served([broker], TOPIC, 1)
-        send(broker, TOPIC, range(20), 1)
-        (partition,) = broker.server.catalogue.topic(TOPIC).partitions
-        row = store.index.rows[partition.partition_id]
+    with WatchedCluster(1) as cluster:
+        cluster.create_topic(TOPIC)
+        cluster.send(TOPIC, range(20))
+        (partition_id,) = cluster.partition_ids(TOPIC)
+        row = cluster.index.rows[partition_id]
         assert row.extents
-        delete_all_records(broker, TOPIC)
-        wait_until(lambda: broker.clock.advance(seconds=10) or not row.extents)
-        broker.restart()  # Its directory is a cache: the log comes back from the store.
-        all_served([broker], TOPIC, 1)
-        send(broker, TOPIC, range(20, 25), 1)
-        assert values_in(broker, TOPIC, 1) == [20, 21, 22, 23, 24]
+        delete_all_records(cluster.brokers[0], TOPIC)
+        wait_until(lambda: cluster.clock.advance(seconds=10) or not row.extents)
+        cluster.restart(0)  # Its directory is a cache: the log comes back from the store.
+        cluster.settle(TOPIC)
+        cluster.send(TOPIC, range(20, 25))
+        assert cluster.values(TOPIC) == [20, 21, 22, 23, 24]
 
 
 DAMAGES = {
@@ -508,26 +489,26 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_one_damaged_log_ends_no_broker(monkeypatch, caplog, damage):
     monkeypatch.setattr("barnabas.broker.topics.leadership.DAMAGED_AGAIN_S", 0.1)
-    with members(2) as (store, brokers):
-        brokers[0].create_topic(TOPIC, 2)
-        all_served(brokers, TOPIC, 2)
-        send(brokers[0], TOPIC, range(6), 2)
-        partition, _ = brokers[0].server.catalogue.topic(TOPIC).partitions
-        extents = store.index.rows[partition.partition_id].extents
+    with WatchedCluster(2) as cluster:
+        cluster.create_topic(TOPIC, 2)
+        cluster.settle(TOPIC)
+        cluster.send(TOPIC, range(6))
+        partition_id, _ = cluster.partition_ids(TOPIC)
+        extents = cluster.index.rows[partition_id].extents
         whole = extents[-1]
         extents[-1] = whole._replace(data=damage(whole.data))
         reads: list[int] = []
-        beginnings = store.index.beginnings
+        beginnings = cluster.index.beginnings
 
         def noted_beginnings(partition_ids: Sequence[int], **limits: int) -> list[LogBeginning]:
-            reads.extend(each for each in partition_ids if each == partition.partition_id)
+            reads.extend(each for each in partition_ids if each == partition_id)
             return beginnings(partition_ids, **limits)
 
-        store.index.beginnings = noted_beginnings
-        for broker in [each for each in brokers if 0 in each.leads(TOPIC)]:
-            store.index.fence(broker.session)
-        wait_until(lambda: [index for each in brokers for index in each.leads(TOPIC)] == [1])
+        cluster.index.beginnings = noted_beginnings
+        cluster.index.fence(cluster.session(cluster.leader(TOPIC)))
+        brokers = cluster.brokers
         wait_until(lambda: sorted(map(damaged, brokers)) == [0, 1])
+        wait_until(lambda: [e for each in range(2) for e in cluster.leads(each, TOPIC)] == [1])
         (leader,) = [each for each in brokers if damaged(each)]
         words = f"damaged in the store, not served: {TOPIC}-0"
         assert readiness(leader) == (200, "degraded", {"partitions": words})
@@ -537,12 +518,12 @@ def test_one_damaged_log_ends_no_broker(monkeypatch, caplog, damage):
         said = caplog.text.count(f"nor can be by others partition={TOPIC}-0")
         wait_until(lambda: len(reads) > read_before + 4)
         assert caplog.text.count(f"nor can be by others partition={TOPIC}-0") == said > 0
-        send(brokers[0], TOPIC, range(7, 8), 2)
+        cluster.send(TOPIC, [7])
         extents[-1] = whole
-        all_served(brokers, TOPIC, 2)
+        cluster.settle(TOPIC)
         assert [damaged(each) for each in brokers] == [0, 0]
         assert [readiness(each) for each in brokers] == [(200, "ok", {})] * 2
-        assert sorted(values_in(brokers[1], TOPIC, 2)) == [0, 1, 2, 3, 4, 5, 7]
+        assert sorted(cluster.values(TOPIC)) == [0, 1, 2, 3, 4, 5, 7]
 
 
 def produced_code(broker):
@@ -576,47 +557,39 @@ def readiness(broker, path="/readyz"):
 
 def test_probes_while_the_store_is_away():
     """No broker is started again for it, nor hidden from clients, which could only give up."""
-    with members(2, **{"barnabas.lease.ms": "2000"}) as (_, brokers):
-        brokers[0].create_topic(TOPIC, 1)
-        all_served(brokers, TOPIC, 1)
-        for broker in brokers:
-            broker.base.cut()
-        for broker in brokers:
+    with WatchedCluster(2) as cluster:
+        cluster.create_topic(TOPIC)
+        cluster.settle(TOPIC)
+        for number in range(2):
+            cluster.cut_from_store(number)
+        for broker in cluster.brokers:
             wait_until(lambda broker=broker: {"store", "lease"} <= {*readiness(broker)[2]})
             status, word, warnings = readiness(broker)
             assert (status, word) == (200, "degraded")
             assert warnings["store"].startswith("away for ")
             assert readiness(broker, "/livez") == (200, "ok", {})
-        for broker in brokers:
-            broker.base.mend()
-        wait_until(lambda: [readiness(each) for each in brokers] == [(200, "ok", {})] * 2)
+        for number in range(2):
+            cluster.mend_to_store(number)
+        wait_until(lambda: [readiness(each) for each in cluster.brokers] == [(200, "ok", {})] * 2)
 
 
 def test_a_producer_without_a_transactional_id_begins_around_the_end_of_a_lease():
     """kafka-python (3.0.12), told NOT_COORDINATOR, asks for the coordinator of no id, for ever."""
-    with members(1, **{"barnabas.lease.ms": "1000"}) as (_, (broker,)):
-        broker.create_topic(TOPIC, 1)
-        all_served([broker], TOPIC, 1)
-        broker.base.cut()
+    with WatchedCluster(1) as cluster:
+        (broker,) = cluster.brokers
+        cluster.cut_from_store(0)
         wait_until(lambda: "lease" in readiness(broker)[2])
-        producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
-        sent = producer.send(TOPIC, b"first")
-        sockets = broker.server.sockets
-        wait_until(
-            lambda: broker.call(
-                lambda: INIT_PRODUCER_ID.name in {each.last_api for each in sockets.connections}
-            )
-        )
-        broker.base.mend()
-        assert sent.get(60).offset == 0
-        producer.close()
+        with Wire(broker.address) as wire:
+            wire.send(INIT_PRODUCER_ID, InitProducerIdRequest(None, 60_000), 4)
+            assert wire.silent()
+            cluster.mend_to_store(0)
+            assert wire.receive().error_code == ErrorCode.NONE
 
 
 def test_what_is_known_of_groups_and_producers_is_not_told_without_a_lease():
-    store = MemoryStore(CLUSTER_ID)
-    with contextlib.closing(store), MemberBroker(store) as broker:
-        broker.create_topic(TOPIC, 1)
-        all_served([broker], TOPIC, 1)
+    with WatchedCluster(1) as cluster:
+        cluster.create_topic(TOPIC)
+        (broker,) = cluster.brokers
         with Wire(broker.address) as wire:
             wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("g"), 2)
             deleting = DeleteGroupsRequest(["g"])

@@ -622,7 +622,7 @@ async def test_what_breaks_a_thread_is_told(cluster):
     assert str(one.fatal[0]) == "broken"
 
 
-def test_it_ends_when_its_loop_is_over():
+def test_it_ends_when_its_loop_is_over(world):
     async def live():
         cluster = Cluster()
         broker = cluster.broker(1)
@@ -630,7 +630,7 @@ def test_it_ends_when_its_loop_is_over():
         await until(lambda: broker.changes)
         return cluster
 
-    cluster = asyncio.run(live())
+    cluster = world.run(live())
     cluster.index.register(uuid4(), 2, encode_place(Place(None, {})), LEASE_MS)
     with contextlib.closing(cluster):
         cluster.brokers[0].membership._threads[1].join(60)

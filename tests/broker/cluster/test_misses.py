@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 from barnabas.broker.cluster import membership, misses
 from barnabas.broker.cluster.misses import COORDINATOR_PATIENCE_S, PATIENCE_S, Misses
@@ -11,8 +10,9 @@ from barnabas.broker.runtime.clock import ManualClock
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from tests.broker.cluster.members import all_served, members
+from barnabas.storage.runtime.clock import monotonic
 from tests.broker.data_plane import Wire
+from tests.cluster.watched import WatchedCluster
 from tests.waiting import until, wait_until
 
 LONG_S = 60.0
@@ -136,10 +136,10 @@ def coordinator_of(wire: Wire, group: str):
 def test_a_topic_of_another_broker_is_known_at_once(monkeypatch):
     """Nobody looks but for those who ask: nothing is notified, and the next look is far away."""
     monkeypatch.setattr(misses, "PATIENCE_S", LONG_S)
-    with members(2) as (_, brokers):
-        one, two = brokers
-        one.create_topic("first", 1)
-        all_served(brokers, "first", 1)
+    with WatchedCluster(2) as cluster:
+        one, two = cluster.brokers
+        cluster.create_topic("first")
+        cluster.settle("first")
         monkeypatch.setattr(membership, "LOOK_EVERY_S", LONG_S)
         with Wire(two.address) as wire:
             for number in range(5):
@@ -154,19 +154,23 @@ def test_a_topic_of_another_broker_is_known_at_once(monkeypatch):
 
 def test_a_coordinator_is_looked_for(monkeypatch):
     monkeypatch.setattr(misses, "COORDINATOR_PATIENCE_S", LONG_S)
-    with members(2) as (_, (one, two)), Wire(one.address) as first, Wire(two.address) as second:
+    with (
+        WatchedCluster(2) as cluster,
+        Wire(cluster.brokers[0].address) as first,
+        Wire(cluster.brokers[1].address) as second,
+    ):
         wait_until(lambda: coordinator_of(first, "g").error_code == ErrorCode.NONE)
         assert coordinator_of(second, "g").error_code == ErrorCode.NONE
         assert coordinator_of(second, "g").node_id == coordinator_of(first, "g").node_id
 
 
 def test_what_is_not_known_is_told_while_the_store_is_away():
-    with members(2) as (_, (one, two)):
-        one.base.cut()
-        with Wire(one.address) as wire:
-            began_s = time.monotonic()
+    with WatchedCluster(2) as cluster:
+        cluster.cut_from_store(0)
+        with Wire(cluster.brokers[0].address) as wire:
+            began_s = monotonic()
             assert metadata_of(wire, "none").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            assert time.monotonic() - began_s < LONG_S / 2
-        one.base.mend()
-        two.create_topic("t", 1)
-        wait_until(lambda: one.call(lambda: one.server.catalogue.topic("t")) is not None)
+            assert monotonic() - began_s < LONG_S / 2
+        cluster.mend_to_store(0)
+        cluster.brokers[1].create_topic("t")
+        wait_until(lambda: cluster.on(0, lambda server: server.catalogue.topic("t")) is not None)

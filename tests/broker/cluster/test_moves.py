@@ -1,150 +1,137 @@
-"""What operators ask of a running cluster: other leaders, and brokers that lead nothing."""
+"""Operations on a running cluster: other leaders, and brokers that lead nothing."""
 
 from __future__ import annotations
 
-import contextlib
-
 import pytest
-from kafka import KafkaAdminClient
-from kafka.errors import PreferredLeaderNotAvailableError
 
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.elect_leaders import ELECT_LEADERS, ElectLeadersRequest
 from tests.broker.cli.inline import Shell
-from tests.broker.cluster.members import MemberBroker, all_served, members, send, values_in
+from tests.broker.data_plane import Wire
+from tests.cluster.watched import STAYS, WatchedCluster
 from tests.waiting import wait_until
 
 TOPIC = "orders"
 PARTITIONS = 6
-STAYS = {"auto.leader.rebalance.enable": "false"}
-PREFERRED = 0
-"""The kind of election, in Kafka's numbers."""
 
 
 @pytest.fixture
-def shell_of(monkeypatch):
-    return lambda broker: Shell(monkeypatch, broker.bootstrap_servers)
+def shell(monkeypatch):
+    """Run a command at the broker with this number."""
+
+    def run(cluster, number, *words):
+        return Shell(monkeypatch, cluster.brokers[number].bootstrap_servers)("cluster", *words)
+
+    return run
 
 
-def test_partitions_are_moved_and_stay(shell_of):
-    with members(**STAYS) as (_, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        send(brokers[0], TOPIC, range(60), PARTITIONS)
-        to = brokers[2].node_id
-        # Whoever is asked: the store is the same for all.
-        shell_of(brokers[1])("cluster", "move", TOPIC, "--to", to)
-        wait_until(lambda: brokers[2].leads(TOPIC) == set(range(PARTITIONS)))
-        described = shell_of(brokers[0])("cluster", "describe", "--format", "json").json
+def cluster_of(count=3, **config):
+    return WatchedCluster(count, config=config)
+
+
+def create(cluster):
+    cluster.create_topic(TOPIC, PARTITIONS)
+    cluster.settle(TOPIC)
+
+
+def elect(cluster, number):
+    """Have the preferred leaders of all partitions elected; return the errors."""
+    with Wire(cluster.brokers[number].address) as wire:
+        answer = wire.ask(ELECT_LEADERS, ElectLeadersRequest(0, None, 60_000), 2)
+    results = [each for topic in answer.replica_election_results for each in topic.partition_result]
+    return {each.error_code for each in results} - {ErrorCode.ELECTION_NOT_NEEDED}
+
+
+def test_partitions_are_moved_and_stay(shell):
+    with cluster_of(**STAYS) as cluster:
+        create(cluster)
+        cluster.send(TOPIC, range(60))
+        # Whichever broker receives the command: the store is the same for all.
+        shell(cluster, 1, "move", TOPIC, "--to", 2)
+        wait_until(lambda: cluster.leads(2, TOPIC) == set(range(PARTITIONS)))
+        described = shell(cluster, 0, "describe", "--format", "json").json
         assert {each["coming"] for each in described["brokers"]} == {0}
-        all_served(brokers, TOPIC, PARTITIONS)
-        assert sorted(values_in(brokers[0], TOPIC, PARTITIONS)) == list(range(60))
+        cluster.settle(TOPIC)
+        assert sorted(cluster.values(TOPIC)) == list(range(60))
 
 
-def test_a_broker_is_drained_until_that_is_undone(shell_of):
-    with members() as (_, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        drained = brokers[1]
-        node_id = drained.node_id
-        assert drained.leads(TOPIC)
-        assert shell_of(brokers[0])("cluster", "drain", node_id).lines
-        all_served([brokers[0], brokers[2]], TOPIC, PARTITIONS)
-        brokers[2].stop()  # Nothing comes back to the one that is drained.
-        all_served([brokers[0]], TOPIC, PARTITIONS)
-        assert shell_of(brokers[0])("cluster", "drain", node_id, "--undo").lines
-        wait_until(lambda: drained.leads(TOPIC), "the load is levelled")
-        all_served(brokers[:2], TOPIC, PARTITIONS)
+def test_a_broker_is_drained_until_that_is_undone(shell):
+    with cluster_of() as cluster:
+        create(cluster)
+        assert cluster.leads(1, TOPIC)
+        assert shell(cluster, 0, "drain", 1).lines
+        cluster.settle(TOPIC, 0, 2)
+        cluster.stop(2)  # Nothing comes back to the one that is drained.
+        cluster.settle(TOPIC, 0)
+        assert shell(cluster, 0, "drain", 1, "--undo").lines
+        wait_until(lambda: cluster.leads(1, TOPIC), "the load is levelled")
+        cluster.settle(TOPIC)
 
 
-def test_where_all_others_have_gone_a_drained_broker_leads_after_all(shell_of):
-    with members(2) as (_, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        shell_of(brokers[0])("cluster", "drain", brokers[1].node_id)
-        all_served([brokers[0]], TOPIC, PARTITIONS)
-        brokers[0].stop()
-        all_served([brokers[1]], TOPIC, PARTITIONS)
+def test_where_all_others_have_gone_a_drained_broker_leads_after_all(shell):
+    with cluster_of(2) as cluster:
+        create(cluster)
+        shell(cluster, 0, "drain", 1)
+        cluster.settle(TOPIC, 0)
+        cluster.stop(0)
+        cluster.settle(TOPIC, 1)
 
 
-def test_what_was_moved_stays_when_another_broker_joins_and_returns_with_its_own(shell_of):
-    with members(2) as (store, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        pinned = brokers[1]
-        node_id = pinned.node_id
-        shell_of(brokers[0])("cluster", "move", f"{TOPIC}:0,1,2,3", "--to", node_id)
+def test_what_was_moved_stays_when_another_broker_joins_and_returns_with_its_own(shell):
+    with cluster_of(2) as cluster:
+        create(cluster)
+        shell(cluster, 0, "move", f"{TOPIC}:0,1,2,3", "--to", 1)
         # The command waits until that is its leader, which may have to read them yet.
-        wait_until(lambda: pinned.leads(TOPIC) >= {0, 1, 2, 3})
-        with MemberBroker(store) as third:
-            everybody = [*brokers, third]
-            wait_until(lambda: third.leads(TOPIC), "it is given a share of the others")
-            all_served(everybody, TOPIC, PARTITIONS)
-            assert pinned.leads(TOPIC) >= {0, 1, 2, 3}
-            # Whoever ends is followed, and comes back to what was moved to it.
-            pinned.stop()
-            others = [brokers[0], third]
-            all_served(others, TOPIC, PARTITIONS)
-            pinned.restart()
-            assert pinned.node_id == node_id
-            wait_until(lambda: pinned.leads(TOPIC) == {0, 1, 2, 3})
-            all_served(everybody, TOPIC, PARTITIONS)
-            assert shell_of(third)("cluster", "release", TOPIC).exit_code == 0
-            wait_until(lambda: pinned.leads(TOPIC) != {0, 1, 2, 3}, "the load is levelled")
-            all_served(everybody, TOPIC, PARTITIONS)
+        wait_until(lambda: cluster.leads(1, TOPIC) >= {0, 1, 2, 3})
+        third = cluster.add().result
+        wait_until(lambda: cluster.leads(third, TOPIC), "it is given a share of the others")
+        cluster.settle(TOPIC)
+        assert cluster.leads(1, TOPIC) >= {0, 1, 2, 3}
+        # A broker that stops comes back to what was moved to it.
+        cluster.stop(1)
+        cluster.settle(TOPIC)
+        cluster.restart(1)
+        wait_until(lambda: cluster.leads(1, TOPIC) == {0, 1, 2, 3})
+        cluster.settle(TOPIC)
+        assert shell(cluster, third, "release", TOPIC).exit_code == 0
+        wait_until(lambda: cluster.leads(1, TOPIC) != {0, 1, 2, 3}, "the load is levelled")
+        cluster.settle(TOPIC)
 
 
-def wishes_of(store):
-    return {
-        each.partition_id: each.wanted_node
-        for each in store.index.picture(0).led
-        if each.wanted_node is not None
-    }
+def led(cluster, field):
+    """Return a field of each partition that has one, as the store has it."""
+    found = {each.partition_id: getattr(each, field) for each in cluster.index.picture(0).led}
+    return {key: value for key, value in found.items() if value is not None}
 
 
-def epochs_of(store):
-    return {each.partition_id: each.epoch for each in store.index.picture(0).led}
+def test_what_is_pinned_to_a_drained_broker_comes_back_when_that_is_undone(shell):
+    with cluster_of() as cluster:
+        create(cluster)
+        shell(cluster, 0, "move", f"{TOPIC}:0,1,2", "--to", 1)
+        assert shell(cluster, 0, "drain", 1).exit_code == 0
+        cluster.settle(TOPIC, 0, 2)
+        wait_until(lambda: not led(cluster, "wanted_node"))
+        epochs = led(cluster, "epoch")
+        assert elect(cluster, 0) == {ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}
+        assert not led(cluster, "wanted_node"), "a cordoned broker is not elected"
+        assert led(cluster, "epoch") == epochs
+        described = shell(cluster, 0, "describe", "--format", "json").json
+        cordoned = {each["id"]: each["cordoned"] for each in described["brokers"]}
+        assert cordoned == {0: False, 1: True, 2: False}
+        assert [each["broker"] for each in described["pins"]] == [1] * 3
+        shell(cluster, 0, "drain", 1, "--undo")
+        wait_until(lambda: cluster.leads(1, TOPIC) >= {0, 1, 2})
+        cluster.settle(TOPIC)
 
 
-def test_what_is_pinned_to_a_drained_broker_comes_back_when_that_is_undone(shell_of):
-    with members() as (store, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        drained = brokers[1]
-        shell_of(brokers[0])("cluster", "move", f"{TOPIC}:0,1,2", "--to", drained.node_id)
-        assert shell_of(brokers[0])("cluster", "drain", drained.node_id).exit_code == 0
-        others = [brokers[0], brokers[2]]
-        all_served(others, TOPIC, PARTITIONS)
-        wait_until(lambda: not wishes_of(store))
-        epochs = epochs_of(store)
-        servers = brokers[0].bootstrap_servers
-        with (
-            contextlib.closing(KafkaAdminClient(bootstrap_servers=servers)) as admin,
-            pytest.raises(PreferredLeaderNotAvailableError),
-        ):
-            admin.elect_leaders(PREFERRED)
-        assert wishes_of(store) == {}, "who is cordoned is not elected"
-        assert epochs_of(store) == epochs
-        described = shell_of(brokers[0])("cluster", "describe", "--format", "json").json
-        assert {each["id"]: each["cordoned"] for each in described["brokers"]} == {
-            each.node_id: each is drained for each in brokers
-        }
-        assert [each["broker"] for each in described["pins"]] == [drained.node_id] * 3
-        shell_of(brokers[0])("cluster", "drain", drained.node_id, "--undo")
-        wait_until(lambda: drained.leads(TOPIC) >= {0, 1, 2})
-        all_served(brokers, TOPIC, PARTITIONS)
-
-
-def test_an_election_returns_what_is_pinned_where_nothing_is_levelled(shell_of):
-    with members(2, **STAYS) as (_, brokers):
-        brokers[0].create_topic(TOPIC, PARTITIONS)
-        all_served(brokers, TOPIC, PARTITIONS)
-        pinned, other = brokers
-        shell_of(other)("cluster", "move", f"{TOPIC}:0,1", "--to", pinned.node_id)
-        pinned.stop()
-        all_served([other], TOPIC, PARTITIONS)
-        pinned.restart()
-        wait_until(lambda: len(other.call(lambda: other.server.view.nodes)) == len(brokers))
-        servers = other.bootstrap_servers
-        with contextlib.closing(KafkaAdminClient(bootstrap_servers=servers)) as admin:
-            admin.elect_leaders(PREFERRED)
-        wait_until(lambda: pinned.leads(TOPIC) == {0, 1})
-        all_served(brokers, TOPIC, PARTITIONS)
+def test_an_election_returns_what_is_pinned_where_nothing_is_levelled(shell):
+    with cluster_of(2, **STAYS) as cluster:
+        create(cluster)
+        shell(cluster, 1, "move", f"{TOPIC}:0,1", "--to", 0)
+        cluster.stop(0)
+        cluster.settle(TOPIC, 1)
+        cluster.restart(0)
+        wait_until(lambda: cluster.on(1, lambda server: len(server.view.nodes)) == 2)
+        assert elect(cluster, 1) == {ErrorCode.NONE}
+        wait_until(lambda: cluster.leads(0, TOPIC) == {0, 1})
+        cluster.settle(TOPIC)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-import socket
 import string
-import threading
 
 import psycopg
 import pytest
@@ -20,10 +18,11 @@ from barnabas.broker.opening.endpoints import endpoints_of
 from barnabas.broker.opening.postgresql import base_of
 from barnabas.broker.opening.store_watch import StoreWatch
 from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.topics.catalogue import new_cluster_id
 from barnabas.storage.errors import LedSince
 from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.memory_base import MemoryStore
-from tests.broker.cluster.members import CLUSTER_ID
+from barnabas.storage.runtime.threads import start_thread
 from tests.broker.cluster.reading import read_stored
 from tests.storage.flushes import assign, register
 from tests.waiting import wait_until
@@ -118,7 +117,8 @@ def test_nothing_is_connected_before_it_is_used():
         base.log_index()
 
 
-def test_what_is_registered_is_what_is_advertised_or_bound():
+def test_what_is_registered_is_what_is_advertised_or_bound(monkeypatch):
+    monkeypatch.setattr("socket.getfqdn", lambda: "broker.example")
     listeners = [
         Listener("A", "", 9092, ("outside", 19092), ("localhost", 9092)),
         Listener("B", "127.0.0.1", 0, None, ("127.0.0.1", 40001)),
@@ -128,8 +128,8 @@ def test_what_is_registered_is_what_is_advertised_or_bound():
     assert endpoints_of(listeners) == {
         "A": ("outside", 19092),
         "B": ("127.0.0.1", 40001),
-        "C": (socket.getfqdn(), 40002),
-        "D": (socket.getfqdn(), 40003),
+        "C": ("broker.example", 40002),
+        "D": ("broker.example", 40003),
     }
 
 
@@ -177,7 +177,7 @@ def test_the_log_says_once_why_and_then_for_how_long(caplog):
 
 @pytest.fixture
 def store():
-    made = MemoryStore(CLUSTER_ID)
+    made = MemoryStore(new_cluster_id())
     yield made
     made.close()
 
@@ -203,8 +203,7 @@ def test_nothing_is_read_for_a_session_that_has_not_begun(store):
     epoch = assign(store.index, 7, session)
     logs = StoredLogs(store.base())
     read: list[object] = []
-    reading = threading.Thread(target=lambda: read.append(read_stored(logs, 7, epoch)))
-    reading.start()
+    reading = start_thread("reading", lambda: read.append(read_stored(logs, 7, epoch)))
     assert not read
     logs.begin(session)
     reading.join(60)
@@ -218,8 +217,7 @@ def test_nothing_is_read_for_a_session_that_has_not_begun(store):
         except IndexClosed as error:
             ended.append(error)
 
-    reading = threading.Thread(target=read_in_vain)
-    reading.start()
+    reading = start_thread("reading", read_in_vain)
     logs.close()
     wait_until(lambda: ended)
     reading.join()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from barnabas.broker.api.dispatch import Deferred, Parked, Routes
@@ -70,17 +68,19 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from tests.broker.cluster.members import all_served, members
+from barnabas.storage.runtime.clock import sleep
 from tests.broker.data_plane import Wire
+from tests.cluster.watched import WatchedCluster
 
 
 def test_who_has_made_a_topic_at_one_broker_administers_it_at_once_at_another(monkeypatch):
     monkeypatch.setattr("barnabas.broker.cluster.membership.LOOK_EVERY_S", 3600)
     monkeypatch.setattr("barnabas.broker.cluster.misses.PATIENCE_S", 60)
     unknown = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
-    with members(2) as (_, (maker, other)):
+    with WatchedCluster(2) as cluster:
+        maker, other = cluster.brokers
         # It hears of nothing by itself: only when it has a reason to look.
-        other.server._member._membership._looking.wait = lambda _since, s: time.sleep(2 * s)
+        other.server._member._membership._looking.wait = lambda _since, s: sleep(2 * s)
         with Wire(maker.address) as made, Wire(other.address) as asked:
 
             def make(name):
@@ -140,18 +140,19 @@ def unheard(monkeypatch):
     """
     monkeypatch.setattr("barnabas.broker.cluster.membership.LOOK_EVERY_S", 3600)
     monkeypatch.setattr("barnabas.broker.cluster.misses.PATIENCE_S", 60)
-    with members(2) as (_, (maker, other)), Wire(other.address) as asked:
+    with WatchedCluster(2) as cluster, Wire(cluster.brokers[1].address) as asked:
+        maker, other = cluster.brokers
         keys = [f"key-{number}" for number in range(20)]
         for kind in (GROUP, TRANSACTION):
             asked.ask(FIND_COORDINATOR, FindCoordinatorRequest("", kind, keys), 4)
         for topic in (GROUP_OFFSETS, TRANSACTION_STATE):
-            all_served([maker, other], topic, 4)
+            cluster.settle(topic)
         found = []
         for kind in (GROUP, TRANSACTION):
             request = FindCoordinatorRequest("", kind, keys)
             coordinators = asked.ask(FIND_COORDINATOR, request, 4).coordinators
             found.append(next(c.key for c in coordinators if c.node_id == other.node_id))
-        other.server._member._membership._looking.wait = lambda _since, s: time.sleep(2 * s)
+        other.server._member._membership._looking.wait = lambda _since, s: sleep(2 * s)
         with Wire(maker.address) as made:
             yield made, asked, *found
 

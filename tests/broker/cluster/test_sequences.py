@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from barnabas.broker.cluster.durable_logs import FILLED_AT_ONCE
@@ -10,8 +12,8 @@ from barnabas.broker.topics.leadership import State
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import PRODUCE, ProduceRequest
-from tests.broker.cluster.members import MemberBroker, all_served, members
 from tests.broker.data_plane import Named, Wire, batch, topic_data
+from tests.cluster.watched import WatchedCluster
 from tests.waiting import wait_until
 
 VERSION = 9
@@ -52,21 +54,25 @@ class Producer:
         return {"producer_id": self.producer_id, "producer_epoch": 0, "base_sequence": sequence}
 
 
-def lease_ends(broker: MemberBroker, *, after_s: float) -> None:
-    membership = broker.server._member._membership
+def lease_ends(cluster: WatchedCluster, *, after_s: float) -> None:
+    membership = cluster.brokers[0].server._member._membership
     membership._served_until_s = membership._clock() + after_s
+
+
+def kept(cluster: WatchedCluster) -> Any:
+    """Return the partition of the topic that is written to."""
+    return cluster.on(0, lambda server: server.catalogue.partition(KEPT.name, 0))
 
 
 @pytest.mark.parametrize("known", [0, 2])
 def test_behind_a_batch_that_was_refused_without_a_lease(known):
-    with members(1) as (_, (broker,)):
-        broker.create_topic(KEPT.name, 1)
-        all_served([broker], KEPT.name, 1)
-        with Wire(broker.address) as wire:
+    with WatchedCluster(1) as cluster:
+        cluster.create_topic(KEPT.name)
+        with Wire(cluster.brokers[0].address) as wire:
             producer = Producer.that_has_sent(known, wire)
-            lease_ends(broker, after_s=-1)
+            lease_ends(cluster, after_s=-1)
             assert producer.sends(known) == ErrorCode.NOT_LEADER_OR_FOLLOWER
-            lease_ends(broker, after_s=1000)
+            lease_ends(cluster, after_s=1000)
             producer.sends_again_in_order(known)
             assert producer.sends(known + 3) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
@@ -74,46 +80,45 @@ def test_behind_a_batch_that_was_refused_without_a_lease(known):
 @pytest.mark.parametrize("known", [0, 2])
 def test_behind_a_batch_that_was_refused_for_the_sake_of_another_partition(known):
     """The topic of which something was in the same flush was deleted by another broker."""
-    with members(1) as (store, (broker,)):
+    with WatchedCluster(1) as cluster:
         for topic in (KEPT, DOOMED):
-            broker.create_topic(topic.name, 1)
-            all_served([broker], topic.name, 1)
-        with Wire(broker.address) as wire:
+            cluster.create_topic(topic.name)
+        with Wire(cluster.brokers[0].address) as wire:
             producer = Producer.that_has_sent(known, wire)
-            doomed = broker.call(lambda: broker.server.catalogue.partition(DOOMED.name, 0))
-            store.index.remove_partitions([doomed.partition_id])
+            cluster.index.remove_partitions(cluster.partition_ids(DOOMED.name))
             assert producer.sends(known, DOOMED) == ErrorCode.NOT_LEADER_OR_FOLLOWER
-            wait_until(lambda: broker.leads(KEPT.name) == {0})
+            wait_until(lambda: cluster.leads(0, KEPT.name) == {0})
             producer.sends_again_in_order(known)
 
 
 @pytest.mark.parametrize("known", [0, 2])
 def test_behind_a_batch_that_came_before_the_log_was_read(known):
-    with members(1) as (_, (broker,)):
-        broker.create_topic(KEPT.name, 1)
-        all_served([broker], KEPT.name, 1)
-        with Wire(broker.address) as wire:
+    with WatchedCluster(1) as cluster:
+        cluster.create_topic(KEPT.name)
+        with Wire(cluster.brokers[0].address) as wire:
             producer = Producer.that_has_sent(known, wire)
-            turns = broker.server._member.durable_logs._filling
+            turns = cluster.brokers[0].server._member.durable_logs._filling
             for _ in range(FILLED_AT_ONCE):
                 turns.acquire()
-            partition = broker.call(lambda: broker.server.catalogue.partition(KEPT.name, 0))
-            broker.call(lambda: broker.server.leadership.read_anew(partition.log))
-            assert broker.state(partition.partition_id) is State.READING
+            partition = kept(cluster)
+            cluster.on(0, lambda server: server.leadership.read_anew(partition.log))
+            (partition_id,) = cluster.partition_ids(KEPT.name)
+            state = cluster.on(0, lambda server: server.leadership.state_of(partition_id))
+            assert state is State.READING
             assert producer.sends(known) == ErrorCode.NOT_LEADER_OR_FOLLOWER
-            turns.release(FILLED_AT_ONCE)
-            wait_until(lambda: broker.leads(KEPT.name) == {0})
+            for _ in range(FILLED_AT_ONCE):
+                turns.release()
+            wait_until(lambda: cluster.leads(0, KEPT.name) == {0})
             producer.sends_again_in_order(known)
 
 
 def test_who_may_not_write_holds_nobody_back(monkeypatch):
-    with members(1) as (_, (broker,)):
-        broker.create_topic(KEPT.name, 1)
-        all_served([broker], KEPT.name, 1)
-        partition = broker.call(lambda: broker.server.catalogue.partition(KEPT.name, 0))
-        with Wire(broker.address) as wire:
+    with WatchedCluster(1) as cluster:
+        cluster.create_topic(KEPT.name)
+        partition = kept(cluster)
+        with Wire(cluster.brokers[0].address) as wire:
             producer = Producer(wire)
-            lease_ends(broker, after_s=-1)
+            lease_ends(cluster, after_s=-1)
             with monkeypatch.context() as patched:
                 patched.setattr(Access, "may_see", lambda *_: False)
                 assert producer.sends(0) == ErrorCode.NOT_LEADER_OR_FOLLOWER

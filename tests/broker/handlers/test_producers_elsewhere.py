@@ -28,14 +28,16 @@ from barnabas.protocol.messages.describe_producers import (
 )
 from tests.broker.data_plane import Named, Wire
 from tests.broker.raw_producer import RawProducer
-from tests.broker.several import ScriptedView, node, pair, topic_id
+from tests.broker.several import ScriptedView, node
+from tests.cluster.watched import alternating, topic_id
+from tests.waiting import wait_until
 
 NONE = ErrorCode.NONE
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 TOPIC = "t"
 HERE, ELSEWHERE = 0, 1
-"""Partitions of the topic: broker 1 and broker 2 lead them."""
+"""Partitions of the topic: broker 0 and broker 1 lead them."""
 COORDINATOR = "__transaction_state"
 SETTINGS = {"default.replication.factor": "2", "transaction.state.log.num.partitions": "1"}
 
@@ -44,19 +46,14 @@ SETTINGS = {"default.replication.factor": "2", "transaction.state.log.num.partit
 
 
 @pytest.fixture(scope="module")
-def brokers():
-    with pair({TOPIC: 2, COORDINATOR: 1}, **SETTINGS) as found:
-        yield found
+def cluster():
+    with alternating({TOPIC: 2, COORDINATOR: 1}, **SETTINGS) as running:
+        yield running
 
 
 @pytest.fixture
-def leaders(brokers):
-    """Views of the brokers, whose leaders are put back after a test."""
-    views = [each.view for each in brokers]
-    before = [dict(view.leaders) for view in views]
-    yield views
-    for view, each in zip(views, before, strict=True):
-        view.leaders = each
+def brokers(cluster):
+    return cluster.brokers
 
 
 def described(broker, *places):
@@ -82,7 +79,7 @@ def asked(brokers, monkeypatch):
         peers = broker.server.peers
         ask = peers.ask
 
-        def noted(node_id, *arguments, _ask=ask, _from=broker.view.node_id, **named):
+        def noted(node_id, *arguments, _ask=ask, _from=broker.node_id, **named):
             found.append((_from, node_id))
             _ask(node_id, *arguments, **named)
 
@@ -100,26 +97,23 @@ def test_replica_returns_what_the_leader_knows(brokers, asked):
     expected = [(NONE, []), (NONE, open_one), (NONE, open_one), (UNKNOWN, [])]
     asked.clear()
     assert described(brokers[0], HERE, ELSEWHERE, ELSEWHERE, 9) == expected
-    assert asked == [(1, 2)]
+    assert asked == [(0, 1)]
     assert described(brokers[1], HERE, ELSEWHERE, ELSEWHERE, 9) == expected
-    assert asked == [(1, 2), (2, 1)]
+    assert asked == [(0, 1), (1, 0)]
 
 
-def test_a_forwarded_request_is_not_forwarded_again(brokers, asked, leaders):
+def test_a_forwarded_request_is_not_forwarded_again(cluster, brokers, asked):
     """Each of two brokers takes the other one for the leader."""
-    partition_id = brokers[0].server.catalogue.topics[TOPIC].partitions[ELSEWHERE].partition_id
-    place = brokers[1].server.catalogue.topics[TOPIC].partitions[ELSEWHERE]
-    log = place.log
-    leaders[1].leaders[partition_id] = 1
-    try:
-        place.log = None
-        assert described(brokers[0], ELSEWHERE) == [(NOT_LEADER, [])]
-        assert asked == [(1, 2)]
-    finally:
-        place.log = log
+    cluster.deafen(0)
+    cluster.assign(TOPIC, ELSEWHERE, 0)
+    wait_until(lambda: cluster.leader_seen_by(1, TOPIC, ELSEWHERE) == 0)
+    assert described(brokers[0], ELSEWHERE) == [(NOT_LEADER, [])]
+    assert asked == [(0, 1)]
+    cluster.let_hear(0)
+    cluster.alternate(TOPIC)
 
 
-def test_a_broker_that_is_no_replica_forwards_nothing(brokers, asked, leaders, monkeypatch):
+def test_a_broker_that_is_no_replica_forwards_nothing(brokers, asked, monkeypatch):
     """Only replicas describe a partition, as in Apache Kafka."""
     topic = brokers[0].server.catalogue.topics[TOPIC]
     monkeypatch.setattr(topic, "log_config", replace(topic.log_config, replication_factor=1))

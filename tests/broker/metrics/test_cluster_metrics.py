@@ -8,12 +8,18 @@ from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.topics.leadership import State
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import PRODUCE
-from tests.broker.cluster.members import LONG_MS, end_lease, members
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.broker.metrics.in_cluster import CALM, scrape_in_cluster, scrape_kafka_names
 from tests.broker.metrics.scrape import scrape
 from tests.broker.moving import moving_pair
+from tests.cluster.watched import WatchedCluster
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
+
+LEASE_S = 10
+"""Default of barnabas.lease.ms, in seconds."""
 
 DATA = Named("data", bytes([1] * 16))
 
@@ -125,44 +131,38 @@ def test_upkeep(cluster):
 
 
 def test_who_is_cut_off_is_no_broker_of_the_cluster_by_its_own_count_either():
-    with members(2, **{"barnabas.lease.ms": "1000"}) as (store, brokers):
+    with WatchedCluster(2) as cluster:
 
         def counts(name):
-            return [scrape(each)(name) for each in brokers]
+            return [scrape(each)(name) for each in cluster.brokers]
 
         names = ("kafka_brokers", "kafka_controller_kafkacontroller_activebrokercount")
         for name in names:
             wait_until(lambda name=name: counts(name) == [2, 2])
-        brokers[0].base.cut()
-        former = brokers[0].session
-
-        def is_alone(name):
-            end_lease(store, former)  # A last heartbeat may have been under way.
-            return counts(name) == [1, 1]
-
+        cluster.cut_from_store(0)
         for name in names:
-            wait_until(lambda name=name: is_alone(name))
-        brokers[0].base.mend()
+            wait_until(lambda name=name: counts(name) == [1, 1])
+        cluster.mend_to_store(0)
         wait_until(lambda: counts("kafka_brokers") == [2, 2])
 
 
 def test_brokers_of_a_cluster_show_them():
-    with members(2) as (_, brokers):
-        brokers[0].create_topic("t", 2)
+    with WatchedCluster(2) as cluster:
+        cluster.create_topic("t", 2)
 
         def total(name, **labels):
-            return sum(scrape(each)(name, **labels) for each in brokers)
+            return sum(scrape(each)(name, **labels) for each in cluster.brokers)
 
         wait_until(lambda: total("kafka_brokers") == 4)
         controllers = "kafka_controller_kafkacontroller_activecontrollercount"
         wait_until(lambda: total(controllers) == 1)
         wait_until(lambda: total("barnabas_cluster_partitions", state="served") == 2)
-        seen = scrape(brokers[0])
-        assert seen("barnabas_cluster_lease_seconds") == int(LONG_MS) / 1000
-        assert 0 <= seen("barnabas_cluster_lease_age_seconds") < int(LONG_MS) / 1000
+        seen = scrape(cluster.brokers[0])
+        assert seen("barnabas_cluster_lease_seconds") == LEASE_S
+        assert 0 <= seen("barnabas_cluster_lease_age_seconds") < LEASE_S
         assert seen("barnabas_cluster_may_serve") == 1
         assert seen("barnabas_cluster_store_away") == 0
         assert seen("barnabas_sessions_total") == 1
         assert seen("barnabas_cluster_partitions_damaged") == 0
-        now_s = brokers[0].clock.now_ms() / 1000
+        now_s = cluster.brokers[0].clock.now_ms() / 1000
         assert now_s - 600 < seen("barnabas_cluster_upkeep_timestamp_seconds") <= now_s

@@ -7,6 +7,9 @@ import asyncio
 import pytest
 
 from tests.broker.peers.scripted import Asking, ScriptedPeer
+from tests.worlds import world
+
+__all__ = ["world"]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
 from tests.broker.data_plane import Named, Wire
 from tests.broker.held_markers import Markers
 from tests.broker.raw_producer import RawProducer
-from tests.broker.several import pair, topic_id
+from tests.cluster.watched import alternating, topic_id
 from tests.waiting import wait_until
 
 TOPIC = Named("t", topic_id(1))
@@ -45,7 +45,7 @@ class Asking:
         peers = self.broker.server.peers
         self.broker.call(
             lambda: peers.ask(
-                1,
+                0,
                 Purpose.VERIFICATION,
                 ADD_PARTITIONS_TO_TXN,
                 5,
@@ -89,8 +89,8 @@ def question(producer, *places, verify=False):
 @pytest.fixture
 def asking():
     settings = {"barnabas.transaction.wait.ms": str(ALWAYS_MS)}
-    with pair({TOPIC.name: 3, TRANSACTION_STATE: 1}, **settings) as brokers:
-        made = Asking(brokers)
+    with alternating({TOPIC.name: 3, TRANSACTION_STATE: 1}, **settings) as cluster:
+        made = Asking(cluster.brokers)
         yield made
         made.client.socket.close()
 

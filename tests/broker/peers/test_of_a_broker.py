@@ -7,7 +7,7 @@ import pytest
 from barnabas.broker.peers.interface import Failure, NoAnswer, Purpose
 from barnabas.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS, WriteTxnMarkersRequest
 from barnabas.testing import Broker
-from tests.broker.several import pair
+from tests.cluster.watched import alternating
 from tests.waiting import wait_until
 
 TIMEOUT_MS = 30_000
@@ -27,8 +27,8 @@ def ask(peers, node_id, told):
 
 
 def test_brokers_reach_each_other():
-    with pair({"t": 2}) as (first, second):
-        for asking, asked in ((first, 2), (second, 1)):
+    with alternating({"t": 2}) as cluster:
+        for asking, asked in zip(cluster.brokers, (1, 0), strict=True):
             told: list[object] = []
             asking.call(
                 lambda asking=asking, asked=asked, told=told: ask(asking.server.peers, asked, told)
@@ -39,19 +39,20 @@ def test_brokers_reach_each_other():
 
 @pytest.mark.parametrize("end", ["stop", "crash"])
 def test_a_broker_that_ends_asks_nothing_more(end):
-    with pair({"t": 2}) as (first, _second):
+    with alternating({"t": 2}) as cluster:
+        first, _ = cluster.brokers
         told: list[object] = []
-        first.call(lambda: ask(first.server.peers, 2, told))
+        first.call(lambda: ask(first.server.peers, 1, told))
         wait_until(lambda: told)
         before = first.server.peers
         if end == "crash":
-            first.crash()
-        first.restart()
-        first.call(lambda: ask(before, 2, told))
+            cluster.kill(0)
+        cluster.restart(0)
+        first.call(lambda: ask(before, 1, told))
         wait_until(lambda: len(told) > 1)
         assert isinstance(told[1], NoAnswer)
         assert told[1].failure is Failure.CLOSED
-        first.call(lambda: ask(first.server.peers, 2, told))
+        first.call(lambda: ask(first.server.peers, 1, told))
         wait_until(lambda: len(told) > 2)
         assert told[2].markers == []
 

@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from kafka import KafkaProducer
 
-from barnabas.broker.cli.check import problems_of
 from barnabas.broker.cli.cluster_transfer import CLOSED, export_directory, import_directory
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.store_waits import StoreWaits
 from barnabas.broker.config.loader import load_config
-from barnabas.broker.topics.identity import BACKUP_MANIFEST, IMPORTED_MARK, mark_imported
+from barnabas.broker.topics.identity import BACKUP_MANIFEST, mark_imported
 from barnabas.storage.cluster_transfer import IN_USE, NOT_EMPTY, NOT_WHOLE
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.memory_transfer import MemoryTransfer
-from barnabas.storage.metastore.interface import IdentityMismatch
+from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
-from tests.broker.cluster.carried import (
-    SETTINGS,
-    Carried,
-    contents_of,
-    inspect_directory,
-    make_store,
-    same_metadata,
-    see_that_the_store_has,
-)
-from tests.broker.cluster.members import CLUSTER_ID, MemberBroker, all_served, everything_served
-from tests.broker.held_markers import Markers
+from tests.broker.data_plane import Named, Wire, batch
+from tests.cluster.watched import WatchedCluster
 from tests.waiting import WAIT_S
 
+CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
 CONFIG = load_config().config
 GONE = 77
 """The node id of a broker that there is no more."""
-TWO_PHASES = {"transaction.two.phase.commit.enable": "true"}
 
 
 @pytest.fixture
@@ -49,71 +36,8 @@ def store():
         yield made
 
 
-def broker_of(directory, **config):
-    return Broker(storage=directory, config=SETTINGS | config)
-
-
-@pytest.fixture(params=["stopped", "crashed"])
-def source(request, tmp_path, monkeypatch):
-    """A directory with all that can be in one, and what is in it."""
-    directory = tmp_path / "source"
-    make_store(directory)
-    markers = Markers(monkeypatch)
-    with broker_of(directory) as broker:
-        carried = Carried(broker, markers)
-        if request.param == "crashed":
-            broker.crash()
-    markers.go_on()
-    return directory, carried
-
-
-def files_of(directory):
-    return {
-        str(path.relative_to(directory)): path.read_bytes()
-        for path in directory.rglob("*")
-        if path.is_file() and not path.name.endswith(("-wal", "-shm"))
-    }
-
-
-def test_all_of_a_directory_is_served_by_the_cluster(source, store):
-    directory, carried = source
-    before = files_of(directory)
-    inspected = inspect_directory(directory)
-    import_directory(str(directory), store.base(), CONFIG)
-    after = files_of(directory)
-    assert after.pop(IMPORTED_MARK)
-    assert after == before
-    same_metadata(store.base().transfer(1).contents(), contents_of(directory))
-    see_that_the_store_has(store.base().log_index(), inspected)
-    with MemberBroker(store, **TWO_PHASES) as broker:
-        everything_served(broker)
-        carried.check(broker)
-        carried.check_decided(broker)
-        carried.go_on(broker)
-        with pytest.raises(IdentityMismatch, match="was imported"), broker_of(directory):
-            pass
-
-
-def test_all_of_a_cluster_is_served_from_a_directory(source, store, tmp_path):
-    imported, carried = source
-    import_directory(str(imported), store.base(), CONFIG)
-    directory = tmp_path / "exported"
-    export_directory(f"{directory}/", store.base(), CONFIG)
-    same_metadata(
-        replace(contents_of(directory), boot_epoch=0), replace(contents_of(imported), boot_epoch=0)
-    )
-    assert problems_of(str(directory), CONFIG) == []
-    assert inspect_directory(directory) == inspect_directory(imported)
-    with pytest.raises(StoreUnusable, match="cluster reopen"):
-        store.base().cluster_index().register(uuid4(), 5, "", 1000)
-    with broker_of(directory) as broker:
-        carried.check(broker)
-        carried.check_decided(broker)
-        carried.go_on(broker)
-        carried.note(broker)
-        broker.crash()
-        broker.restart()
-        carried.check_records(broker)
+def broker_of(directory):
+    return Broker(storage=directory)
 
 
 @pytest.mark.parametrize("call", ["contents", "beginnings"])
@@ -151,8 +75,8 @@ def directory(tmp_path):
     made = tmp_path / "small"
     with broker_of(made) as broker:
         broker.create_topic("t")
-        with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
-            producer.send("t", b"v").get(60)
+        with Wire(broker.address) as wire:
+            assert wire.produce(Named("t"), batch(b"v")).error_code == 0
     return str(made)
 
 
@@ -188,12 +112,12 @@ def test_pins_stay_in_the_cluster_that_they_are_of(directory, store, tmp_path, t
     with contextlib.closing(MemoryStore(CLUSTER_ID)) as another:
         import_directory(exported, another.base(), CONFIG)
         assert [each.pinned_node for each in another.index.picture(0).led] == [None]
-        with MemberBroker(another) as broker:
-            all_served([broker], "t", 1)
+        with WatchedCluster(1, store=another) as cluster:
+            cluster.settle("t")
     assert shell("reopen") == ["postgresql://nowhere/cluster: open again"]
     assert pins() == [GONE]
-    with MemberBroker(store) as broker:
-        all_served([broker], "t", 1)
+    with WatchedCluster(1, store=store) as cluster:
+        cluster.settle("t")
         assert pins() == [GONE], "it comes back to whom it is pinned to"
 
 
@@ -208,13 +132,14 @@ def test_reopened_cluster_uses_no_id_and_no_epoch_of_the_exported_directory(
         given = broker.call(ids.peek)
         epoch = broker.server.logs.leader_epoch
     assert transfer(store.base(), "reopen").lines == ["postgresql://nowhere/cluster: open again"]
-    with MemberBroker(store) as broker:
-        all_served([broker], "t", 1)
-        partition = broker.server.catalogue.topics["t"].partitions[0]
+    with WatchedCluster(1, store=store) as cluster:
+        cluster.settle("t")
+        partition = cluster.brokers[0].server.catalogue.topics["t"].partitions[0]
         assert partition.log.leader_epoch > epoch
         assert store.base().metastore(1).load().next_producer_id > given + (1 << 24)
         # Again only for a database that was restored, and not while brokers serve it.
         assert IN_USE[:20] in transfer(store.base(), "reopen", "--restored").error
+        cluster.stop(0)
     before = store.index.rows[partition.partition_id].leader_epoch
     assert transfer(store.base(), "reopen").lines == [
         "postgresql://nowhere/cluster: was not exported"
@@ -270,7 +195,7 @@ def test_a_store_that_has_answered_is_waited_for(store, transfer, directory, mon
     say_it = StoreWaits._say
     monkeypatch.setattr(StoreWaits, "_say", say)
     monkeypatch.setattr("barnabas.broker.cli.cluster_transfer.mark_imported", mark)
-    looked = threading.Event()
+    looked = new_event()
     end = MemoryTransfer.end_import
 
     def end_import(*given):
@@ -338,9 +263,8 @@ def test_what_was_cut_short_is_not_served_and_is_begun_anew(call, directory, sto
     with pytest.raises(StoreUnusable, match="was not completed"):
         store.base().cluster_index().register(uuid4(), 5, "", 1000)
     import_directory(directory, store.base(), CONFIG)
-    with MemberBroker(store) as broker:
-        all_served([broker], "t", 1)
-        assert [each.value for each in broker.records("t").result] == [b"v"]
+    with WatchedCluster(1, store=store) as cluster:
+        assert [each.value for each in cluster.records("t").result] == [b"v"]
 
 
 def test_only_an_empty_cluster_takes_a_directory(directory, store):

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -14,8 +15,9 @@ from confluent_kafka import Consumer, Producer
 from kafka import KafkaProducer
 
 from barnabas.protocol.errors import ErrorCode
-from tests.broker.cluster.members import MemberBroker, all_served, members, values_in
+from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch
+from tests.cluster.watched import WatchedCluster
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -29,7 +31,7 @@ PATIENCE_S = 60
 class Writing:
     """A client that writes values in order, round and round, until it is told to end."""
 
-    def __init__(self, brokers: list[MemberBroker]) -> None:
+    def __init__(self, brokers: Sequence[Broker]) -> None:
         self.brokers = brokers
         self.servers = ",".join(each.bootstrap_servers for each in brokers)
         self.count = 0
@@ -222,65 +224,59 @@ class Reading:
         self._thread.join()
 
 
-def served(brokers: list[MemberBroker]) -> None:
-    brokers[0].create_topic(TOPIC, PARTITIONS)
-    all_served(brokers, TOPIC, PARTITIONS)
-    assert all(each.leads(TOPIC) for each in brokers)
+@pytest.fixture
+def cluster():
+    # The leases outlast all pauses of a busy machine.
+    with WatchedCluster(config={"barnabas.lease.ms": "60000"}) as running:
+        running.create_topic(TOPIC, PARTITIONS)
+        running.settle(TOPIC)
+        yield running
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_broker_that_ends_gives_up_what_it_leads_first(client, capsys, caplog):
+def test_a_broker_that_ends_gives_up_what_it_leads_first(cluster, client, capsys, caplog):
     caplog.set_level(logging.INFO)
-    with members() as (store, brokers):
-        served(brokers)
-        with client(brokers) as writing, Reading(writing.servers) as reading:
-            writing.has_written(300)
-            wait_until(lambda: reading.values or reading.errors)
-            begun_s = time.monotonic()
-            brokers[0].stop()
-            took_s = time.monotonic() - begun_s
-            all_served(brokers[1:], TOPIC, PARTITIONS)
-            writing.has_written(300)
-        (said,) = [each for each in caplog.messages if each.startswith("partitions given up")]
-        assert said.endswith("led_here=0")
-        gap_ms = writing.longest_gap_ms(begun_s)
-        with capsys.disabled():
-            print(
-                f"\n{client.__name__}: {said}, ended in {took_s * 1000:.0f} ms, "
-                f"at most {gap_ms:.0f} ms without an answer"
-            )
-        assert writing.errors == []
-        assert [each for each in reading.errors if not each.retriable()] == []
-        found = values_in(brokers[1], TOPIC, PARTITIONS)
-        assert sorted(found) == list(range(writing.count)), "each once"
-        assert {row.leader_session for row in store.index.rows.values()} == {
-            each.session for each in brokers[1:]
-        }
+    with client(cluster.brokers) as writing, Reading(writing.servers) as reading:
+        writing.has_written(300)
+        wait_until(lambda: reading.values or reading.errors)
+        begun_s = time.monotonic()
+        cluster.stop(0)
+        took_s = time.monotonic() - begun_s
+        cluster.settle(TOPIC)
+        writing.has_written(300)
+    (said,) = [each for each in caplog.messages if each.startswith("partitions given up")]
+    assert said.endswith("led_here=0")
+    gap_ms = writing.longest_gap_ms(begun_s)
+    with capsys.disabled():
+        print(
+            f"\n{client.__name__}: {said}, ended in {took_s * 1000:.0f} ms, "
+            f"at most {gap_ms:.0f} ms without an answer"
+        )
+    assert writing.errors == []
+    assert [each for each in reading.errors if not each.retriable()] == []
+    assert sorted(cluster.values(TOPIC)) == list(range(writing.count)), "each once"
+    led_by = {row.leader_session for row in cluster.index.rows.values()}
+    assert led_by == {cluster.session(each) for each in (1, 2)}
 
 
-def test_all_brokers_may_end_at_once():
-    """Nobody waits for another one who is about to end as well."""
-    with members() as (_, brokers):
-        served(brokers)
-        with contextlib.ExitStack() as stack:
-            for broker in brokers:
-                thread = threading.Thread(target=broker.stop)
-                stack.callback(thread.join)
-                thread.start()
-        assert [each._server for each in brokers] == [None] * 3
+def test_all_brokers_may_end_at_once(cluster):
+    """No broker waits for another one that stops, too."""
+    with contextlib.ExitStack() as stack:
+        for number in range(3):
+            thread = threading.Thread(target=cluster.stop, args=[number])
+            stack.callback(thread.join)
+            thread.start()
+    assert cluster.running == []
 
 
-def test_a_broker_that_joins_comes_to_lead_its_share():
-    with members(2) as (store, brokers):
-        served(brokers)
-        with ConfluentKafka(brokers) as writing:
-            writing.has_written(100)
-            with MemberBroker(store) as joined:
-                wait_until(lambda: joined.leads(TOPIC))
-                all_served([*brokers, joined], TOPIC, PARTITIONS)
-                writing.has_written(300)
-                joined.stop()
-            writing.has_written(300)
-        assert writing.errors == []
-        found = values_in(brokers[1], TOPIC, PARTITIONS)
-        assert sorted(found) == list(range(writing.count))
+def test_a_broker_that_joins_comes_to_lead_its_share(cluster):
+    with ConfluentKafka(cluster.brokers) as writing:
+        writing.has_written(100)
+        joined = cluster.add().result
+        wait_until(lambda: cluster.leads(joined, TOPIC))
+        cluster.settle(TOPIC)
+        writing.has_written(300)
+        cluster.stop(joined)
+        writing.has_written(300)
+    assert writing.errors == []
+    assert sorted(cluster.values(TOPIC)) == list(range(writing.count))

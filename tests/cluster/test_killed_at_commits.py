@@ -1,0 +1,153 @@
+"""A broker is killed at each commit of its store while a client runs two transactions.
+
+The victim is the coordinator of the transactions, the leader of their data, or the coordinator of
+the group whose offsets are part of them. It dies before the store has the commit, or before it
+receives the response. Other brokers take over, and the transactions end whole.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.storage.log_index import Flush, FlushAnswer, Outcome
+from barnabas.storage.memory_index import MemoryIndex
+from barnabas.storage.runtime.threads import start_thread
+from tests.broker.raw_producer import TIMEOUT_MS
+from tests.cluster.clients import Writer
+from tests.cluster.routing import GROUP, Coordinated, Led
+from tests.cluster.stage import Stage, running_stage
+from tests.cluster.transactors import Transformer
+from tests.cluster.workload import CLASSIC, IMPLICIT
+from tests.seeds import SEED
+from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
+
+# Requests that a broker has just begun with when it is killed are dropped as they are.
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+
+COORDINATOR, DATA, OFFSETS = range(3)
+COMMITS_AT_LEAST = {COORDINATOR: 4, DATA: 2, OFFSETS: 2}
+COMMIT = MemoryIndex.commit_flush
+
+
+class Client(Transformer):
+    """Client that can end its first transaction with two-phase commit (KIP-939)."""
+
+    keeps = False
+
+    def transact(self) -> None:
+        super().transact()
+        if self.writes and self.keeps:
+            request = InitProducerIdRequest(self.name, TIMEOUT_MS, -1, -1, True, True)
+            answer = self._ask_coordinator(INIT_PRODUCER_ID, request, 6)
+            self._use(answer.producer_id, answer.producer_epoch)
+
+
+class Death:
+    """Death of a broker at one of its commits."""
+
+    def __init__(self, stage: Stage, victim: int, at: int, *, is_committed: bool) -> None:
+        self._cluster = stage.cluster
+        self._victim = victim
+        self._session = stage.cluster.brokers[victim].server._home.session
+        self._left = at
+        self._is_committed = is_committed
+        self.has_come = False
+
+    def commit(self, index: MemoryIndex, session: int, flush: Flush) -> FlushAnswer:
+        """Commit a flush of any broker, in place of the store."""
+        if session != self._session or self.has_come:
+            return COMMIT(index, session, flush)
+        self._left -= 1
+        if self._left:
+            return COMMIT(index, session, flush)
+        self.has_come = True
+        self._cluster.cut_from_store(self._victim)
+        if self._is_committed:
+            return COMMIT(index, session, flush)
+        return FlushAnswer(Outcome.COMMITTED)  # The victim is cut off, and does not receive it.
+
+    def complete(self) -> None:
+        """Kill the victim, which is cut off, and start it again."""
+        self._cluster.kill(self._victim)
+        self._cluster.mend_to_store(self._victim)
+        self._cluster.restart(self._victim)
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with running_stage(**{"transaction.two.phase.commit.enable": "true"}) as made:
+        yield made
+
+
+@pytest.mark.parametrize("is_committed", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("victim", range(3), ids=["coordinator", "data", "offsets"])
+# Both protocol versions, outcomes and ways to end it, but not all combinations.
+@pytest.mark.parametrize(
+    ("version", "keeps", "commits"),
+    [(CLASSIC, False, False), (CLASSIC, True, True), (IMPLICIT, False, True)],
+    ids=["v1-abort", "v1-prepared-commit", "v2-commit"],
+)
+def test_a_broker_that_dies_at_a_commit_leaves_no_transaction_in_part(
+    stage, monkeypatch, version, keeps, commits, victim, is_committed
+):
+    topic = f"t-{version}-{keeps}-{victim}-{is_committed}"
+    stage.cluster.create_topic(topic, 2)
+    source, target = places = [Led(topic, 0), Led(topic, 1)]
+    del stage.clients[:]
+    writer = stage.add(Writer(f"writer-{topic}", stage.addresses, SEED, source))
+    for at in count(1):
+        client = stage.add(Client(f"{topic}-{at}", stage.addresses, SEED, version, source, target))
+        client.keeps = keeps
+        spread(stage, client)
+        writer.once()
+        writer.done += 1
+        death = Death(stage, victim, at, is_committed=is_committed)
+        with monkeypatch.context() as patched:
+            patched.setattr(MemoryIndex, "commit_flush", functools.partialmethod(commit, death))
+            run(client, death, commits=commits)
+        if not death.has_come:
+            break
+    assert at > COMMITS_AT_LEAST[victim]
+    stage.judge(set(), places)
+
+
+def commit(index: MemoryIndex, death: Death, session: int, flush: Flush) -> FlushAnswer:
+    return death.commit(index, session, flush)
+
+
+def spread(stage: Stage, client: Client) -> None:
+    """Give each role to a broker of its own."""
+    stage.cluster.wait_until_served()
+    roles = (client.coordinator, client.target, Coordinated(GROUP, client.group))
+    for number, place in enumerate(roles):
+        if stage.leader(place) != number:
+            stage.cluster.move(*stage.led(place), to=number)
+
+
+def run(client: Client, death: Death, *, commits: bool) -> None:
+    """Run two transactions, of which the second is committed, over the death of a broker."""
+
+    def transact() -> None:
+        try:
+            for share in (int(commits), 1):
+                client.committed_share = share
+                client.once()
+                client.done += 1
+        except BaseException as error:  # noqa: BLE001  Raised again by the thread of the test.
+            client.error = error
+
+    thread = start_thread("client", transact)
+    wait_until(lambda: death.has_come or not thread.is_alive())
+    if death.has_come:
+        death.complete()
+    thread.join()
+    if client.error:
+        raise client.error

@@ -1,0 +1,1 @@
+"""Tests of clusters with client libraries, which need the machine."""
