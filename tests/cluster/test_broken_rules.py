@@ -23,16 +23,15 @@ from barnabas.storage.log_index import Flush, FlushAnswer, Outcome
 from barnabas.storage.memory_index import MemoryIndex
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.broker.held_peers import HeldPeers
-from tests.cluster import transactors
-from tests.cluster.clients import Writer
-from tests.cluster.routing import GROUP, TRANSACTION, Coordinated, Led
 from tests.cluster.stage import PLACES, Scripted, Stage, running_stage, written_everywhere
-from tests.cluster.transactors import Transformer
-from tests.cluster.workload import CLASSIC, IMPLICIT, wait_for_ends
 from tests.history.anomalies import GONE, HANGING, PROCESSED_TWICE, TORN_TRANSACTION, UNSEEN
 from tests.history.model import FAILED, UNKNOWN, Write
 from tests.seeds import SEED
 from tests.waiting import wait_until
+from tests.workload.judge import wait_for_ends
+from tests.workload.routing import GROUP, TRANSACTION, Coordinated, Led
+from tests.workload.scripted import Transformer, Writer
+from tests.workload.wire_transactions import CLASSIC, IMPLICIT
 
 pytestmark = [
     pytest.mark.parametrize("is_broken", [False, True], ids=["whole", "broken"]),
@@ -54,7 +53,6 @@ def test_without_the_compare_what_is_acknowledged_is_overtaken_f1(stage, monkeyp
     present, _ = stage.others(former)
     writer = stage.add(Writer("writer", stage.addresses, SEED, place))
     writer.once()
-    writer.done = 1
     stage.deafen(former)
     stage.take(place, present)
     if is_broken:
@@ -176,7 +174,6 @@ DEBT = RemoteMarkers._debt
 
 def test_an_answer_from_memory_has_inputs_processed_twice_o6(stage, monkeypatch, is_broken):
     """A transformer starts anew, and asks a broker for its offsets that has lost its group."""
-    monkeypatch.setattr(transactors, "COMMITS", 1)
     source, target, _ = PLACES
     writer = stage.add(Writer("writer", stage.addresses, SEED, source))
     # Who is deaf cannot have its own transactions end where it does not know who leads.
@@ -207,6 +204,4 @@ def new_transformer(name: str, stage: Stage, source: Led, target: Led) -> Transf
 def process(writer: Writer, transformer: Transformer) -> None:
     """Have an input written, and something made of it."""
     writer.once()
-    writer.done += 1
     transformer.once()
-    transformer.done += 1

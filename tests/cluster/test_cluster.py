@@ -24,9 +24,9 @@ from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.runtime.clock import sleep
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
-from tests.cluster.clients import Client
-from tests.cluster.routing import Led
 from tests.waiting import wait_until
+from tests.workload.routing import Led
+from tests.workload.wire_client import WireClient
 
 T = Led("t", 0)
 LATE_S = 1.0
@@ -41,7 +41,7 @@ def cluster():
 
 @pytest.fixture
 def client(cluster):
-    made = Client("client", [broker.address for broker in cluster.brokers], 1)
+    made = WireClient("client", [broker.address for broker in cluster.brokers], 1)
     yield made
     made.routing.close()
 

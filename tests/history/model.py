@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 TRANSACTION, SEND, POLL, MOVED, END = "transaction", "send", "poll", "moved", "end"
+COMMIT, LOOK = "commit", "look"
 OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
 COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
 REBALANCE, SEEK = "rebalance", "seek"

@@ -27,12 +27,12 @@ from tests.counterparts.postgresql_servers import Pair
 from tests.history.model import COMMITTED, UNCOMMITTED
 from tests.postgresql.brokers import LEASE_MS, LinkedMember, running
 from tests.postgresql.links import Between, Cut, Links
-from tests.torture.access import BROKER_SETTINGS, Access
-from tests.torture.fleet import Fleet, Kind
 from tests.torture.nemesis import NOT_NOW, Nemesis
 from tests.torture.process_brokers import ProcessBrokers
-from tests.torture.settings import TRANSACTION_TIMEOUT_MS
 from tests.torture.torture import Outcome, Say, Torture
+from tests.workload.access import BROKER_SETTINGS, Access
+from tests.workload.fleet import Fleet
+from tests.workload.settings import TRANSACTION_TIMEOUT_MS, Kind
 
 BROKERS = 3
 LEASE_S = LEASE_MS / 1000

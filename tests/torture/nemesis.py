@@ -13,9 +13,9 @@ from barnabas.protocol.messages.create_acls import AclCreation
 from tests.broker.security.access_users import add_acls, remove_acls
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
-from tests.torture.fleet import Fleet, Member
-from tests.torture.proxy import Proxy
-from tests.torture.settings import TRANSACTION_TIMEOUT_MS
+from tests.workload.fleet import Fleet, Member
+from tests.workload.proxy import Proxy
+from tests.workload.settings import TRANSACTION_TIMEOUT_MS
 
 CLIENT_FAULTS = {"kill_client": 3, "add_twin": 2, "pause_client": 3, "cut": 3}
 BROKER_FAULTS = {"kill_broker": 3, "kill_again": 1, "pause_broker": 1}

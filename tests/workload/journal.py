@@ -1,25 +1,24 @@
-"""What a client writes down while it works, and the operations that it was.
+"""Events that a client writes down while it works, and the operations that they make.
 
-Each event is one JSON object on a line, written by one system call before what it announces and
-after what it reports: what a client did before kill -9 is there to be read.
+A process writes each event as one JSON array on a line, by one system call, before what it
+announces and after what it reports: the events before kill -9 can be read.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from barnabas.storage.runtime.clock import counter_ns
 from tests.history.model import (
     FAILED,
     MOVED,
     OK,
     POLL,
-    SEND,
     TRANSACTION,
     UNKNOWN,
     History,
@@ -32,12 +31,16 @@ from tests.history.model import (
 
 BEGIN, WRITE, ACKED, OFFSETS, ASK, FINISH = "begin", "write", "acked", "offsets", "ask", "finish"
 
+Event = tuple[int, str, str, int, dict[str, Any]]
+"""Time in nanoseconds, process, kind, number of the operation, and data."""
+
 
 class Journal:
-    """Where a client writes its events; `process` is its present session."""
+    """Events of one client; ``process`` is its present session."""
 
-    def __init__(self, path: str, name: str) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    def __init__(self, take: Callable[[Event], object], name: str) -> None:
+        """``take`` gets each event."""
+        self._take = take
         self._name = name
         self._sessions = 0
         self._operations = 0
@@ -86,24 +89,42 @@ class Journal:
 
     def _note(self, event: str, operation: int, **data: Any) -> None:
         told = {k: v for k, v in data.items() if v}
-        line = [time.monotonic_ns(), self.process, event, operation, told]
-        os.write(self._file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        self._take((counter_ns(), self.process, event, operation, told))
+
+
+def file_journal(path: str, name: str) -> Journal:
+    """Return a journal in a file."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def write(event: Event) -> None:
+        os.write(file, json.dumps(event, separators=(",", ":")).encode() + b"\n")
+
+    return Journal(write, name)
 
 
 def read_journals(paths: Iterable[Path]) -> History:
     """Return the operations of all clients in the order in which they began."""
-    history = [operation for path in paths for operation in _operations(path)]
+    return in_order(map(_read, paths))
+
+
+def in_order(journals: Iterable[Iterable[Event]]) -> History:
+    """Return the operations of several journals in the order in which they began."""
+    history = [operation for events in journals for operation in operations(events)]
     # Stable: operations of one process keep their order.
     return sorted(history, key=lambda operation: operation.invoked_ns)
 
 
-def _operations(path: Path) -> list[Operation]:
-    found: list[Operation] = []
-    numbers: dict[int, int] = {}
+def _read(path: Path) -> Iterable[Event]:
     # The last line of a client that was killed may be torn.
     whole, _, _ = path.read_text().rpartition("\n")
-    for line in whole.splitlines():
-        at_ns, process, event, number, data = json.loads(line)
+    return map(json.loads, whole.splitlines())
+
+
+def operations(events: Iterable[Event]) -> list[Operation]:
+    """Return the operations that the events of one client make."""
+    found: list[Operation] = []
+    numbers: dict[int, int] = {}
+    for at_ns, process, event, number, data in events:
         if event == BEGIN:
             numbers[number] = len(found)
             found.append(_begun(at_ns, process, data))
@@ -116,7 +137,7 @@ def _operations(path: Path) -> list[Operation]:
 
 
 def _begun(at_ns: int, process: str, data: dict[str, Any]) -> Operation:
-    """Return an operation as it is if nothing more is heard of it: nobody asked for its commit."""
+    """Return an operation as it is without a further event: no client asked for its commit."""
     return Operation(
         data["kind"],
         process,
@@ -154,6 +175,3 @@ def _continued(operation: Operation, at_ns: int, event: str, data: dict[str, Any
     # Who does not know how it ended does not know when.
     completed_ns = at_ns if outcome != UNKNOWN else -1
     return replace(operation, outcome=outcome, reason=why, completed_ns=completed_ns)
-
-
-__all__ = ["SEND", "TRANSACTION", "Journal", "read_journals"]

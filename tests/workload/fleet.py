@@ -10,28 +10,14 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from tests.checkout import PYTHONPATH
 from tests.history.model import COMMITTED, UNCOMMITTED
-from tests.torture.access import Access
-from tests.torture.settings import HUNG_EXIT_CODE, TRANSACTION_TIMEOUT_MS, Settings
+from tests.workload.access import Access
+from tests.workload.settings import HUNG_EXIT_CODE, Kind, Settings
 
 STOP_S = 90
-
-
-class Kind(NamedTuple):
-    """What a client does, by which library; its transactional id, if two have the same.
-
-    A transformer may read with another library than it writes with.
-    """
-
-    role: str
-    library: str
-    transactional_id: str = ""
-    isolation: str = ""
-    consumer: str = ""
-    transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS
 
 
 KINDS = (
@@ -50,7 +36,9 @@ KINDS = (
     Kind("reader", "kafka_python", isolation=COMMITTED),
     Kind("reader", "confluent", isolation=UNCOMMITTED),
 )
-
+"""Clients of a torture, by libraries."""
+WIRE_KINDS = (Kind("writer", "wire"), Kind("transformer", "wire_classic"))
+"""Clients by wire, which cannot log in."""
 
 QUICK_KINDS = (
     Kind("writer", "confluent", "duel"),
@@ -90,20 +78,16 @@ class Member:
         journal = self._directory / f"{name}.events"
         journal.touch()
         self.journals.append(journal)
-        settings = Settings(
-            self.kind.role,
-            self.kind.library,
+        settings = Settings.of(
+            self.kind,
             name,
             self._access.servers,
-            str(journal),
             self._seed + number,
-            self.kind.consumer or self.kind.library,
-            self.kind.transactional_id or self.name,
-            self.kind.isolation,
-            self.kind.transaction_timeout_ms,
-            self._access.login,
+            journal=str(journal),
+            transactional_id=self.kind.transactional_id or self.name,
+            login=self._access.login,
         )
-        command = [sys.executable, "-m", "tests.torture.run_client", settings.as_json()]
+        command = [sys.executable, "-m", "tests.workload.run_client", settings.as_json()]
         self.is_paused = self._was_killed = False
         with self._errors.open("ab") as errors:
             self._process = subprocess.Popen(

@@ -21,7 +21,7 @@ from tests.history.model import (
     Read,
     Write,
 )
-from tests.torture.journal import Journal, read_journals
+from tests.workload.journal import Journal, file_journal, read_journals
 
 SENT = Write("t", 0, "c.0", source="i")
 ACKED = SENT._replace(offset=7)
@@ -35,7 +35,7 @@ def path(tmp_path) -> Path:
 
 @pytest.fixture
 def journal(path) -> Journal:
-    made = Journal(str(path), "c")
+    made = file_journal(str(path), "c")
     made.new_session()
     return made
 
@@ -101,7 +101,7 @@ def test_a_torn_last_line_is_left_out(journal, path):
 
 
 def test_clients_are_merged_by_time(tmp_path):
-    first, second = (Journal(str(tmp_path / name), name) for name in "ab")
+    first, second = (file_journal(str(tmp_path / name), name) for name in "ab")
     first.poll([INPUT], COMMITTED)
     second.poll([INPUT], COMMITTED)
     first.poll([INPUT], COMMITTED)

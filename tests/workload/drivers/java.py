@@ -17,7 +17,7 @@ from tests.counterparts.jars import kafka_class_path
 from tests.counterparts.java import java
 from tests.counterparts.logins import Login, java_settings
 from tests.history.model import NOT_KNOWN, Partition, Write
-from tests.torture.sessions import Failed, Over, patience_s
+from tests.workload.drivers import Failed, Over, patience_s
 
 JVM_OPTIONS = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
 STRINGS = "org.apache.kafka.common.serialization.StringSerializer"

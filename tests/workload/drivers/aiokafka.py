@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaError
 from tests.counterparts.logins import Login, aiokafka_settings
 from tests.counterparts.mended_aiokafka import patient
 from tests.history.model import Partition, Write
-from tests.torture.sessions import Failed, Over, patience_s
+from tests.workload.drivers import Failed, Over, patience_s
 
 Result = TypeVar("Result")
 

@@ -1,0 +1,54 @@
+"""Operations of a client, as data."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tests.history.model import Partition, Write
+
+
+class Send(NamedTuple):
+    """Records outside of transactions, sent at once."""
+
+    writes: tuple[Write, ...]
+
+
+class Transact(NamedTuple):
+    """A transaction that sends its parts one after the other."""
+
+    parts: tuple[tuple[Write, ...], ...]
+    pause_s: float = 0.0
+    """Time after each part."""
+    aborts: bool = False
+
+
+class Transform(NamedTuple):
+    """A transaction with an output for each input of one poll, and with the group's offsets."""
+
+    targets: tuple[Partition, ...]
+    """Partitions of the outputs, in turn."""
+    think_s: float = 0.0
+    """Time between the poll and the transaction."""
+    pause_s: float = 0.0
+    aborts: bool = False
+
+
+class Poll(NamedTuple):
+    """One poll of a reader without a group."""
+
+
+class CommitOffset(NamedTuple):
+    """An offset of a group without members, committed and fetched again."""
+
+    group: str
+    place: Partition
+    offset: int
+
+
+class Rest(NamedTuple):
+    """Time without an operation."""
+
+    seconds: float
+
+
+Operation = Send | Transact | Transform | Poll | CommitOffset | Rest

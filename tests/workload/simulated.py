@@ -1,0 +1,136 @@
+"""Clients by wire as threads, for a World or an embedded cluster; and their judgement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from barnabas.storage.runtime.threads import start_thread
+from tests.history import checker
+from tests.history.model import COMMITTED, UNCOMMITTED, History
+from tests.waiting import wait_until
+from tests.workload.client import Client
+from tests.workload.drivers.wire import Look, addresses_of
+from tests.workload.journal import in_order
+from tests.workload.judge import not_retried, read_at_the_end, wait_for_ends
+from tests.workload.settings import INPUTS, PATIENT_MS, PLACES, Kind, Settings
+
+JOIN_S = 120
+ABORTABLE = "TRANSACTION_ABORTABLE"
+"""Error after which any client may abort its transaction."""
+
+KINDS = tuple(
+    kind._replace(transaction_timeout_ms=PATIENT_MS)
+    for kind in (
+        Kind("sender", "wire"),
+        Kind("sender", "wire"),
+        Kind("committer", "wire"),
+        Kind("writer", "wire_classic"),
+        Kind("writer", "wire"),
+        # Two clients with one id, which fence each other all the time.
+        Kind("writer", "wire_classic", "duel"),
+        Kind("writer", "wire", "duel"),
+        Kind("transformer", "wire_classic"),
+        Kind("transformer", "wire"),
+        Kind("reader", "wire", isolation=COMMITTED),
+        Kind("reader", "wire", isolation=UNCOMMITTED),
+    )
+)
+
+
+class ThreadClient(Client):
+    """A client that runs on a thread of its own."""
+
+    error: BaseException | None = None
+
+    def start(self) -> None:
+        self._thread = start_thread(self.settings.name, self._run_noting_error)
+
+    def join(self) -> None:
+        self._thread.join(JOIN_S)
+        assert not self._thread.is_alive(), f"{self.settings.name} has not ended"
+
+    def _run_noting_error(self) -> None:
+        try:
+            self.run()
+        except BaseException as error:  # noqa: BLE001  raised by the test's own thread
+            self.error = error
+
+
+class Workload:
+    """``with Workload(servers, seed) as workload:`` runs all clients."""
+
+    def __init__(
+        self,
+        servers: str,
+        seed: int,
+        rest_s: float | None = None,
+        kinds: Sequence[Kind] = KINDS,
+    ) -> None:
+        """``rest_s``: the longest time from one operation of a client to its next one."""
+        self.servers = servers
+        names = [f"{kind.role}-{kind.library}-{number}" for number, kind in enumerate(kinds)]
+        self.clients = [
+            ThreadClient(Settings.of(kind, name, servers, seed, rest_s=rest_s))
+            for kind, name in zip(kinds, names, strict=True)
+        ]
+        self._duellists = {
+            name for kind, name in zip(kinds, names, strict=True) if kind.transactional_id
+        }
+
+    def __enter__(self) -> Self:
+        for client in self.clients:
+            client.start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Stop all clients, also after a failure."""
+        for client in self.clients:
+            client.is_stopping = True
+
+    @property
+    def done(self) -> dict[str, int]:
+        """Number of operations of each client."""
+        return {client.settings.name: client.done for client in self.clients}
+
+    def raise_errors(self) -> None:
+        """Raise the error that a client ended with."""
+        for client in self.clients:
+            if client.error is not None:
+                raise AssertionError(f"{client.settings.name}: {client.error!r}") from client.error
+
+    def goes_on(self, times: int = 1) -> None:
+        """Wait until each client has performed ``times`` more operations."""
+        before = self.done
+
+        def all_have() -> bool:
+            self.raise_errors()
+            return all(done >= before[name] + times for name, done in self.done.items())
+
+        wait_until(all_have, lambda: self.done)
+
+    def end(self) -> None:
+        """Stop all clients; each ends its operation first."""
+        for client in self.clients:
+            client.is_stopping = True
+        for client in self.clients:
+            client.join()
+        self.raise_errors()
+
+    def _alone(self, history: History) -> History:
+        """Return the operations of clients that no other client fences."""
+        return [each for each in history if each.process.partition("#")[0] not in self._duellists]
+
+    def judge(self) -> History:
+        """Read everything, and check the history of all clients; return it."""
+        wait_for_ends(addresses_of(self.servers))
+        history = in_order(client.events for client in self.clients)
+        wrong = [each for each in not_retried(self._alone(history)) if ABORTABLE not in each]
+        assert not wrong, wrong
+        look = Look(self.servers)
+        groups = {f"group-{name}": INPUTS for name in self.done if name.startswith("transformer")}
+        history += read_at_the_end(look, "final", PLACES, groups)
+        look.close()
+        report = checker.check(history)
+        assert not report.violations, "\n".join(checker.lines(report, history))
+        return history
