@@ -51,10 +51,13 @@ class Journal:
         self._sessions += 1
         self.process = f"{self._name}#{self._sessions}"
 
-    def begin(self, kind: str, producer: str = "", reads: Sequence[Read] = ()) -> int:
-        """Begin a transaction or a send; returns the number by which it is known."""
+    def begin(
+        self, kind: str, producer: str = "", reads: Sequence[Read] = (), metadata: str = ""
+    ) -> int:
+        """Begin an operation that will be finished; return its number."""
         self._operations += 1
-        self._note(BEGIN, self._operations, kind=kind, producer=producer, reads=reads)
+        told = {"producer": producer, "reads": reads, "metadata": metadata}
+        self._note(BEGIN, self._operations, kind=kind, **told)
         return self._operations
 
     def write(self, operation: int, writes: Sequence[Write]) -> None:
@@ -78,14 +81,14 @@ class Journal:
         """What the client knows at last."""
         self._note(FINISH, operation, outcome=outcome, why=why)
 
-    def poll(self, reads: Sequence[Read], isolation: str) -> None:
-        """What a reader was given."""
+    def poll(self, reads: Sequence[Read], isolation: str, group: str = "") -> None:
+        """Note the records of a poll."""
         if reads:
-            self._note(POLL, 0, reads=reads, isolation=isolation)
+            self._note(POLL, 0, reads=reads, isolation=isolation, group=group)
 
-    def moved(self, places: Iterable[Partition], reason: str) -> None:
-        """Partitions that came, or that the consumer goes to another offset of."""
-        self._note(MOVED, 0, places=sorted(places), reason=reason)
+    def moved(self, places: Iterable[Partition], reason: str, group: str = "") -> None:
+        """Note partitions that came or went, or whose offset a consumer changes."""
+        self._note(MOVED, 0, places=sorted(places), reason=reason, group=group)
 
     def _note(self, event: str, operation: int, **data: Any) -> None:
         told = {k: v for k, v in data.items() if v}
@@ -122,18 +125,29 @@ def _read(path: Path) -> Iterable[Event]:
 
 def operations(events: Iterable[Event]) -> list[Operation]:
     """Return the operations that the events of one client make."""
-    found: list[Operation] = []
-    numbers: dict[int, int] = {}
-    for at_ns, process, event, number, data in events:
-        if event == BEGIN:
-            numbers[number] = len(found)
-            found.append(_begun(at_ns, process, data))
-        elif event in {POLL, MOVED}:
-            found.append(_observed(at_ns, process, event, data))
+    found = Operations()
+    for event in events:
+        found.take(event)
+    return found.found
+
+
+class Operations:
+    """The operations of one client, event by event."""
+
+    def __init__(self) -> None:
+        self.found: list[Operation] = []
+        self._numbers: dict[int, int] = {}
+
+    def take(self, event: Event) -> None:
+        at_ns, process, kind, number, data = event
+        if kind == BEGIN:
+            self._numbers[number] = len(self.found)
+            self.found.append(_begun(at_ns, process, data))
+        elif kind in {POLL, MOVED}:
+            self.found.append(_observed(at_ns, process, kind, data))
         else:
-            index = numbers[number]
-            found[index] = _continued(found[index], at_ns, event, data)
-    return found
+            index = self._numbers[number]
+            self.found[index] = _continued(self.found[index], at_ns, kind, data)
 
 
 def _begun(at_ns: int, process: str, data: dict[str, Any]) -> Operation:
@@ -145,18 +159,17 @@ def _begun(at_ns: int, process: str, data: dict[str, Any]) -> Operation:
         at_ns,
         producer=data.get("producer", ""),
         reads=tuple(Read(*each) for each in data.get("reads", ())),
+        metadata=data.get("metadata", ""),
     )
 
 
 def _observed(at_ns: int, process: str, event: str, data: dict[str, Any]) -> Operation:
+    told = Operation(event, process, OK, at_ns, completed_ns=at_ns, group=data.get("group", ""))
     if event == MOVED:
         places = tuple((topic, partition) for topic, partition in data.get("places", ()))
-        return Operation(
-            MOVED, process, OK, at_ns, completed_ns=at_ns, moved=places, reason=data["reason"]
-        )
+        return replace(told, moved=places, reason=data["reason"])
     reads = tuple(Read(*each) for each in data["reads"])
-    isolation = data["isolation"]
-    return Operation(POLL, process, OK, at_ns, completed_ns=at_ns, isolation=isolation, reads=reads)
+    return replace(told, isolation=data["isolation"], reads=reads)
 
 
 def _continued(operation: Operation, at_ns: int, event: str, data: dict[str, Any]) -> Operation:

@@ -11,6 +11,8 @@ class Send(NamedTuple):
     """Records outside of transactions, sent at once."""
 
     writes: tuple[Write, ...]
+    pad_bytes: int = 0
+    """Bytes to add to each record."""
 
 
 class Transact(NamedTuple):
@@ -20,6 +22,8 @@ class Transact(NamedTuple):
     pause_s: float = 0.0
     """Time after each part."""
     aborts: bool = False
+    abandons: bool = False
+    """Leave the transaction open; the next one has another transactional id."""
 
 
 class Transform(NamedTuple):
@@ -37,6 +41,15 @@ class Poll(NamedTuple):
     """One poll of a reader without a group."""
 
 
+class Consume(NamedTuple):
+    """One poll of a member of a group, and a commit of what it has read if one is due."""
+
+    polls_per_commit: int
+    """Polls with records after which a commit is due."""
+    commit_interval_s: float
+    """Time after which a commit is due."""
+
+
 class CommitOffset(NamedTuple):
     """An offset of a group without members, committed and fetched again."""
 
@@ -51,4 +64,4 @@ class Rest(NamedTuple):
     seconds: float
 
 
-Operation = Send | Transact | Transform | Poll | CommitOffset | Rest
+Operation = Send | Transact | Transform | Poll | Consume | CommitOffset | Rest

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from barnabas.storage.runtime.clock import sleep
 from tests.history.model import COMMIT, LOOK, OK, SEND, UNKNOWN, OffsetCommit
 from tests.workload.drivers import driver
-from tests.workload.operations import CommitOffset, Poll, Rest, Send, Transact, Transform
+from tests.workload.operations import (
+    CommitOffset,
+    Consume,
+    Poll,
+    Rest,
+    Send,
+    Transact,
+    Transform,
+)
+from tests.workload.progress import Progress
 from tests.workload.transactions import Transactions, Transforms
 
 if TYPE_CHECKING:
@@ -36,7 +45,7 @@ class Sends:
         journal = self._client.journal
         number = journal.begin(SEND)
         journal.write(number, operation.writes)
-        acked, error = self._sender.send(operation.writes)
+        acked, error = self._sender.send(operation.writes, operation.pad_bytes)
         journal.acked(number, acked)
         is_whole = error is None and len(acked) == len(operation.writes)
         journal.finish(number, OK if is_whole else UNKNOWN, "" if error is None else str(error))
@@ -86,6 +95,26 @@ class OffsetCommits:
         self._offsets.close()
 
 
+class Consumes:
+    """A member of a group."""
+
+    def __init__(self, client: Client) -> None:
+        self._progress = Progress(client.settings, client.journal)
+        self._member = driver(f"{client.settings.library}_member").Member(
+            client.settings, self._progress
+        )
+
+    def perform(self, operation: Consume) -> None:
+        self._progress.read(self._member.poll())
+        if self._progress.is_due(operation):
+            self._member.commit()
+
+    def close(self) -> None:
+        """Commit what was read, and leave the group."""
+        self._member.commit()
+        self._member.close()
+
+
 class Rests:
     """Time between operations."""
 
@@ -101,6 +130,7 @@ class Rests:
 
 PERFORMERS: dict[type, type[Performer]] = {
     CommitOffset: OffsetCommits,
+    Consume: Consumes,
     Poll: Polls,
     Rest: Rests,
     Send: Sends,

@@ -9,6 +9,7 @@ from random import Random
 from tests.history.model import Partition, Write
 from tests.workload.operations import (
     CommitOffset,
+    Consume,
     Operation,
     Poll,
     Rest,
@@ -33,6 +34,12 @@ MOST_THINKING_S = 0.3
 TRANSACT_REST_S, SEND_REST_S, COMMIT_REST_S = 0.08, 0.16, 0.05
 SENT_AT_ONCE = 3
 MOST_TARGETS = 8
+BATCHES_AT_ONCE = 5
+"""Batches of a producer and partition that a broker can recognize as duplicates."""
+PAD_BYTES = (0, 0, 0, 500, 5_000, 20_000, 100_000)
+"""Below and above the sizes that are copied, kept by reference, and received outside the ring."""
+ABANDON_REST_S = 1.0
+POLLS_PER_COMMIT, COMMIT_INTERVAL_S = 3, 0.4
 
 WRITTEN = [(topic, index) for topic in (LEFT, RIGHT) for index in range(PARTITIONS)]
 
@@ -57,10 +64,34 @@ def writer(settings: Settings, chance: Random) -> Iterator[Operation]:
 def sender(settings: Settings, chance: Random) -> Iterator[Operation]:
     """Yield idempotent sends outside of transactions, several records at a time."""
     values = _values(settings)
+    indexes = range(settings.partitions)
+    places = [(topic, index) for topic in settings.topics for index in indexes] or WRITTEN
     while True:
-        writes = [Write(*chance.choice(WRITTEN), next(values)) for _ in range(SENT_AT_ONCE)]
+        writes = [Write(*chance.choice(places), next(values)) for _ in range(SENT_AT_ONCE)]
         yield Send(tuple(writes))
         yield _rest(settings, chance, SEND_REST_S)
+
+
+def bulk(settings: Settings, chance: Random) -> Iterator[Operation]:
+    """Yield batches of all sizes, as many at a time as an idempotent producer may have."""
+    values = _values(settings)
+    while True:
+        writes = [
+            Write(*place, next(values))
+            for place in chance.choices(WRITTEN, k=BATCHES_AT_ONCE)
+            for _ in range(chance.randint(1, 8))
+        ]
+        yield Send(tuple(writes), chance.choice(PAD_BYTES))
+        yield _rest(settings, chance, 0)
+
+
+def abandoner(settings: Settings, chance: Random) -> Iterator[Operation]:
+    """Yield transactions that stay open until they time out."""
+    values = _values(settings)
+    while True:
+        part = tuple(Write(*place, next(values)) for place in _chosen(chance, WRITTEN))
+        yield Transact((part,), abandons=True)
+        yield Rest(chance.uniform(0, ABANDON_REST_S))
 
 
 def transformer(settings: Settings, chance: Random) -> Iterator[Operation]:
@@ -92,12 +123,20 @@ def committer(settings: Settings, chance: Random) -> Iterator[Operation]:
         yield _rest(settings, chance, COMMIT_REST_S)
 
 
+def member(_settings: Settings, _chance: Random) -> Iterator[Operation]:
+    """Yield polls of a member that commits what it has read every few of them."""
+    return itertools.repeat(Consume(POLLS_PER_COMMIT, COMMIT_INTERVAL_S))
+
+
 ROLES: dict[str, Callable[[Settings, Random], Iterator[Operation]]] = {
     "writer": writer,
     "sender": sender,
     "transformer": transformer,
     "reader": reader,
+    "bulk": bulk,
+    "abandoner": abandoner,
     "committer": committer,
+    "member": member,
 }
 
 

@@ -6,7 +6,8 @@ thing to it, ``Lost``: what it asked may have been done. It looks up again then 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
@@ -94,13 +95,47 @@ class Routing:
     def ask_at(self, address: Address, api: Any, request: Any, version: int) -> Any:
         """Ask one broker. Raises Lost."""
         try:
-            wire = self._wires.get(address)
-            if wire is None:
-                wire = self._wires[address] = Wire(address, self._client_id, ANSWER_S)
-            return wire.ask(api, request, version)
+            return self._wire(address).ask(api, request, version)
         except OSError as error:
             self._hang_up(address)
             raise Lost(f"{address}: {error!r}") from error
+
+    def ask_all(self, api: Any, version: int, requests: Sequence[tuple[Place, Any]]) -> list[Any]:
+        """Send all requests before the first response; None in place of a response that is lost."""
+        addresses = [self._address_or_none(place) for place, _ in requests]
+        sent: list[Wire | None] = [None] * len(requests)
+        for number, (address, (_, request)) in enumerate(zip(addresses, requests, strict=True)):
+            if address is not None:
+                with self._hanging_up(address):
+                    wire = self._wire(address)
+                    wire.send(api, request, version)
+                    sent[number] = wire
+        responses: list[Any] = [None] * len(requests)
+        for number, (address, wire) in enumerate(zip(addresses, sent, strict=True)):
+            # A connection that was closed meanwhile owes nothing any more.
+            if address is not None and wire is not None and self._wires.get(address) is wire:
+                with self._hanging_up(address):
+                    responses[number] = wire.receive()
+        return responses
+
+    def _address_or_none(self, place: Place) -> Address | None:
+        try:
+            return self.find(place).address
+        except Lost:
+            return None
+
+    @contextmanager
+    def _hanging_up(self, address: Address) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            self._hang_up(address)
+
+    def _wire(self, address: Address) -> Wire:
+        wire = self._wires.get(address)
+        if wire is None:
+            wire = self._wires[address] = Wire(address, self._client_id, ANSWER_S)
+        return wire
 
     def forget(self, place: Place) -> None:
         """Look up again whom to ask."""

@@ -29,6 +29,8 @@ LIBRDKAFKA: dict[str, str | int | float | bool | None] = {
 }
 FENCED_PAUSE_S = 0.5
 HUNG_EXIT_CODE = 4
+FATAL_EXIT_CODE = 3
+"""Exit code of a member whose library gave up: only a new member may take its place."""
 
 
 class Kind(NamedTuple):
@@ -50,7 +52,7 @@ class Settings:
     """Settings of one client; a process gets them as JSON."""
 
     role: str
-    """writer, sender, transformer, reader or committer."""
+    """Name of one of the plans."""
     library: str
     name: str
     """Name of the client's process; all values that it writes begin with it."""
@@ -66,6 +68,19 @@ class Settings:
     login: Login = NOBODY
     rest_s: float | None = None
     """Longest time from one operation to the next, or ``None`` for that of the role."""
+    topics: tuple[str, ...] = ()
+    """Topics of a sender, or ``()`` for those of the torture; topics of a member."""
+    partitions: int = PARTITIONS
+    """Number of partitions of each of ``topics``."""
+    group: str = GROUP
+    """Group of a member, with its settings:"""
+    protocol: str = "classic"
+    assignor: str = "range"
+    instance: str = ""
+    pattern: str = ""
+    """Regular expression of topics, in place of ``topics``."""
+    session_ms: int = 3000
+    heartbeat_ms: int = 500
 
     @classmethod
     def of(cls, kind: Kind, name: str, servers: str, seed: int, **more: object) -> Self:
@@ -93,4 +108,5 @@ class Settings:
         found = json.loads(text)
         login = found.pop("login")
         tls = login.pop("tls")
+        found["topics"] = tuple(found["topics"])
         return cls(**found, login=Login(**login, tls=Tls(**tls) if tls else None))

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from barnabas.storage.runtime.threads import start_thread
 from tests.history import checker
 from tests.history.model import COMMITTED, UNCOMMITTED, History
 from tests.waiting import wait_until
-from tests.workload.client import Client
 from tests.workload.drivers.wire import Look, addresses_of
 from tests.workload.journal import in_order
 from tests.workload.judge import not_retried, read_at_the_end, wait_for_ends
 from tests.workload.settings import INPUTS, PATIENT_MS, PLACES, Kind, Settings
+from tests.workload.threads import ThreadClient
 
-JOIN_S = 120
 ABORTABLE = "TRANSACTION_ABORTABLE"
 """Error after which any client may abort its transaction."""
 
@@ -36,25 +34,6 @@ KINDS = tuple(
         Kind("reader", "wire", isolation=UNCOMMITTED),
     )
 )
-
-
-class ThreadClient(Client):
-    """A client that runs on a thread of its own."""
-
-    error: BaseException | None = None
-
-    def start(self) -> None:
-        self._thread = start_thread(self.settings.name, self._run_noting_error)
-
-    def join(self) -> None:
-        self._thread.join(JOIN_S)
-        assert not self._thread.is_alive(), f"{self.settings.name} has not ended"
-
-    def _run_noting_error(self) -> None:
-        try:
-            self.run()
-        except BaseException as error:  # noqa: BLE001  raised by the test's own thread
-            self.error = error
 
 
 class Workload:
@@ -114,7 +93,7 @@ class Workload:
         for client in self.clients:
             client.is_stopping = True
         for client in self.clients:
-            client.join()
+            client.stop()
         self.raise_errors()
 
     def _alone(self, history: History) -> History:

@@ -35,11 +35,36 @@ class Transactions:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._session: Session | None = None
+        self._id = client.settings.transactional_id
+        self._abandoned = 0
 
     def perform(self, operation: Transact) -> None:
         """Run a transaction that was drawn, if a session can be opened now."""
-        if self.ready():
+        if not self.ready():
+            return
+        if operation.abandons:
+            self._abandon(operation)
+        else:
             self.run(operation.parts, operation.pause_s, aborts=operation.aborts)
+
+    def _abandon(self, operation: Transact) -> None:
+        """Leave a transaction open: nothing of it may ever be committed."""
+        session, journal = self._session, self._client.journal
+        assert session is not None, "not ready"
+        number = journal.begin(TRANSACTION, self._id)
+        try:
+            with self._client.watched():
+                session.begin()
+                for writes in operation.parts:
+                    journal.write(number, writes)
+                    journal.acked(number, session.send(writes))
+        except (Failed, Over) as error:
+            journal.finish(number, FAILED, repr(error))
+        else:
+            journal.finish(number, FAILED, ON_PURPOSE)
+        self.close()
+        self._abandoned += 1
+        self._id = f"{self._client.settings.transactional_id}-{self._abandoned}"
 
     def ready(self) -> bool:
         """Open a session if there is none; return whether there is one now."""
@@ -50,7 +75,7 @@ class Transactions:
                 with self._client.watched():
                     self._session = kind(
                         settings.servers,
-                        settings.transactional_id,
+                        self._id,
                         settings.transaction_timeout_ms,
                         settings.login,
                     )
@@ -76,7 +101,7 @@ class Transactions:
         """
         session, journal = self._session, self._client.journal
         assert session is not None, "not ready"
-        number = journal.begin(TRANSACTION, self._client.settings.transactional_id, reads)
+        number = journal.begin(TRANSACTION, self._id, reads)
         has_asked = False
         try:
             with self._client.watched():

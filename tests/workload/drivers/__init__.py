@@ -1,7 +1,7 @@
 """Drivers: producers, consumers and readers of several libraries, and by wire, behind protocols.
 
-Each module of this package has those of the classes ``Session``, ``Sender``, ``Reader`` and
-``Input`` that its library is used for.
+Each module of this package has those of the classes ``Session``, ``Sender``, ``Reader``, ``Input``
+and ``Look`` that its library is used for; ``<library>_member`` has its ``Member``.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from typing import Any, Protocol
 from tests.counterparts.logins import Login
 from tests.history.model import OffsetCommit, Partition, Read, Write
 from tests.workload.journal import Journal
+from tests.workload.progress import Progress
 from tests.workload.settings import PATIENT_MS, Settings
 
 PATIENCE_S = 15
 SESSION_MS = 3000
 POLL_S = 0.2
 MOST_INPUTS = 40
+MOST_POLLED = 100
 
 
 def patience_s(timeout_ms: int) -> int:
@@ -66,11 +68,11 @@ class Session(Protocol):
 
 
 class Sender(Protocol):
-    """An idempotent producer outside of transactions."""
+    """A producer outside of transactions."""
 
     def __init__(self, settings: Settings) -> None: ...
 
-    def send(self, writes: Sequence[Write]) -> tuple[list[Write], Exception | None]:
+    def send(self, writes: Sequence[Write], pad_bytes: int) -> tuple[list[Write], Exception | None]:
         """Send and wait; return what was acknowledged, with offsets, and the first error."""
 
     def close(self) -> None: ...
@@ -104,6 +106,20 @@ class Input(Protocol):
         """Go to the committed offsets; return False if they are not known now."""
 
     def close(self) -> None: ...
+
+
+class Member(Protocol):
+    """A member of a group, which notes the partitions that come and go, and commits."""
+
+    def __init__(self, settings: Settings, progress: Progress) -> None: ...
+
+    def poll(self) -> list[Read]: ...
+
+    def commit(self) -> None:
+        """Commit what was read, and note the result."""
+
+    def close(self) -> None:
+        """Leave the group."""
 
 
 class Look(Protocol):

@@ -40,6 +40,7 @@ from tests.workload.drivers import (
     session_ms,
 )
 from tests.workload.journal import Journal
+from tests.workload.payload import payload, value_of
 from tests.workload.settings import GROUP, LEFT, LIBRDKAFKA, PLACES, Settings
 
 RETRY_S = 0.05
@@ -157,7 +158,7 @@ class Sender:
             }
         )
 
-    def send(self, writes: Sequence[Write]) -> tuple[list[Write], Exception | None]:
+    def send(self, writes: Sequence[Write], pad_bytes: int) -> tuple[list[Write], Exception | None]:
         acked: list[Write] = []
         errors: list[KafkaError] = []
         for each in writes:
@@ -170,7 +171,12 @@ class Sender:
                     acked.append(each._replace(offset=NOT_KNOWN if offset is None else offset))
 
             self._producer.produce(
-                each.topic, each.value, partition=each.partition, on_delivery=delivered
+                each.topic,
+                payload(each.value, pad_bytes),
+                # For readers that do not print the topic.
+                key=each.topic,
+                partition=each.partition,
+                on_delivery=delivered,
             )
         self._producer.flush(FLUSH_S)
         return acked, KafkaException(errors[0]) if errors else None
@@ -210,7 +216,7 @@ def taken(message: Any) -> Read | None:
     """Return a record, or ``None`` for the end of a partition or a broker that is down."""
     error = message.error()
     if error is None:
-        value = message.value().decode()
+        value = value_of(message.value())
         return Read(message.topic(), message.partition(), message.offset(), value)
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         raise KafkaException(error)

@@ -25,6 +25,7 @@ from tests.workload.drivers import (
     session_ms,
 )
 from tests.workload.journal import Journal
+from tests.workload.payload import value_of
 from tests.workload.settings import GROUP, LEFT, PLACES, Settings
 
 MOST_RECORDS = 500
@@ -129,7 +130,7 @@ class Reader:
 
 def _reads(polled: Mapping[TopicPartition, Iterable[Any]]) -> list[Read]:
     records = (record for batch in polled.values() for record in batch)
-    return [Read(r.topic, r.partition, r.offset, r.value.decode()) for r in records]
+    return [Read(r.topic, r.partition, r.offset, value_of(r.value)) for r in records]
 
 
 class Input(ConsumerRebalanceListener):

@@ -10,8 +10,11 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from tests.broker.data_plane import batch
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.storage.runtime.clock import monotonic, sleep
+from tests.broker.data_plane import Named, batch, produce_request
 from tests.counterparts.logins import NOBODY, Login
 from tests.history.model import (
     COMMITTED,
@@ -23,7 +26,8 @@ from tests.history.model import (
     Write,
 )
 from tests.workload.journal import Journal
-from tests.workload.routing import Led
+from tests.workload.payload import payload, value_of
+from tests.workload.routing import PATIENCE_S, PAUSE_S, RETRIABLE, Led
 from tests.workload.settings import INPUTS, PLACES, Settings
 from tests.workload.wire_client import (
     WireClient,
@@ -34,6 +38,7 @@ from tests.workload.wire_client import (
 )
 from tests.workload.wire_transactions import IMPLICIT, Transactional
 
+PRODUCE_VERSION = 9
 MOST_INPUTS = 5
 """Records that one transaction transforms."""
 SEED = 0
@@ -93,28 +98,67 @@ def _sent(writes: Sequence[Write], send: Any) -> list[Write]:
 
 
 class Sender(WireClient):
-    """An idempotent producer outside of transactions."""
+    """An idempotent producer outside of transactions, which retries until all is acknowledged."""
+
+    is_idempotent = True
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings.name, addresses_of(settings.servers), settings.seed)
         self._producer_id = NOT_KNOWN
         self._sequences: dict[Led, int] = {}
 
-    def send(self, writes: Sequence[Write]) -> tuple[list[Write], Exception | None]:
-        return _sent(writes, self._append), None
+    def send(
+        self, writes: Sequence[Write], pad_bytes: int = 0
+    ) -> tuple[list[Write], Exception | None]:
+        runs = [(Led(*place), [*run]) for place, run in groupby(writes, lambda w: w.place)]
+        if self.is_idempotent and self._producer_id == NOT_KNOWN:
+            self._producer_id = self._new_producer_id(runs[0][0])
+        left = [(place, run, self._request(place, run, pad_bytes)) for place, run in runs]
+        acked: list[Write] = []
+        until_s = monotonic() + PATIENCE_S
+        while left:
+            sent, left = left, []
+            asked = [(place, request) for place, _, request in sent]
+            for batch_sent, response in zip(
+                sent, self.routing.ask_all(PRODUCE, PRODUCE_VERSION, asked), strict=True
+            ):
+                place, run, _ = batch_sent
+                offset = self._offset(response, place, is_behind=place in {p for p, _, _ in left})
+                if offset is not None:
+                    acked += [w._replace(offset=offset + at) for at, w in enumerate(run)]
+                elif self.is_idempotent:
+                    left.append(batch_sent)
+            if left:
+                assert monotonic() < until_s, f"{self.name} sends in vain to {left[0][0]}"
+                sleep(PAUSE_S)
+        return acked, None
 
-    def _append(self, place: Led, values: Sequence[str]) -> int:
-        if self._producer_id == NOT_KNOWN:
-            self._producer_id = self._new_producer_id(place)
-        sequence = self._sequences.get(place, 0)
-        self._sequences[place] = sequence + len(values)
-        records = batch(
-            *(value.encode() for value in values),
-            producer_id=self._producer_id,
-            producer_epoch=0,
-            base_sequence=sequence,
-        )
-        return self.produce(place, records)
+    def _offset(self, response: Any, place: Led, *, is_behind: bool) -> int | None:
+        """Return the offset of a batch, or None if it has to be sent again.
+
+        ``is_behind``: an earlier batch of the partition was not appended, so that its sequence is
+        out of order.
+        """
+        if response is None:
+            return None
+        result = response.responses[0].partition_responses[0]
+        code = ErrorCode(result.error_code)
+        if code is ErrorCode.NONE:
+            return int(result.base_offset)
+        is_gap = is_behind and code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert is_gap or code in RETRIABLE, f"{self.name} at {place}: {code!r}"
+        self.routing.forget(place)
+        return None
+
+    def _request(self, place: Led, run: Sequence[Write], pad_bytes: int) -> Any:
+        producer = {}
+        if self.is_idempotent:
+            sequence = self._sequences.get(place, 0)
+            self._sequences[place] = sequence + len(run)
+            producer = {"producer_id": self._producer_id, "producer_epoch": 0}
+            producer["base_sequence"] = sequence
+        records = batch(*(payload(each.value, pad_bytes) for each in run), **producer)
+        return produce_request(PRODUCE_VERSION, Named(place.topic), (place.partition, records))
 
     def _new_producer_id(self, place: Led) -> int:
         request = InitProducerIdRequest(None, 60_000)
@@ -139,7 +183,7 @@ class Reader(WireClient):
     def poll_one(self, place: Led) -> list[Read]:
         """Fetch one partition."""
         seen, self.positions[place] = read(self, place, self.positions[place], self._isolation)
-        return [Read(*place, each.offset, (each.value or b"").decode()) for each in seen]
+        return [Read(*place, each.offset, value_of(each.value)) for each in seen]
 
 
 class Offsets(WireClient):
@@ -170,7 +214,7 @@ class Input(WireClient):
         place = Led(*self.random.choice(INPUTS))
         position = max(committed_offset(self, self.group, place), 0)
         seen, _ = read(self, place, position, COMMITTED)
-        return [Read(*place, e.offset, (e.value or b"").decode()) for e in seen[:MOST_INPUTS]]
+        return [Read(*place, e.offset, value_of(e.value)) for e in seen[:MOST_INPUTS]]
 
     def metadata(self) -> str:
         return self.group
@@ -197,7 +241,7 @@ class Look(WireClient):
             position = begin
             while position < ends[place]:
                 seen, position = read(self, Led(*place), position, isolation)
-                reads += [Read(*place, e.offset, (e.value or b"").decode()) for e in seen]
+                reads += [Read(*place, e.offset, value_of(e.value)) for e in seen]
         return reads
 
     def committed(self, group: str, places: Sequence[Partition]) -> list[OffsetCommit]:

@@ -1,8 +1,7 @@
-"""A member on kafka-python: the classic protocol, eager and cooperative."""
+"""A member of a group on kafka-python."""
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -22,15 +21,10 @@ from kafka.errors import (
 )
 from kafka.structs import OffsetAndMetadata
 
-from tests.groups.events import ASSIGNED, LOST, REVOKED, Partition
-from tests.groups.member import (
-    MOST_RECORDS,
-    POLL_MS,
-    CommitRefused,
-    CommitUnsure,
-    Progress,
-    Settings,
-)
+from tests.history.model import ASSIGNED, LOST, Partition, Read
+from tests.workload.drivers import MOST_POLLED, POLL_S
+from tests.workload.progress import CommitRefused, CommitUnsure, Progress
+from tests.workload.settings import Settings
 
 COMMIT_TIMEOUT_MS = 10_000
 ASSIGNORS = {
@@ -68,18 +62,20 @@ class Listener(ConsumerRebalanceListener):
 
     def on_partitions_assigned(self, assigned: list[TopicPartition]) -> None:
         self._forget_offsets()
-        self._progress.note(ASSIGNED, map(_place, assigned))
+        self._progress.moved(map(_place, assigned), ASSIGNED)
 
     def on_partitions_revoked(self, revoked: list[TopicPartition]) -> None:
-        self._progress.note(REVOKED, map(_place, revoked))
+        # Its cooperative assignor assigns partitions before they were revoked, when a member comes
+        # back that had been removed: that a partition was revoked here proves nothing.
+        self._progress.moved(map(_place, revoked), LOST)
         self._forget_positions()
 
     def on_partitions_lost(self, lost: list[TopicPartition]) -> None:
-        self._progress.note(LOST, map(_place, lost))
+        self._progress.moved(map(_place, lost), LOST)
 
 
 class Member:
-    """The consumer and its journal."""
+    """A member of a group, by the classic protocol, eager and cooperative."""
 
     def __init__(self, settings: Settings, progress: Progress) -> None:
         self._progress = progress
@@ -140,23 +136,20 @@ class Member:
 
         coordinator.reset_generation = reset_and_prepare_again
 
-    def run(self) -> None:
-        progress = self._progress
-        while not progress.stopping:
-            try:
-                polled = self._consumer.poll(timeout_ms=POLL_MS, max_records=MOST_RECORDS)
-            except DOWN:
-                # While the broker is down it says so, instead of returning nothing.
-                time.sleep(POLL_MS / 1000)
-                continue
-            records = (record for batch in polled.values() for record in batch)
-            progress.read((r.topic, r.partition, r.offset, r.value) for r in records)
-            if progress.is_due():
-                self._commit()
-        self._commit()
+    def poll(self) -> list[Read]:
+        try:
+            polled = self._consumer.poll(timeout_ms=int(POLL_S * 1000), max_records=MOST_POLLED)
+        except DOWN:
+            # Other libraries return nothing while the broker is down.
+            time.sleep(POLL_S)
+            return []
+        records = (record for batch in polled.values() for record in batch)
+        return [Read(r.topic, r.partition, r.offset, r.value.decode()) for r in records]
+
+    def close(self) -> None:
         self._consumer.close()
 
-    def _commit(self) -> None:
+    def commit(self) -> None:
         with self._progress.commit() as (attempt, offsets):
             if offsets:
                 self._send_commit(attempt, offsets)
@@ -180,15 +173,8 @@ def _connected(**settings: Any) -> KafkaConsumer:
         try:
             return KafkaConsumer(**settings)
         except DOWN:
-            time.sleep(POLL_MS / 1000)
+            time.sleep(POLL_S)
 
 
 def _place(partition: TopicPartition) -> Partition:
     return partition.topic, partition.partition
-
-
-def run(settings: Settings, progress: Progress) -> None:
-    """Be a member until told to stop."""
-    # On a terminal it would report every broker that is down for a moment.
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)
-    Member(settings, progress).run()

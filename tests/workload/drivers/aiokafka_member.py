@@ -1,11 +1,12 @@
-"""A member on aiokafka: the classic protocol."""
+"""A member of a group on aiokafka, on an event loop that runs while a method of it runs."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import re
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import (
@@ -19,17 +20,12 @@ from aiokafka.errors import (
 )
 from aiokafka.structs import OffsetAndMetadata
 
-from tests.groups.events import ASSIGNED, REVOKED, Partition
-from tests.groups.member import (
-    FATAL_EXIT_CODE,
-    MOST_RECORDS,
-    POLL_MS,
-    CommitRefused,
-    CommitUnsure,
-    Progress,
-    Settings,
-)
+from tests.history.model import ASSIGNED, LOST, Partition, Read
+from tests.workload.drivers import MOST_POLLED, POLL_S
+from tests.workload.progress import CommitRefused, CommitUnsure, Progress
+from tests.workload.settings import FATAL_EXIT_CODE, Settings
 
+Result = TypeVar("Result")
 REFUSALS = (
     CommitFailedError,
     IllegalGenerationError,
@@ -45,26 +41,31 @@ class Listener(ConsumerRebalanceListener):
         self._member = member
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
-        self._member.progress.note(ASSIGNED, map(_place, assigned))
+        self._member.progress.moved(map(_place, assigned), ASSIGNED)
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        # The library calls this for what was lost, too; such a commit is refused.
+        # The library calls this for lost partitions, too; their commit is refused.
         if revoked:
-            await self._member.commit()
-            self._member.progress.note(REVOKED, map(_place, revoked))
+            await self._member.commit_inside()
+            self._member.progress.moved(map(_place, revoked), LOST)
 
 
 class Member:
-    """The consumer and its journal."""
+    """A member of a group, by the classic protocol."""
 
     def __init__(self, settings: Settings, progress: Progress) -> None:
         self.progress = progress
+        self._runner = asyncio.Runner()
+        self._runner.run(self._make(settings))
+        self._run(self._start())
+
+    async def _make(self, settings: Settings) -> None:
         self._lock = asyncio.Lock()
         self._consumer = AIOKafkaConsumer(
             bootstrap_servers=settings.servers,
             client_id=settings.name,
             group_id=settings.group,
-            group_instance_id=settings.instance,
+            group_instance_id=settings.instance or None,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             session_timeout_ms=settings.session_ms,
@@ -80,38 +81,43 @@ class Member:
         else:
             self._consumer.subscribe(topics=list(settings.topics), listener=listener)
 
-    async def run(self) -> None:
+    def poll(self) -> list[Read]:
+        async def poll() -> list[Read]:
+            polled = await self._consumer.getmany(
+                timeout_ms=int(POLL_S * 1000), max_records=MOST_POLLED
+            )
+            records = (record for batch in polled.values() for record in batch)
+            return [Read(r.topic, r.partition, r.offset, r.value.decode()) for r in records]
+
+        return self._run(poll())
+
+    def commit(self) -> None:
+        self._run(self.commit_inside())
+
+    def close(self) -> None:
+        self._run(self._consumer.stop())
+        self._runner.close()
+
+    def _run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         try:
-            await self._start()
-            await self._take_part()
+            return self._runner.run(coroutine)
         except KafkaError as error:
             if repr(GroupLoadInProgressError()) in str(error):
-                # aiokafka 0.14.0 does not try again where the coordinator is still reading.
+                # aiokafka 0.14.0 does not retry while the coordinator is loading.
                 os._exit(FATAL_EXIT_CODE)
             raise
-        await self.commit()
-        await self._consumer.stop()
-
-    async def _take_part(self) -> None:
-        progress = self.progress
-        while not progress.stopping:
-            polled = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MOST_RECORDS)
-            records = (record for batch in polled.values() for record in batch)
-            progress.read((r.topic, r.partition, r.offset, r.value) for r in records)
-            if progress.is_due():
-                await self.commit()
 
     async def _start(self) -> None:
-        """Connect, as soon as there is a broker; returns when there is an assignment."""
+        """Connect as soon as there is a broker; returns when there is an assignment."""
         while True:
             try:
                 await self._consumer.start()
             except KafkaConnectionError:
-                await asyncio.sleep(POLL_MS / 1000)
+                await asyncio.sleep(POLL_S)
             else:
                 return
 
-    async def commit(self) -> None:
+    async def commit_inside(self) -> None:
         """Commit what was read; note how it ended."""
         async with self._lock:
             with self.progress.commit() as (attempt, offsets):
@@ -133,13 +139,3 @@ class Member:
 
 def _place(partition: TopicPartition) -> Partition:
     return partition.topic, partition.partition
-
-
-def run(settings: Settings, progress: Progress) -> None:
-    """Be a member until told to stop."""
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-
-    async def member() -> None:
-        await Member(settings, progress).run()
-
-    asyncio.run(member())

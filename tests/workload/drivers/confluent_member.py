@@ -1,4 +1,4 @@
-"""A member on confluent-kafka, which is librdkafka: both protocols, eager and cooperative."""
+"""A member of a group on confluent-kafka, which is librdkafka."""
 
 from __future__ import annotations
 
@@ -7,16 +7,10 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from tests.groups.events import ASSIGNED, LOST, REVOKED, Partition
-from tests.groups.member import (
-    FATAL_EXIT_CODE,
-    MOST_RECORDS,
-    POLL_MS,
-    CommitRefused,
-    CommitUnsure,
-    Progress,
-    Settings,
-)
+from tests.history.model import ASSIGNED, LOST, REVOKED, Partition, Read
+from tests.workload.drivers import MOST_POLLED, POLL_S
+from tests.workload.progress import CommitRefused, CommitUnsure, Progress
+from tests.workload.settings import FATAL_EXIT_CODE, Settings
 
 REFUSALS = {
     KafkaError.ILLEGAL_GENERATION,
@@ -66,7 +60,7 @@ def _configuration(settings: Settings) -> dict[str, Any]:
 
 
 class Member:
-    """The consumer and its journal."""
+    """A member of a group, by both protocols, eager and cooperative."""
 
     def __init__(self, settings: Settings, progress: Progress) -> None:
         self._progress = progress
@@ -78,30 +72,27 @@ class Member:
             on_lost=self._lost,
         )
 
-    def run(self) -> None:
-        progress = self._progress
-        while not progress.stopping:
-            messages = self._consumer.consume(MOST_RECORDS, POLL_MS / 1000)
-            progress.read(map(_record, filter(_is_record, messages)))
-            if progress.is_due():
-                self._commit()
-        self._commit()
-        self._consumer.close()
+    def poll(self) -> list[Read]:
+        messages = filter(_is_record, self._consumer.consume(MOST_POLLED, POLL_S))
+        return [Read(m.topic(), m.partition(), m.offset(), m.value().decode()) for m in messages]
 
-    def _assigned(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._progress.note(ASSIGNED, map(_place, partitions))
-
-    def _revoked(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._commit()
-        self._progress.note(REVOKED, map(_place, partitions))
-
-    def _lost(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._progress.note(LOST, map(_place, partitions))
-
-    def _commit(self) -> None:
+    def commit(self) -> None:
         with self._progress.commit() as (attempt, offsets):
             if offsets:
                 self._send_commit(attempt, offsets)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _assigned(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._progress.moved(map(_place, partitions), ASSIGNED)
+
+    def _revoked(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self.commit()
+        self._progress.moved(map(_place, partitions), REVOKED)
+
+    def _lost(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._progress.moved(map(_place, partitions), LOST)
 
     def _send_commit(self, attempt: str, offsets: dict[Partition, int]) -> None:
         asked = [TopicPartition(t, p, o, metadata=attempt) for (t, p), o in offsets.items()]
@@ -127,14 +118,5 @@ def _is_record(message: Message) -> bool:
     return error is None
 
 
-def _record(message: Message) -> tuple[str, int, int, bytes | None]:
-    return message.topic(), message.partition(), message.offset(), message.value()
-
-
 def _place(partition: TopicPartition) -> Partition:
     return partition.topic, partition.partition
-
-
-def run(settings: Settings, progress: Progress) -> None:
-    """Be a member until told to stop."""
-    Member(settings, progress).run()
