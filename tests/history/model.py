@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -173,6 +173,24 @@ _TUPLES: dict[str, Any] = {
     "logged": LoggedCommit,
 }
 _DEFAULTS = {each.name: each.default for each in fields(Operation)}
+
+
+def as_of(history: Iterable[Operation], at_ns: int) -> Iterator[Operation]:
+    """Yield a history as it was known at a time: what began or ended later is unknown.
+
+    Only a transaction that was aborted later must not be read at that time either.
+    """
+    for operation in history:
+        if NOT_KNOWN != operation.completed_ns <= at_ns:
+            yield operation
+        elif operation.kind in {TRANSACTION, SEND, COMMIT}:
+            yield replace(
+                operation,
+                outcome=FAILED if operation.outcome == FAILED else UNKNOWN,
+                completed_ns=NOT_KNOWN,
+                reads=operation.reads if operation.invoked_ns <= at_ns else (),
+                writes=tuple(write._replace(offset=NOT_KNOWN) for write in operation.writes),
+            )
 
 
 def save(history: Iterable[Operation], path: Path) -> None:

@@ -26,6 +26,7 @@ from tests.history.model import (
     PartitionEnd,
     Read,
     Write,
+    as_of,
     load,
     save,
 )
@@ -574,6 +575,23 @@ def test_a_commit_that_stays_unread_while_others_are_acknowledged_is_stuck(clock
         clock.transaction("p", f"{second}>{second}", (second, second + 1))
     clock.poll("r", "0<0@0", (10, 11))
     assert check(clock.history).stuck_s == 10.0
+
+
+def test_a_history_as_of_a_time_promises_nothing_later(clock):
+    clock.transaction("p", "a>0@0", (1, 2))
+    clock.poll("r", "a<0@0", (2, 3))
+    clock.transaction("p", "b>0@2 c>1@0", (3, 5))
+    clock.transaction("p", "d>0@4", (6, 7), outcome=FAILED)
+    clock.poll("r", "b<0@2", (8, 9))
+    first, polled, unsure, aborted = as_of(clock.history, 4 * SECOND)
+    assert [first, polled] == clock.history[:2]
+    assert (unsure.outcome, unsure.writes[0].offset) == (UNKNOWN, -1)
+    assert aborted.outcome == FAILED
+    # Of what was not known at that time, all may be missing, and no part.
+    clock.history = [first, polled, unsure, aborted]
+    clock.poll("r2", "a<0@0 b<0@2")
+    clock.end((0, 4, 4), (1, 0, 0))
+    assert clock.found() == {a.TORN_TRANSACTION}
 
 
 def test_a_history_is_saved_and_read_again(tmp_path):

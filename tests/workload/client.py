@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from barnabas.storage.runtime.clock import sleep
 from tests.workload.drivers import patience_s
 from tests.workload.journal import Event, Journal, file_journal
 from tests.workload.operations import Operation, Rest
@@ -19,6 +20,7 @@ from tests.workload.settings import HUNG_EXIT_CODE, Settings
 HANGS_AFTER_S = 10
 """Time after the end of its patience: by then a library has given up by itself."""
 LOOK_S = 1.0
+IDLE_S = 0.01
 
 
 class Client:
@@ -34,6 +36,10 @@ class Client:
             else Journal(self.events.append, settings.name)
         )
         self.is_stopping = False
+        self.is_held = False
+        """Whether it must not begin another operation."""
+        self.is_idle = False
+        """Whether it waits, since it is held."""
         self.done = 0
         """Number of operations performed."""
         self._plan = plan_of(settings)
@@ -42,7 +48,11 @@ class Client:
     def run(self) -> None:
         """Perform operations until it is stopped."""
         while not self.is_stopping:
-            self.once()
+            self.is_idle = self.is_held
+            if self.is_idle:
+                sleep(IDLE_S)
+            else:
+                self.once()
         self.close()
 
     def once(self) -> None:

@@ -36,7 +36,7 @@ SENT_AT_ONCE = 3
 MOST_TARGETS = 8
 BATCHES_AT_ONCE = 5
 """Batches of a producer and partition that a broker can recognize as duplicates."""
-PAD_BYTES = (0, 0, 0, 500, 5_000, 20_000, 100_000)
+PAD_BYTES = (0, 0, 0, 500, 5_000, 20_000, 50_000)
 """Below and above the sizes that are copied, kept by reference, and received outside the ring."""
 ABANDON_REST_S = 1.0
 POLLS_PER_COMMIT, COMMIT_INTERVAL_S = 3, 0.4

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Self
 
 from tests.history import checker
@@ -53,8 +54,11 @@ class Workload:
             ThreadClient(Settings.of(kind, name, servers, seed, rest_s=rest_s))
             for kind, name in zip(kinds, names, strict=True)
         ]
-        self._duellists = {
-            name for kind, name in zip(kinds, names, strict=True) if kind.transactional_id
+        by_name = dict(zip(names, kinds, strict=True))
+        self._may_fail = {
+            name
+            for name, kind in by_name.items()
+            if kind.transactional_id or kind.role == "abandoner" or kind.library == "wire_plain"
         }
 
     def __enter__(self) -> Self:
@@ -88,6 +92,20 @@ class Workload:
 
         wait_until(all_have, lambda: self.done)
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let no client begin another operation; each ends its present one first."""
+        for client in self.clients:
+            client.is_held = True
+        wait_until(self._are_idle, lambda: self.done)
+        yield
+        for client in self.clients:
+            client.is_held = False
+
+    def _are_idle(self) -> bool:
+        self.raise_errors()
+        return all(client.is_idle for client in self.clients)
+
     def end(self) -> None:
         """Stop all clients; each ends its operation first."""
         for client in self.clients:
@@ -97,19 +115,37 @@ class Workload:
         self.raise_errors()
 
     def _alone(self, history: History) -> History:
-        """Return the operations of clients that no other client fences."""
-        return [each for each in history if each.process.partition("#")[0] not in self._duellists]
+        """Return the operations that must not fail.
+
+        Those of clients whose transactions another client or their timeout may end, and of those
+        that do not repeat what is lost, may.
+        """
+        return [each for each in history if each.process.partition("#")[0] not in self._may_fail]
+
+    def history(self) -> History:
+        """Return the operations of all clients up to now."""
+        return in_order([*client.events] for client in self.clients)
 
     def judge(self) -> History:
         """Read everything, and check the history of all clients; return it."""
         wait_for_ends(addresses_of(self.servers))
-        history = in_order(client.events for client in self.clients)
+        history = self.history()
         wrong = [each for each in not_retried(self._alone(history)) if ABORTABLE not in each]
         assert not wrong, wrong
-        look = Look(self.servers)
-        groups = {f"group-{name}": INPUTS for name in self.done if name.startswith("transformer")}
-        history += read_at_the_end(look, "final", PLACES, groups)
-        look.close()
-        report = checker.check(history)
-        assert not report.violations, "\n".join(checker.lines(report, history))
+        history += self.read("final")
+        assert_sound(history)
         return history
+
+    def read(self, name: str, servers: str = "") -> History:
+        """Read everything that there is, in other brokers than its own if ``servers`` says so."""
+        look = Look(servers or self.servers)
+        groups = {f"group-{name}": INPUTS for name in self.done if name.startswith("transformer")}
+        history = read_at_the_end(look, name, PLACES, groups)
+        look.close()
+        return history
+
+
+def assert_sound(history: History) -> None:
+    """Raise AssertionError if anything is wrong with a history."""
+    report = checker.check(history)
+    assert not report.violations, "\n".join(checker.lines(report, history))
