@@ -17,7 +17,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from barnabas.testing import Cluster, World
-from tests.cluster.nemesis import HURRIED, STEADY, Nemesis, Pace
+from tests.cluster.nemesis import HURRIED, STEADY, Pace, nemesis_of
 from tests.seeds import SEED
 from tests.workload.settings import PARTITIONS, PLACES, TOPICS
 from tests.workload.simulated import Workload
@@ -55,14 +55,15 @@ def _live(seed: int, seconds: float, pace: Pace) -> tuple[Counter[str], dict[str
             cluster.create_topic(topic, PARTITIONS)
         with Workload(cluster.bootstrap_servers, seed, pace.between_requests_s) as workload:
             workload.goes_on()
-            nemesis = Nemesis(cluster, seed, [*PLACES, *INTERNAL], pace)
-            nemesis.run(seconds, workload.raise_errors)
-            print(f"seed={seed} {dict(nemesis.done)}")
+            places = [*PLACES, *INTERNAL]
+            nemesis = nemesis_of(cluster, seed, places, pace, workload.raise_errors)
+            nemesis.run(seconds)
+            print(f"seed={seed} {dict(nemesis.faults)}")
             cluster.wait_until_served()
             workload.goes_on()
             workload.end()
             workload.judge()
-            return nemesis.done, workload.done
+            return nemesis.faults, workload.done
 
 
 def main() -> int:

@@ -11,16 +11,24 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Protocol
 
 from tests.history import checker
 from tests.history.anomalies import Report
 from tests.history.model import COMMITTED, OK, UNCOMMITTED, History, save
 from tests.interop.administration import create
-from tests.torture.nemesis import Nemesis
+from tests.torture.nemesis import (
+    BROKER_FAULTS,
+    CLIENT_FAULTS,
+    REST_S,
+    RIGHTS_FAULTS,
+    BrokerFaults,
+)
 from tests.waiting import wait_until
 from tests.workload.access import Access
 from tests.workload.drivers.confluent import Look
+from tests.workload.faults import Nemesis
 from tests.workload.fleet import KINDS, WIRE_KINDS, Fleet, Member
 from tests.workload.journal import read_journals
 from tests.workload.judge import Groups, read_at_the_end
@@ -155,15 +163,10 @@ class Torture:
     def nemesis(self, fleet: Fleet, proxy: Cuts, seed: int, *, harms_broker: bool) -> Fate:
         """Return what will happen to all of them."""
         rights = self._access.rights if self._access.loses_rights else ()
-        return Nemesis(
-            self._broker,
-            fleet,
-            proxy,
-            seed,
-            harms_broker=harms_broker,
-            rights=rights,
-            say=self._say,
-        )
+        faults = BrokerFaults(self._broker, fleet, proxy, rights)
+        weights = CLIENT_FAULTS | (BROKER_FAULTS if harms_broker else {})
+        weights |= RIGHTS_FAULTS if rights else {}
+        return Nemesis(faults, weights, Random(seed), REST_S, self._say)
 
     def _live(self, fleet: Fleet, nemesis: Fate, duration_s: float, outcome: Outcome) -> None:
         self._until_busy(fleet)
