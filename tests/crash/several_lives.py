@@ -32,8 +32,8 @@ from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.simulated import SimulatedFileSystem
 from tests.broker.several import SharedMetaStore
 from tests.crash.pipeline_connection import PipelineConnection
-from tests.crash.transaction_history import Place, TransactionHistory
 from tests.crash.transaction_life import PARTITIONS, TOPIC, Life, new_metastore
+from tests.history.logs import Place, TransactionHistory
 
 NODES = (1, 2, 3)
 TURNS = 8

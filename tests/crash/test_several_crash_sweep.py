@@ -28,9 +28,9 @@ from barnabas.storage.metastore.sqlite import SqliteMetaStore
 from barnabas.storage.simulated import SimulatedFileSystem
 from tests.crash.crashes import Keep
 from tests.crash.several_lives import NODES, RETRIABLE, Brokers, made_topics
-from tests.crash.transaction_history import Place
 from tests.crash.transaction_life import PARTITIONS, TOPIC, copy_of
 from tests.crash.transaction_load import CLASSIC, IMPLICIT, TIMEOUT_MS, Load, Transactional
+from tests.history.logs import Place
 
 A, B, G = NODES
 ROLES = {TRANSACTION_STATE: A, TOPIC: B, GROUP_OFFSETS: G}

@@ -30,9 +30,9 @@ from barnabas.storage.metastore.sqlite import SqliteMetaStore
 from barnabas.storage.simulated import Operation, SimulatedFileSystem
 from tests.crash.crashes import Keep
 from tests.crash.several_lives import NODES, RETRIABLE, Brokers, LifeOfSeveral, made_topics
-from tests.crash.transaction_history import Place
 from tests.crash.transaction_life import PARTITIONS, copy_of
 from tests.crash.transaction_load import TIMEOUT_MS, Load, PlainProducer, Written
+from tests.history.logs import Place
 
 SEEDS = (
     [int(os.environ["BARNABAS_CRASH_SEED"])] if "BARNABAS_CRASH_SEED" in os.environ else range(6)

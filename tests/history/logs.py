@@ -1,7 +1,7 @@
-"""What transactions must have left in the logs, judged from the logs alone.
+"""Rules of transactions that hold in the logs alone, whatever clients were told.
 
-``batches`` are all batches of all partitions, as bytes, by topic and index. What ``check`` finds
-wrong it raises, with the invariant's id.
+``batches`` are all batches of all partitions, as bytes, by topic and index. ``check`` raises Broken
+with the invariant's id. ``checker.py`` beside it judges what clients noted.
 """
 
 from __future__ import annotations
