@@ -65,9 +65,9 @@ class Client:
 
     def perform(self, operation: Operation) -> None:
         """Perform one operation."""
-        kind = type(operation)
+        kind = PERFORMERS[type(operation)]
         if kind not in self._performers:
-            self._performers[kind] = PERFORMERS[kind](self)
+            self._performers[kind] = kind(self)
         self._performers[kind].perform(operation)
 
     def close(self) -> None:

@@ -50,6 +50,10 @@ class Consume(NamedTuple):
     """Time after which a commit is due."""
 
 
+class Leave(NamedTuple):
+    """The end of a membership; the next poll joins the group again."""
+
+
 class CommitOffset(NamedTuple):
     """An offset of a group without members, committed and fetched again."""
 
@@ -64,4 +68,4 @@ class Rest(NamedTuple):
     seconds: float
 
 
-Operation = Send | Transact | Transform | Poll | Consume | CommitOffset | Rest
+Operation = Send | Transact | Transform | Poll | Consume | Leave | CommitOffset | Rest

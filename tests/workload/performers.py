@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from barnabas.storage.runtime.clock import sleep
 from tests.history.model import COMMIT, LOOK, OK, SEND, UNKNOWN, OffsetCommit
-from tests.workload.drivers import driver
+from tests.workload.drivers import Member, driver
 from tests.workload.operations import (
     CommitOffset,
     Consume,
+    Leave,
     Poll,
     Rest,
     Send,
@@ -99,20 +100,28 @@ class Consumes:
     """A member of a group."""
 
     def __init__(self, client: Client) -> None:
+        self._client = client
         self._progress = Progress(client.settings, client.journal)
-        self._member = driver(f"{client.settings.library}_member").Member(
-            client.settings, self._progress
-        )
+        self._member: Member | None = None
 
-    def perform(self, operation: Consume) -> None:
+    def perform(self, operation: Consume | Leave) -> None:
+        if isinstance(operation, Leave):
+            self.close()
+            return
+        if self._member is None:
+            settings = self._client.settings
+            kind = driver(f"{settings.library}_member").Member
+            self._member = kind(settings, self._progress)
         self._progress.read(self._member.poll())
         if self._progress.is_due(operation):
             self._member.commit()
 
     def close(self) -> None:
         """Commit what was read, and leave the group."""
-        self._member.commit()
-        self._member.close()
+        if self._member is not None:
+            self._member.commit()
+            self._member.close()
+            self._member = None
 
 
 class Rests:
@@ -131,6 +140,7 @@ class Rests:
 PERFORMERS: dict[type, type[Performer]] = {
     CommitOffset: OffsetCommits,
     Consume: Consumes,
+    Leave: Consumes,
     Poll: Polls,
     Rest: Rests,
     Send: Sends,

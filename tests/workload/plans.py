@@ -10,6 +10,7 @@ from tests.history.model import Partition, Write
 from tests.workload.operations import (
     CommitOffset,
     Consume,
+    Leave,
     Operation,
     Poll,
     Rest,
@@ -123,9 +124,14 @@ def committer(settings: Settings, chance: Random) -> Iterator[Operation]:
         yield _rest(settings, chance, COMMIT_REST_S)
 
 
-def member(_settings: Settings, _chance: Random) -> Iterator[Operation]:
+def member(settings: Settings, chance: Random) -> Iterator[Operation]:
     """Yield polls of a member that commits what it has read every few of them."""
-    return itertools.repeat(Consume(POLLS_PER_COMMIT, COMMIT_INTERVAL_S))
+    while True:
+        if chance.random() < settings.leaves:
+            yield Leave()
+        yield Consume(POLLS_PER_COMMIT, COMMIT_INTERVAL_S)
+        if settings.rest_s is not None:
+            yield _rest(settings, chance, 0)
 
 
 ROLES: dict[str, Callable[[Settings, Random], Iterator[Operation]]] = {

@@ -81,6 +81,8 @@ class Settings:
     """Regular expression of topics, in place of ``topics``."""
     session_ms: int = 3000
     heartbeat_ms: int = 500
+    leaves: float = 0.0
+    """Share of a member's polls before which it leaves the group and joins it again."""
 
     @classmethod
     def of(cls, kind: Kind, name: str, servers: str, seed: int, **more: object) -> Self:

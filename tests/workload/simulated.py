@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Self
+from typing import Any, Self
 
 from tests.history import checker
 from tests.history.model import COMMITTED, UNCOMMITTED, History
@@ -12,9 +12,10 @@ from tests.waiting import wait_until
 from tests.workload.drivers.wire import Look, addresses_of
 from tests.workload.journal import in_order
 from tests.workload.judge import not_retried, read_at_the_end, wait_for_ends
-from tests.workload.settings import INPUTS, PATIENT_MS, PLACES, Kind, Settings
+from tests.workload.settings import INPUTS, LEFT, PATIENT_MS, PLACES, RIGHT, Kind, Settings
 from tests.workload.threads import ThreadClient
 
+READS: dict[str, Any] = {"topics": (LEFT, RIGHT), "group": "members", "leaves": 0.03}
 ABORTABLE = "TRANSACTION_ABORTABLE"
 """Error after which any client may abort its transaction."""
 
@@ -31,6 +32,8 @@ KINDS = tuple(
         Kind("writer", "wire", "duel"),
         Kind("transformer", "wire_classic"),
         Kind("transformer", "wire"),
+        Kind("member", "wire"),
+        Kind("member", "wire"),
         Kind("reader", "wire", isolation=COMMITTED),
         Kind("reader", "wire", isolation=UNCOMMITTED),
     )
@@ -51,7 +54,7 @@ class Workload:
         self.servers = servers
         names = [f"{kind.role}-{kind.library}-{number}" for number, kind in enumerate(kinds)]
         self.clients = [
-            ThreadClient(Settings.of(kind, name, servers, seed, rest_s=rest_s))
+            ThreadClient(Settings.of(kind, name, servers, seed, rest_s=rest_s, **READS))
             for kind, name in zip(kinds, names, strict=True)
         ]
         by_name = dict(zip(names, kinds, strict=True))
@@ -140,6 +143,7 @@ class Workload:
         """Read everything that there is, in other brokers than its own if ``servers`` says so."""
         look = Look(servers or self.servers)
         groups = {f"group-{name}": INPUTS for name in self.done if name.startswith("transformer")}
+        groups[READS["group"]] = [each for each in PLACES if each[0] in READS["topics"]]
         history = read_at_the_end(look, name, PLACES, groups)
         look.close()
         return history
