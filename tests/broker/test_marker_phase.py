@@ -22,8 +22,8 @@ from barnabas.storage.transaction_marker import TransactionMarker
 from barnabas.testing import Broker
 from tests.broker.data_plane import Wire
 from tests.crash.transaction_client import Producer, committed_offset, ends, persistent, producers
-from tests.crash.transaction_history import partition_history
 from tests.crash.transaction_life import batches_of
+from tests.history.logs import partition_history
 from tests.waiting import wait_until
 from tests.worlds import world
 

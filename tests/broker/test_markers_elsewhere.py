@@ -41,8 +41,8 @@ from tests.broker.moving_shards import CALLER
 from tests.broker.several import pair, topic_id
 from tests.broker.test_refused_groups import refusing
 from tests.crash.transaction_client import Producer, committed_offset, persistent
-from tests.crash.transaction_history import partition_history
 from tests.crash.transaction_life import batches_of
+from tests.history.logs import partition_history
 from tests.waiting import wait_until
 from tests.worlds import world
 

@@ -12,9 +12,11 @@ from random import Random
 import pytest
 
 from tests.broker.moving import MovingBroker, MovingCluster, moving_brokers
-from tests.cluster.workload import TOPICS, Workload
 from tests.seeds import SEED
 from tests.waiting import wait_until
+from tests.workload.scripted import servers_of
+from tests.workload.settings import PARTITIONS, TOPICS
+from tests.workload.simulated import Workload
 
 INTERNAL = {"__consumer_offsets": 2, "__transaction_state": 3}
 MOVES = 25
@@ -65,12 +67,12 @@ class Mover:
 @pytest.mark.parametrize("number", range(3))
 def test_clients_lose_nothing(number):
     seed = SEED + number
-    with moving_brokers(TOPICS | INTERNAL, 3, seed=seed) as cluster:
+    with moving_brokers(dict.fromkeys(TOPICS, PARTITIONS) | INTERNAL, 3, seed=seed) as cluster:
         cluster.waits_for_loads = False  # They move while they are read, too.
         everything = [each for ids in cluster.ids.values() for each in ids]
         for at, partition_id in enumerate(everything):
             cluster.give(cluster.brokers[at % 3], partition_id)
-        with Workload([broker.address for broker in cluster.brokers], seed) as workload:
+        with Workload(servers_of(each.address for each in cluster.brokers), seed) as workload:
             workload.goes_on()
             mover = Mover(cluster, Random(seed))
             for _ in range(MOVES):

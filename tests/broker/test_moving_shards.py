@@ -25,8 +25,8 @@ from tests.broker.moving_shards import (
     Asked,
     MovingLife,
 )
-from tests.crash.transaction_history import partition_history
 from tests.crash.transaction_life import PARTITIONS, TOPIC, batches_of
+from tests.history.logs import partition_history
 
 GONE = ErrorCode.NOT_COORDINATOR
 LOG = "barnabas.broker.coordination.coordinator_log"

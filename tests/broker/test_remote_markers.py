@@ -31,8 +31,8 @@ from tests.broker.owing_life import (
     Question,
 )
 from tests.broker.several import EPOCH
-from tests.crash.transaction_history import partition_history
 from tests.crash.transaction_life import TOPIC, batches_of
+from tests.history.logs import partition_history
 from tests.seeds import SEED
 
 NONE = ErrorCode.NONE

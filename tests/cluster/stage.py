@@ -5,26 +5,19 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
-from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.storage.cluster_index import Picture
-from barnabas.storage.runtime.clock import counter_ns
-from tests.broker.raw_producer import TIMEOUT_MS
-from tests.cluster.clients import Client, Writer
-from tests.cluster.routing import GROUP, TRANSACTION, Coordinated, Found, Led, Place, Routing
-from tests.cluster.transactors import Transactional
 from tests.cluster.watched import STAYS, WatchedCluster
-from tests.cluster.workload import judged, wait_for_ends
 from tests.history import checker
-from tests.history.model import FAILED, NOT_KNOWN, Operation
-from tests.history.model import TRANSACTION as TRANSACTED
 from tests.seeds import SEED
 from tests.waiting import wait_until
+from tests.workload import scripted
+from tests.workload.judge import wait_for_ends
+from tests.workload.routing import GROUP, TRANSACTION, Coordinated, Found, Led, Place, Routing
+from tests.workload.scripted import Client, Writer, judged
 
 TOPIC = "data"
 BROKERS = 3
@@ -123,7 +116,7 @@ class Stage:
         """Judge what all clients were told: these anomalies are among what is wrong, if any is."""
         self.cluster.wait_until_served()
         wait_for_ends(self.addresses)
-        history, report = judged(self.addresses, SEED, self.clients, places)
+        history, report = judged(self.addresses, self.clients, places)
         print("\n".join(checker.lines(report, history)))
         assert report.anomalies >= wrong
         assert bool(report.anomalies) == bool(wrong)
@@ -144,32 +137,11 @@ def running_stage(**config: str) -> Iterator[Stage]:
             each.routing.close()
 
 
-class Scripted(Transactional):
+class Scripted(scripted.Scripted):
     """A producer with a transactional id that does one thing when it is told to, and once."""
-
-    begun_ns = NOT_KNOWN
-    timeout_ms = TIMEOUT_MS
 
     def __init__(self, name: str, stage: Stage, version: int) -> None:
         super().__init__(name, stage.addresses, SEED, version)
-
-    def begin(self) -> None:
-        """Get an epoch, which ends what another one has left open; begin a transaction."""
-        request = InitProducerIdRequest(self.name, self.timeout_ms)
-        answer = self._ask_coordinator(INIT_PRODUCER_ID, request, 4)
-        self._use(answer.producer_id, answer.producer_epoch)
-        self.begun_ns = counter_ns()
-
-    def end_request(self, *, commit: bool) -> tuple[Any, EndTxnRequest, int]:
-        version = 3 if self.is_classic else 5
-        return END_TXN, EndTxnRequest(self.name, self.producer_id, self.epoch, commit), version
-
-    def note(self, outcome: str) -> None:
-        """Note what it knows of its transaction, whose commit it has asked for or not."""
-        now_ns = counter_ns()
-        asked_ns = NOT_KNOWN if outcome == FAILED else now_ns
-        told = Operation(TRANSACTED, self.name, outcome, self.begun_ns, asked_ns, now_ns)
-        self.history.append(replace(told, producer=self.name, writes=tuple(self.writes)))
 
 
 def written_everywhere(stage: Stage, client: Scripted) -> None:
@@ -179,4 +151,4 @@ def written_everywhere(stage: Stage, client: Scripted) -> None:
         stage.add(Writer(f"writer-{each.partition}", stage.addresses, SEED, each)).once()
     client.add(*PLACES)
     for each in PLACES:
-        client.write(each, f"{client.name}-{each.partition}")
+        client.write_one(each, f"{client.name}-{each.partition}")

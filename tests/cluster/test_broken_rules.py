@@ -25,11 +25,7 @@ from barnabas.storage.log_index import Flush, FlushAnswer, Outcome
 from barnabas.storage.memory_index import MemoryIndex
 from barnabas.storage.runtime.clock import counter_ns
 from tests.broker.data_plane import Named, Wire, batch, produce_request
-from tests.cluster.clients import Writer
-from tests.cluster.routing import GROUP, TRANSACTION, Coordinated, Led
 from tests.cluster.stage import PLACES, Scripted, Stage, running_stage, written_everywhere
-from tests.cluster.transactors import Transformer
-from tests.cluster.workload import CLASSIC, IMPLICIT, wait_for_ends
 from tests.history.anomalies import (
     ABORTED_READ,
     HANGING,
@@ -40,6 +36,10 @@ from tests.history.anomalies import (
 from tests.history.model import FAILED, OK, UNKNOWN, Write
 from tests.seeds import SEED
 from tests.waiting import wait_until
+from tests.workload.judge import wait_for_ends
+from tests.workload.routing import GROUP, TRANSACTION, Coordinated, Led
+from tests.workload.scripted import Transformer, Writer
+from tests.workload.wire_transactions import CLASSIC, IMPLICIT
 from tests.worlds import world
 
 __all__ = ["world"]
@@ -67,7 +67,6 @@ def test_without_the_compare_what_is_acknowledged_is_overtaken_f1(stage, monkeyp
     present, _ = stage.others(former)
     writer = stage.add(Writer("writer", stage.addresses, SEED, place))
     writer.once()
-    writer.done = 1
     stage.deafen(former)
     stage.take(place, present)
     if is_broken:
@@ -202,7 +201,7 @@ def test_a_late_copy_of_a_marker_ends_the_next_transaction_r10(
     for number, outcome in enumerate((OK, OK, FAILED)):
         client.writes, client.begun_ns = [], counter_ns()
         client.add(place)
-        client.write(place, f"late-{number}")
+        client.write_one(place, f"late-{number}")
         if number == 1:
             # The marker of this transaction does not arrive before the mend. After its timeout,
             # the coordinator sends another one over a new connection.
@@ -242,14 +241,10 @@ def test_an_answer_from_memory_has_inputs_processed_twice_o6(stage, monkeypatch,
 
 
 def new_transformer(name: str, stage: Stage, source: Led, target: Led) -> Transformer:
-    transformer = Transformer(name, stage.addresses, SEED, IMPLICIT, source, target)
-    transformer.committed_share = 1
-    return transformer
+    return Transformer(name, stage.addresses, SEED, IMPLICIT, source, target)
 
 
 def process(writer: Writer, transformer: Transformer) -> None:
     """Have an input written, and something made of it."""
     writer.once()
-    writer.done += 1
     transformer.once()
-    transformer.done += 1

@@ -6,9 +6,9 @@ import pytest
 
 from barnabas.coordinator.transactions.state import State
 from tests.cluster.stage import BROKERS, Scripted, Stage, running_stage, written_everywhere
-from tests.cluster.workload import CLASSIC
 from tests.history.model import FAILED, OK
 from tests.waiting import wait_until
+from tests.workload.wire_transactions import CLASSIC
 from tests.worlds import world
 
 __all__ = ["world"]

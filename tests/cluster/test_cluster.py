@@ -23,9 +23,9 @@ from barnabas.storage.runtime.clock import sleep
 from barnabas.storage.runtime.threads import start_thread
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
-from tests.cluster.clients import Client
-from tests.cluster.routing import Led
 from tests.waiting import wait_until
+from tests.workload.routing import Led
+from tests.workload.wire_client import WireClient
 from tests.worlds import world
 
 __all__ = ["world"]
@@ -43,7 +43,7 @@ def cluster():
 
 @pytest.fixture
 def client(cluster):
-    made = Client("client", [broker.address for broker in cluster.brokers], 1)
+    made = WireClient("client", [broker.address for broker in cluster.brokers], 1)
     yield made
     made.routing.close()
 

@@ -18,13 +18,12 @@ from barnabas.storage.log_index import Flush, FlushAnswer, Outcome
 from barnabas.storage.memory_index import MemoryIndex
 from barnabas.storage.runtime.threads import start_thread
 from tests.broker.raw_producer import TIMEOUT_MS
-from tests.cluster.clients import Writer
-from tests.cluster.routing import GROUP, Coordinated, Led
 from tests.cluster.stage import Stage, running_stage
-from tests.cluster.transactors import Transformer
-from tests.cluster.workload import CLASSIC, IMPLICIT
 from tests.seeds import SEED
 from tests.waiting import wait_until
+from tests.workload.routing import GROUP, Coordinated, Led
+from tests.workload.scripted import Transformer, Writer
+from tests.workload.wire_transactions import CLASSIC, IMPLICIT
 from tests.worlds import world
 
 __all__ = ["world"]
@@ -42,9 +41,9 @@ class Client(Transformer):
 
     keeps = False
 
-    def transact(self) -> None:
-        super().transact()
-        if self.writes and self.keeps:
+    def transform(self, reads, end) -> None:
+        super().transform(reads, end)
+        if self.keeps:
             request = InitProducerIdRequest(self.name, TIMEOUT_MS, -1, -1, True, True)
             answer = self._ask_coordinator(INIT_PRODUCER_ID, request, 6)
             self._use(answer.producer_id, answer.producer_epoch)
@@ -108,7 +107,6 @@ def test_a_broker_that_dies_at_a_commit_leaves_no_transaction_in_part(
         client.keeps = keeps
         spread(stage, client)
         writer.once()
-        writer.done += 1
         death = Death(stage, victim, at, is_committed=is_committed)
         with monkeypatch.context() as patched:
             patched.setattr(MemoryIndex, "commit_flush", functools.partialmethod(commit, death))
@@ -135,19 +133,19 @@ def spread(stage: Stage, client: Client) -> None:
 def run(client: Client, death: Death, *, commits: bool) -> None:
     """Run two transactions, of which the second is committed, over the death of a broker."""
 
+    failed: list[BaseException] = []
+
     def transact() -> None:
         try:
-            for share in (int(commits), 1):
-                client.committed_share = share
+            for client.commits in (commits, True):
                 client.once()
-                client.done += 1
         except BaseException as error:  # noqa: BLE001  Raised again by the thread of the test.
-            client.error = error
+            failed.append(error)
 
     thread = start_thread("client", transact)
     wait_until(lambda: death.has_come or not thread.is_alive())
     if death.has_come:
         death.complete()
     thread.join()
-    if client.error:
-        raise client.error
+    if failed:
+        raise failed[0]

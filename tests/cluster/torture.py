@@ -17,9 +17,10 @@ from collections import Counter
 from typing import NamedTuple
 
 from barnabas.testing import Cluster, World
-from tests.cluster.nemesis import HURRIED, STEADY, Nemesis, Pace
-from tests.cluster.workload import PLACES, TOPICS, Workload
+from tests.cluster.nemesis import HURRIED, STEADY, Pace, nemesis_of
 from tests.seeds import SEED
+from tests.workload.settings import PARTITIONS, PLACES, TOPICS
+from tests.workload.simulated import Workload
 
 COMMIT_MS = 6
 INTERNAL = [
@@ -50,19 +51,19 @@ def torture(seed: int, seconds: float, pace: Pace) -> Tortured:
 def _live(seed: int, seconds: float, pace: Pace) -> tuple[Counter[str], dict[str, int]]:
     """Run the clients and the failures in a new cluster, then check its history."""
     with Cluster(brokers=3, commit_ms=COMMIT_MS, seed=seed) as cluster:
-        for topic, partitions in TOPICS.items():
-            cluster.create_topic(topic, partitions)
-        addresses = [broker.address for broker in cluster.brokers]
-        with Workload(addresses, seed, pace.between_requests_s) as workload:
+        for topic in TOPICS:
+            cluster.create_topic(topic, PARTITIONS)
+        with Workload(cluster.bootstrap_servers, seed, pace.between_requests_s) as workload:
             workload.goes_on()
-            nemesis = Nemesis(cluster, seed, [*PLACES, *INTERNAL], pace)
-            nemesis.run(seconds, workload.raise_errors)
-            print(f"seed={seed} {dict(nemesis.done)}")
+            places = [*PLACES, *INTERNAL]
+            nemesis = nemesis_of(cluster, seed, places, pace, workload.raise_errors)
+            nemesis.run(seconds)
+            print(f"seed={seed} {dict(nemesis.faults)}")
             cluster.wait_until_served()
             workload.goes_on()
             workload.end()
             workload.judge()
-            return nemesis.done, {client.name: client.done for client in workload.clients}
+            return nemesis.faults, workload.done
 
 
 def main() -> int:

@@ -15,9 +15,9 @@ from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.runtime.clock import sleep
 from barnabas.testing import Broker, Cluster
 from tests.broker.data_plane import batch
-from tests.cluster.clients import Writer
-from tests.cluster.routing import Led
 from tests.waiting import wait_until
+from tests.workload.routing import Led
+from tests.workload.scripted import Writer
 
 Result = TypeVar("Result")
 

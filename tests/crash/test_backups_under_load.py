@@ -1,4 +1,4 @@
-"""`barnabas backup` at random moments under transactions of both generations.
+"""`barnabas backup` at random moments under transactions of both protocols.
 
 Each backup is what a power cut at its moment would have left: a broker starts from it, the logs
 contradict neither each other nor what the clients had received by then, and no transaction is torn.
@@ -9,63 +9,41 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
-from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.storage.runtime.clock import counter_ns
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
 from tests.crash.test_crash_table import SETTINGS
-from tests.crash.test_kill_transactions import GROUP_PLACE, PLACES, TOPIC, WORKERS, Worker
-from tests.crash.transaction_client import (
-    Producer,
-    committed_offset,
-    create_topic,
-    ends,
-    history,
-    persistent,
-)
-from tests.crash.transaction_load import Written, values_found
+from tests.crash.transaction_client import create_topic, history
+from tests.history.model import COMMITTED, OK, TRANSACTION, History, as_of
 from tests.seeds import SEED
-from tests.waiting import wait_until
+from tests.workload.drivers.wire import addresses_of
+from tests.workload.judge import wait_for_ends
+from tests.workload.settings import PARTITIONS, PATIENT_MS, TOPICS, Kind
+from tests.workload.simulated import Workload, assert_sound
+from tests.workload.wire_transactions import IMPLICIT, Transactional
 
-BACKUPS = 20
-NONE = ErrorCode.NONE
-
-
-class SteadyWorker(Worker):
-    """One that nobody disturbs, and that abandons nothing."""
-
-    def _abandon(self, client: WireClient) -> None:
-        del client
-
-    def _transaction(self) -> None:
-        super()._transaction()
-        time.sleep(0.005)  # Thousands more would only take long to judge.
-
-
-@dataclass
-class Moment:
-    """A backup, and what its clients had received before it was begun."""
-
-    directory: Path
-    told: dict[int, bool]
-    """Which transactions had been answered, by the identity of what was written, and how."""
-    committed: list[int]
-    """The offset that the group of each worker had committed."""
-
-    def expected(self, written: Written) -> Written:
-        """What must hold of a transaction in this backup: later answers promise nothing."""
-        told = self.told.get(id(written))
-        if told is None and written.told is False:
-            told = False
-        return replace(written, told=told)
+BACKUPS = 15
+REST_S = 0.15
+"""Thousands more transactions would only take long to judge."""
+KINDS = tuple(
+    kind._replace(transaction_timeout_ms=PATIENT_MS)
+    for kind in (
+        Kind("writer", "wire_classic"),
+        Kind("writer", "wire_classic"),
+        Kind("writer", "wire"),
+        Kind("writer", "wire"),
+        Kind("transformer", "wire_classic"),
+        Kind("transformer", "wire"),
+        Kind("sender", "wire"),
+        Kind("reader", "wire", isolation=COMMITTED),
+    )
+)
 
 
 def barnabas(*arguments: object) -> str:
@@ -78,77 +56,49 @@ def barnabas(*arguments: object) -> str:
     return ended.stdout
 
 
-def take_backups(
-    broker: BarnabasProcess, workers: list[SteadyWorker], directory: Path, random: Random
-) -> list[Moment]:
-    moments = []
+def take_backups(broker: BarnabasProcess, directory: Path, random: Random) -> dict[int, Path]:
+    """Return the backups by the times at which they began."""
+    backups = {}
     for number in range(BACKUPS):
         time.sleep(random.uniform(0.05, 0.6))
-        moment = Moment(
-            directory / f"backup-{number}",
-            {
-                id(written): written.told
-                for worker in workers
-                for written in list(worker.written)
-                if written.told is not None
-            },
-            [worker.committed for worker in workers],
-        )
-        print(barnabas("backup", moment.directory, "-d", broker.data_directory), end="")
-        moments.append(moment)
-    return moments
+        begun_ns, backup = counter_ns(), directory / f"backup-{number}"
+        print(barnabas("backup", backup, "-d", broker.data_directory), end="")
+        backups[begun_ns] = backup
+    return backups
 
 
-def judge(moment: Moment, workers: list[SteadyWorker], directory: Path) -> None:
+def judge(backup: Path, known: History, workload: Workload, directory: Path) -> None:
     """Start from a backup; judge what is found, then what becomes of it."""
-    print(barnabas("restore", moment.directory, directory / "data"), end="")
-    with BarnabasProcess(directory, **SETTINGS) as broker, WireClient(broker) as client:
-        history(client)
-        for worker in workers:  # What was open is aborted, what was decided is completed.
-            producer = Producer(client, worker.producer.key, worker.producer.generation)
-            assert persistent(producer.init) == NONE
-        for place in PLACES:
-            wait_until(lambda each=place: len({*ends(client, each)}) == 1)
-        ended = history(client)
-        ended.check_complete()
-        found = values_found(ended)
-        for worker, committed in zip(workers, moment.committed, strict=True):
-            for written in worker.written:
-                moment.expected(written).check(found)
-            offset = committed_offset(client, worker.producer.key, GROUP_PLACE)
-            assert offset is not None
-            assert committed <= offset <= worker.values
+    print(barnabas("restore", backup, directory / "data"), end="")
+    with BarnabasProcess(directory, **SETTINGS) as broker:
+        addresses = addresses_of(broker.bootstrap_servers)
+        with WireClient(broker) as client:
+            history(client)
+            # What was open is aborted, what was decided is completed.
+            for name in sorted({each.producer for each in known if each.kind == TRANSACTION}):
+                producer = Transactional(name, addresses, SEED, IMPLICIT)
+                producer.init()
+                producer.close()
+            wait_for_ends(addresses)
+            history(client).check_complete()
+        assert_sound([*known, *workload.read("restored", broker.bootstrap_servers)])
 
 
 @pytest.mark.timeout(900)
 def test_backups_under_transactions(tmp_path):
     print(f"seed {SEED}")
-    workers = [SteadyWorker(number, Random(SEED + number)) for number in range(WORKERS)]
-    wrong: list[BaseException] = []
-
-    def work(worker: SteadyWorker) -> None:
-        try:
-            worker.run(broker)
-        except AssertionError as error:
-            wrong.append(error)
-
     settings = SETTINGS | {"barnabas.checkpoint.interval.ms": "200"}
     with BarnabasProcess(tmp_path / "original", **settings) as broker:
         with WireClient(broker) as client:
-            create_topic(client, TOPIC, len(PLACES))
-            found = client.ask(FIND_COORDINATOR, FindCoordinatorRequest("worker-0"), 3)
-            assert found.error_code == NONE
-        threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
-        for thread in threads:
-            thread.start()
-        wait_until(lambda: wrong or all(worker.answered for worker in workers))
-        moments = take_backups(broker, workers, tmp_path, Random(SEED))
-        broker.kill()
-        for thread in threads:
-            thread.join()
-    assert wrong == []
-    for number, moment in enumerate(moments):
-        judge(moment, workers, tmp_path / f"restored-{number}")
-    answered = sum(worker.answered for worker in workers)
-    print(f"{BACKUPS} backups, {answered} transactions answered")
-    assert answered > 10 * BACKUPS
+            for topic in TOPICS:
+                create_topic(client, topic, PARTITIONS)
+        with Workload(broker.bootstrap_servers, SEED, REST_S, KINDS) as workload:
+            workload.goes_on()
+            backups = take_backups(broker, tmp_path, Random(SEED))
+            workload.end()
+        found = workload.history()
+    for number, (begun_ns, backup) in enumerate(backups.items()):
+        judge(backup, [*as_of(found, begun_ns)], workload, tmp_path / f"restored-{number}")
+    committed = sum(each.kind == TRANSACTION and each.outcome == OK for each in found)
+    print(f"{BACKUPS} backups, {committed} transactions committed")
+    assert committed > 5 * BACKUPS

@@ -49,7 +49,7 @@ from tests.crash.transaction_client import (
     producers,
     wait_until_loaded,
 )
-from tests.crash.transaction_history import Ended, TransactionHistory
+from tests.history.logs import Ended, TransactionHistory
 from tests.interop.transactional import Confluent
 from tests.waiting import wait_until
 

@@ -57,7 +57,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
 from barnabas.protocol.records import Record, encode_batch, iterate_batches
 from barnabas.storage.runtime.clock import monotonic, now_ns, sleep
 from tests.counterparts.wire_client import WireClient
-from tests.crash.transaction_history import Place, TransactionHistory
+from tests.history.logs import Place, TransactionHistory
 from tests.waiting import wait_until
 
 NONE = ErrorCode.NONE

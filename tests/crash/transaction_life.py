@@ -35,7 +35,7 @@ from barnabas.storage.transaction_marker import TransactionMarker
 from tests.broker.harness import CLUSTER_ID, NODE_ID, ROOT
 from tests.crash.pipeline_connection import PipelineConnection
 from tests.crash.scripted_engine import ScriptedEngine
-from tests.crash.transaction_history import Place, TransactionHistory
+from tests.history.logs import Place, TransactionHistory
 
 assert handlers, "importing the package registers the routes"
 

@@ -44,8 +44,8 @@ from barnabas.protocol.messages.txn_offset_commit import (
 )
 from barnabas.protocol.records import Record, encode_batch
 from tests.crash.pipeline_connection import PipelineConnection
-from tests.crash.transaction_history import Place, TransactionHistory, require
 from tests.crash.transaction_life import PARTITIONS, TOPIC, Life
+from tests.history.logs import Place, TransactionHistory, require
 
 TIMEOUT_MS = 5000
 NONE = ErrorCode.NONE

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,26 +15,16 @@ from tests.counterparts.class_archive import TOOLS, archive_options
 from tests.counterparts.jars import kafka_class_path
 from tests.counterparts.java import java
 from tests.counterparts.kafka_tools import CONSOLE_CONSUMER, VERIFIABLE_CONSUMER
-from tests.groups.events import (
-    ASSIGNED,
-    LOST,
-    READ,
-    REVOKED,
-    Event,
-    Partition,
-    Tail,
-    read_console,
-    read_journal,
-    read_verifiable,
-)
-from tests.groups.member import FATAL_EXIT_CODE
+from tests.groups.tools import Console, Journalled, Source, Tail, Verifiable
+from tests.history.model import ASSIGNED, MOVED, POLL, Operation, Partition
 from tests.waiting import wait_until
+from tests.workload.settings import FATAL_EXIT_CODE, Settings
 
 WAIT_S = 240
 STOP_S = 90
 # A consumer is small; many of them share a machine with two cores.
 JVM_OPTIONS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-_READERS = {"console": read_console, "verifiable": read_verifiable}
+_TOOLS: dict[str, type[Source]] = {"console": Console, "verifiable": Verifiable}
 _CLIENTS = "org.apache.kafka.clients.consumer"
 JAVA_ASSIGNORS = {
     "range": f"{_CLIENTS}.RangeAssignor",
@@ -58,7 +46,7 @@ class Kind:
 
     @property
     def is_java(self) -> bool:
-        return self.library in _READERS
+        return self.library in _TOOLS
 
 
 @dataclass(frozen=True)
@@ -77,11 +65,11 @@ class Member:
         self.name = name
         self.kind = kind
         self.instance = instance
-        self.killed_ns = 0
-        self.started_ns = time.time_ns()
+        self.was_killed = False
         self._output = place.directory / f"{name}.events"
         self._errors = place.directory / f"{name}.stderr"
-        self._tail = Tail(self._output, _READERS.get(kind.library, read_journal))
+        source = _TOOLS.get(kind.library, Journalled)(name, group)
+        self._tail = Tail(self._output, source)
         self._is_paused = False
         self.was_paused = False
         self._was_asked_to_leave = False
@@ -122,18 +110,16 @@ class Member:
         may_give_up = is_static or self.kind.library == "aiokafka"
         return may_give_up and self._process.poll() == FATAL_EXIT_CODE
 
-    def events(self) -> list[Event]:
-        """Return what the member has written down up to now."""
-        return self._tail.events()
+    def operations(self) -> list[Operation]:
+        """Return the operations that the member has noted up to now."""
+        return self._tail.operations()
 
     def owned(self) -> set[Partition]:
         """Return what the member believes to be assigned to it; tools that do not tell: none."""
         owned: set[Partition] = set()
-        for event in self.events():
-            if event.kind == ASSIGNED:
-                owned.update(event.partitions)
-            elif event.kind in {REVOKED, LOST}:
-                owned.difference_update(event.partitions)
+        for each in self.operations():
+            if each.kind == MOVED:
+                (owned.update if each.reason == ASSIGNED else owned.difference_update)(each.moved)
         return owned
 
     def pause(self) -> None:
@@ -150,7 +136,7 @@ class Member:
         """Kill -9."""
         self._process.kill()
         self._process.wait()
-        self.killed_ns = time.time_ns()
+        self.was_killed = True
 
     def kill_if_running(self) -> None:
         """Leave nothing behind."""
@@ -159,14 +145,14 @@ class Member:
 
     def first_read_ns(self) -> int:
         """Return when the member read its first record."""
-        return next(event.at_ns for event in self.events() if event.kind == READ)
+        return next(each.invoked_ns for each in self.operations() if each.kind == POLL)
 
     def unexpected_end(self) -> str | None:
         """Return how the process ended, when it ended by itself and not well."""
         code = self._process.poll()
         # Asked to leave, a JVM ends with 143, and who has hardly started with the signal itself.
         asked = {143, -signal.SIGTERM} if self._was_asked_to_leave else set()
-        if self.killed_ns or self.gave_up or code in {None, 0, *asked}:
+        if self.was_killed or self.gave_up or code in {None, 0, *asked}:
             return None
         return f"{self.name} ended with {code}: {self.errors()}"
 
@@ -220,8 +206,8 @@ class Group:
         for instance in sorted(gone - living):
             self.add(instance)
 
-    def events(self) -> dict[str, list[Event]]:
-        return {member.name: member.events() for member in self.members}
+    def operations(self) -> dict[str, list[Operation]]:
+        return {member.name: member.operations() for member in self.members}
 
     def covers(self, ends: dict[Partition, int], members: Iterable[Member]) -> bool:
         """Return whether the members have read records behind `ends` of every partition."""
@@ -246,13 +232,11 @@ class Group:
 
 
 def _read_behind(member: Member, ends: dict[Partition, int]) -> set[Partition]:
-    found = set()
-    for event in reversed(member.events()):
-        if event.kind == READ:
-            places = {(t, p): o for t, p, o, _value in event.records if o >= ends.get((t, p), 1e18)}
-            found.update(places)
-            if len(found) == len(ends):
-                break
+    found: set[Partition] = set()
+    for operation in reversed(member.operations()):
+        found.update(r.place for r in operation.reads if r.offset >= ends.get(r.place, 1e18))
+        if len(found) == len(ends):
+            break
     return found
 
 
@@ -262,20 +246,23 @@ def wait_for(condition: Callable[[], bool], what: Callable[[], str]) -> float:
 
 
 def _python_command(member: Member, place: Place, group: str) -> list[str]:
-    settings = {
-        "library": member.kind.library,
-        "name": member.name,
-        "servers": place.servers,
-        "group": group,
-        "topics": [place.topic],
-        "journal": str(member.output),
-        "protocol": member.kind.protocol,
-        "assignor": member.kind.assignor,
-        "instance": member.instance or None,
-        "session_ms": member.kind.session_ms,
-        "heartbeat_ms": min(500, member.kind.session_ms // 3),
-    }
-    return [sys.executable, "-m", "tests.groups", json.dumps(settings)]
+    kind = member.kind
+    settings = Settings(
+        "member",
+        kind.library,
+        member.name,
+        place.servers,
+        str(member.output),
+        seed=0,
+        topics=(place.topic,),
+        group=group,
+        protocol=kind.protocol,
+        assignor=kind.assignor,
+        instance=member.instance,
+        session_ms=kind.session_ms,
+        heartbeat_ms=min(500, kind.session_ms // 3),
+    )
+    return [sys.executable, "-m", "tests.workload.run_client", settings.as_json()]
 
 
 def _java_command(member: Member, place: Place, group: str) -> list[str]:

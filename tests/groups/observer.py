@@ -1,4 +1,4 @@
-"""What a group has committed, as anybody may ask: by OffsetFetch, and from __consumer_offsets."""
+"""Committed offsets of groups, by OffsetFetch and from ``__consumer_offsets``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -17,9 +17,10 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
+from barnabas.storage.runtime.clock import counter_ns
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
-from tests.groups.events import Partition
+from tests.history.model import LOOK, NOT_KNOWN, LoggedCommit, OffsetCommit, Operation
 
 INTERVAL_S = 0.1
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -28,17 +29,34 @@ Place = tuple[str, str, int]
 """Group, topic, partition."""
 
 
-class Seen(NamedTuple):
-    """One answer about all groups, and when it was asked for."""
-
-    asked_ns: int
-    offsets: dict[Place, int]
-
-
 def committed(broker: BrokerProcess, groups: Sequence[str]) -> dict[Place, int]:
     """Return all committed offsets of the groups."""
     with WireClient(broker) as client:
         return _ask(client, groups)
+
+
+def look(broker: BrokerProcess, groups: Sequence[str]) -> Operation:
+    """Return all committed offsets of the groups, as an operation."""
+    with WireClient(broker) as client:
+        return _look(client, groups)
+
+
+def _look(client: WireClient, groups: Sequence[str]) -> Operation:
+    asked_ns = counter_ns()
+    commits = as_commits(_ask(client, groups))
+    return Operation(
+        LOOK,
+        "observer",
+        invoked_ns=asked_ns,
+        completed_ns=counter_ns(),
+        commits=commits,
+        groups=tuple(groups),
+    )
+
+
+def as_commits(offsets: Mapping[Place, int]) -> tuple[OffsetCommit, ...]:
+    """Return committed offsets as a history has them."""
+    return tuple(OffsetCommit(*place, offset) for place, offset in sorted(offsets.items()))
 
 
 def _ask(client: WireClient, groups: Sequence[str]) -> dict[Place, int]:
@@ -59,7 +77,7 @@ class Observer:
     """Asks again and again in a thread; a broker that does not answer is asked later."""
 
     def __init__(self, broker: BrokerProcess, groups: Sequence[str]) -> None:
-        self.seen: list[Seen] = []
+        self.seen: list[Operation] = []
         self._broker = broker
         self._groups = list(groups)
         self._stopping = threading.Event()
@@ -76,12 +94,11 @@ class Observer:
                 continue
 
     def _look(self, client: WireClient) -> None:
-        asked_ns = time.time_ns()
-        offsets = _ask(client, self._groups)
-        # Of equal answers only the last is kept: who asks later may be told no less.
-        if self.seen and self.seen[-1].offsets == offsets:
+        found = _look(client, self._groups)
+        # Of equal results only the last is kept: a later one may be no less.
+        if self.seen and self.seen[-1].commits == found.commits:
             self.seen.pop()
-        self.seen.append(Seen(asked_ns, offsets))
+        self.seen.append(found)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -97,15 +114,6 @@ class Observer:
         self._stopping.set()
         self._thread.join()
         assert still_looks or error, "the observer failed; its own error is above"
-
-
-class Commit(NamedTuple):
-    """A commit, or the end of one, as it stands in __consumer_offsets."""
-
-    place: Place
-    offset: int | None
-    """None: a tombstone."""
-    metadata: str
 
 
 def log_ends(servers: str) -> dict[int, int]:
@@ -124,7 +132,7 @@ def log_ends(servers: str) -> dict[int, int]:
         consumer.close()
 
 
-def commits_in_log(servers: str, since: Mapping[int, int] | None = None) -> list[Commit]:
+def commits_in_log(servers: str, since: Mapping[int, int] | None = None) -> list[LoggedCommit]:
     """Return everything about offsets in __consumer_offsets, in the order of each partition.
 
     `since` are earlier `log_ends`, for a reader that knows what stands before them.
@@ -150,9 +158,9 @@ def _reader(servers: str) -> Consumer:
     return Consumer(settings)
 
 
-def _read_to_the_end(consumer: Consumer, ends: dict[int, int]) -> list[Commit]:
+def _read_to_the_end(consumer: Consumer, ends: dict[int, int]) -> list[LoggedCommit]:
     unfinished = set(ends)
-    found: list[Commit] = []
+    found: list[LoggedCommit] = []
     deadline = time.monotonic() + READ_S
     while unfinished:
         assert time.monotonic() < deadline, f"{OFFSETS_TOPIC} not read to its end: {unfinished}"
@@ -167,7 +175,7 @@ def _read_to_the_end(consumer: Consumer, ends: dict[int, int]) -> list[Commit]:
     return found
 
 
-def _decoded(key: bytes, value: bytes | None) -> list[Commit]:
+def _decoded(key: bytes, value: bytes | None) -> list[LoggedCommit]:
     # Version 0 of the key was made by brokers before 0.9, version 1 is what there is; 2 and more
     # are the groups themselves.
     if prefix(key) != OFFSET_COMMIT_RECORD.key_type:
@@ -175,23 +183,7 @@ def _decoded(key: bytes, value: bytes | None) -> list[Commit]:
     place = OFFSET_COMMIT_RECORD.decode_key(key)
     name: Place = (place.group, place.topic, place.partition)
     if value is None:
-        return [Commit(name, None, "")]
+        return [LoggedCommit(*name, NOT_KNOWN)]
     commit = OFFSET_COMMIT_RECORD.decode_value(value)
     # librdkafka's Python binding sends the zero byte at the end of the C string, too.
-    return [Commit(name, commit.offset, commit.metadata.rstrip("\0"))]
-
-
-def last_by_partition(commits: Sequence[Commit]) -> dict[Place, int]:
-    """Return what the log says is committed: the last of each place, tombstones being none."""
-    last: dict[Place, int] = {}
-    for commit in commits:
-        if commit.offset is None:
-            last.pop(commit.place, None)
-        else:
-            last[commit.place] = commit.offset
-    return last
-
-
-def as_partition(place: Place) -> Partition:
-    """Return a place without its group."""
-    return place[1], place[2]
+    return [LoggedCommit(*name, commit.offset, commit.metadata.rstrip("\0"))]

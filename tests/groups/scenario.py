@@ -8,28 +8,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from barnabas.storage.runtime.clock import counter_ns
 from tests.counterparts.broker_process import BrokerProcess
-from tests.groups import checker
-from tests.groups.checker import Mark, Outage
-from tests.groups.events import READ, Event, Partition
 from tests.groups.fleet import Group, Kind, Member, Place, wait_for
 from tests.groups.load import Load
-from tests.groups.observer import Commit, Observer, Seen, commits_in_log, committed
+from tests.groups.observer import Observer, as_commits, commits_in_log, committed, look
 from tests.groups.observer import Place as CommittedPlace
+from tests.history import checker
+from tests.history.anomalies import Report
+from tests.history.model import (
+    ASSIGNED,
+    END,
+    HARMED,
+    LOGGED,
+    MOVED,
+    OUTAGE,
+    UNDISTURBED,
+    History,
+    LoggedCommit,
+    Operation,
+    Partition,
+)
 
 PARTITIONS = 6
 MEMBERS = 3
 STATIC_ATTEMPTS = 4
 RECORDS_PER_S = 150
-# Who tells partitions that were lost from those that were revoked, and whose assignor gives nothing
-# away before it was revoked. kafka-python's cooperative one does, when a member that had been
-# thrown out comes back: which member gets what is the clients' business there.
-TELLS_WHAT_IS_LOST = {"confluent"}
-
+COME_BACK_NS = 5_000_000_000
 KINDS = (
     Kind("confluent-eager", "confluent"),
     Kind("confluent-cooperative", "confluent", assignor="cooperative-sticky"),
@@ -62,57 +71,95 @@ BROKER_SETTINGS = {
 }
 
 
+class Mark(NamedTuple):
+    """Committed offsets while a group is whole, and how many records each member had read."""
+
+    look: Operation
+    read: dict[str, int]
+
+
 @dataclass
 class Outcome:
-    """Everything that was written down and seen; `violations` is what is wrong with it."""
+    """Everything that was noted; ``report`` is what is wrong with it."""
 
     groups: dict[str, Group]
-    acked: dict[tuple[str, int, int], str]
-    failures: list[str]
-    """Records that the broker did not take."""
-    seen: list[Seen] = field(default_factory=list)
-    outages: list[Outage] = field(default_factory=list)
-    at_end: dict[CommittedPlace, int] = field(default_factory=dict)
-    after_leaving: dict[CommittedPlace, int] = field(default_factory=dict)
-    after_kill: dict[CommittedPlace, int] = field(default_factory=dict)
-    log: list[Commit] = field(default_factory=list)
-    marks: dict[str, list[Mark]] = field(default_factory=dict)
-    static_restarts: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)
-    """By group: who was not to notice, from when, until when."""
+    load: Load
+    seen: list[Operation] = field(default_factory=list)
+    outages: list[Operation] = field(default_factory=list)
+    ends: list[Operation] = field(default_factory=list)
+    """After everything was read, after the members left, and after a kill of the broker."""
+    log: list[LoggedCommit] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    undisturbed: dict[str, list[Operation]] = field(default_factory=dict)
+    """By group: members that must not notice the restart of a static one."""
 
-    def journals(self, kind: str) -> dict[str, list[Event]]:
-        return self.groups[kind].events()
+    def history(self) -> History:
+        """Return everything as one history."""
+        members = [member for group in self.groups.values() for member in group.members]
+        history = [
+            *self.load.operations(),
+            *self.seen,
+            *self.outages,
+            *(mark.look for mark in self.marks),
+            *(each for several in self.undisturbed.values() for each in several),
+            *(
+                Operation(HARMED, member.name)
+                for member in members
+                if member.was_killed or member.was_paused or member.gave_up
+            ),
+        ]
+        untimed: History = []
+        for member in members:
+            if member.kind.library == "console":
+                # In its own order: it is assigned partitions before it is known to have read.
+                untimed += self._timed(member)
+            else:
+                history += member.operations()
+        history.sort(key=lambda operation: operation.invoked_ns)
+        return [*history, *untimed, *self.ends, self._logged()]
 
-    def violations(self, kind: str) -> list[str]:
-        """Return everything that is wrong with one group."""
-        group, journals = self.groups[kind], self.journals(kind)
-        wrong = checker.lost_records(journals, self.acked)
-        wrong += checker.moves_back(self.seen, group.name)
-        wrong += checker.log_disagrees(self.log, self.after_kill, group.name)
-        log = [commit for commit in self.log if commit.place[0] == group.name]
-        if group.kind.library == "console":
-            wrong += checker.read_again_since(journals, self.marks.get(kind, []))
-        else:
-            wrong += checker.read_again(journals)
-            wrong += checker.gaps(journals)
-            wrong += checker.unseen_commits(journals, group.name, self.seen)
-            wrong += checker.commits_without_effect(journals, log)
-            wrong += checker.refused_with_effect(journals, log, self.outages)
-        if group.kind.library in TELLS_WHAT_IS_LOST:
-            wrong += checker.owned_twice(journals, self._disturbed(kind))
-        for name, from_ns, to_ns in self.static_restarts.get(kind, ()):
-            changes = checker.rebalanced(journals[name], from_ns, to_ns)
-            wrong += [f"{name} was disturbed by another's restart: {each}" for each in changes]
-        return wrong + group.unexpected_ends()
+    def report(self) -> tuple[Report, list[str]]:
+        """Check the history; return the report, and it for people."""
+        history = self.history()
+        report = checker.check(history)
+        return report, list(checker.lines(report, history))
 
-    def changed_by_restart(self) -> list[str]:
-        """Return committed offsets that are others after members left, or after kill -9."""
-        left = checker.changed(self.at_end, self.after_leaving)
-        return left + checker.changed(self.after_leaving, self.after_kill)
+    def unexpected_ends(self) -> list[str]:
+        """Return the errors of members that ended by themselves."""
+        return [end for group in self.groups.values() for end in group.unexpected_ends()]
 
-    def _disturbed(self, kind: str) -> set[str]:
-        members = self.groups[kind].members
-        return {m.name for m in members if m.killed_ns or m.was_paused or m.gave_up}
+    def _logged(self) -> Operation:
+        names = tuple(group.name for group in self.groups.values())
+        commits = self.ends[-1].commits
+        return Operation(LOGGED, "log", commits=commits, groups=names, logged=tuple(self.log))
+
+    def _timed(self, member: Member) -> History:
+        """Give times to a tool that prints none: it read after the last mark with fewer records.
+
+        A mark is made before the group is disturbed, when it is whole. A member that begins a
+        partition after a mark was assigned it after the mark before.
+        """
+        times = [0, 0]
+        expected: dict[Partition, int] = {}
+        marks = [*self.marks]
+        history: History = []
+        for index, operation in enumerate(member.operations()):
+            while marks and marks[0].read.get(member.name, 0) <= index:
+                times.append(marks.pop(0).look.completed_ns)
+            (read,) = operation.reads
+            if expected.get(read.place) != read.offset:
+                moved = Operation(
+                    MOVED,
+                    member.name,
+                    invoked_ns=times[-2],
+                    moved=(read.place,),
+                    reason=ASSIGNED,
+                    group=operation.group,
+                )
+                history.append(moved)
+            expected[read.place] = read.offset + 1
+            history.append(replace(operation, invoked_ns=times[-1]))
+        return history
 
 
 class Count(NamedTuple):
@@ -136,7 +183,7 @@ class Scenario:
         self.broker = broker
         place = Place(broker.bootstrap_servers, load.topic, directory)
         self.groups = {kind.name: Group(kind, place, load.topic) for kind in kinds}
-        self.outcome = Outcome(self.groups, load.acked, load.failures)
+        self.outcome = Outcome(self.groups, load)
         self._load = load
         self.log_begins: dict[int, int] = {}
         self.longest_wait_s: dict[str, float] = {}
@@ -201,7 +248,7 @@ class Scenario:
             group = self.groups[kind]
             gone = group.running[-1]
             others = [member.name for member in group.running[:-1]]
-            from_ns = time.time_ns()
+            from_ns = counter_ns()
             if group.kind.protocol == "classic":
                 gone.kill()
             else:
@@ -211,12 +258,14 @@ class Scenario:
         self.settle("static members restarted")
         late = []
         for kind, group, others, from_ns, member in restarted:
-            to_ns = time.time_ns()
+            to_ns = counter_ns()
             # Later than its session it would have been a member like any other.
             in_time = (member.first_read_ns() - from_ns) / 1e6 < group.kind.session_ms
             if in_time:
-                spans = self.outcome.static_restarts.setdefault(kind, [])
-                spans += [(name, from_ns, to_ns) for name in others]
+                self.outcome.undisturbed.setdefault(kind, []).extend(
+                    Operation(UNDISTURBED, name, invoked_ns=from_ns, completed_ns=to_ns)
+                    for name in others
+                )
             else:
                 late.append(kind)
         return late
@@ -229,7 +278,7 @@ class Scenario:
 
     def bounce_broker(self, *, kill: bool, down_s: float) -> None:
         """Kill -9 or terminate the broker, and start it again after a time."""
-        from_ns = time.time_ns()
+        from_ns = counter_ns()
         if kill:
             self.broker.kill()
         else:
@@ -237,7 +286,10 @@ class Scenario:
         time.sleep(down_s)
         self.broker.restart()
         # Clients come back a little later than the broker does.
-        self.outcome.outages.append(Outage(from_ns, time.time_ns() + 5_000_000_000))
+        end_ns = counter_ns() + COME_BACK_NS
+        self.outcome.outages.append(
+            Operation(OUTAGE, "broker", invoked_ns=from_ns, completed_ns=end_ns)
+        )
 
     def drain(self) -> None:
         """Send nothing more; wait until every group has committed everything."""
@@ -254,7 +306,7 @@ class Scenario:
 
         seconds = wait_for(all_committed, lambda: "everything read and committed")
         self._say_time(f"everything read and committed after {seconds:.1f} s")
-        self.outcome.at_end = wait_for_committed(self.broker, self.names)
+        self._note_end("drained")
 
     def stop_members(self) -> None:
         """Let all members leave."""
@@ -263,7 +315,7 @@ class Scenario:
             member.ask_to_leave()
         for member in members:
             member.wait_until_gone()
-        self.outcome.after_leaving = wait_for_committed(self.broker, self.names)
+        self._note_end("left")
         self._say_time("members gone")
 
     def look(self, *, kill: bool = True) -> None:
@@ -271,9 +323,15 @@ class Scenario:
         if kill:
             self.broker.kill()
             self.broker.restart()
-        self.outcome.after_kill = wait_for_committed(self.broker, self.names)
+        self._note_end("killed")
         self.outcome.log = commits_in_log(self.broker.bootstrap_servers, self.log_begins)
         self._say_time("looked at the offsets and their log")
+
+    def _note_end(self, name: str) -> None:
+        offsets = wait_for_committed(self.broker, self.names)
+        now_ns = counter_ns()
+        end = Operation(END, name, invoked_ns=now_ns, commits=as_commits(offsets))
+        self.outcome.ends.append(end)
 
     def kill_members(self) -> None:
         """Leave no process behind, whatever happened."""
@@ -283,9 +341,9 @@ class Scenario:
 
     def count(self, kind: str) -> Count:
         """Return how much a group has read."""
-        journals = self.outcome.journals(kind)
-        read = sum(len(e.records) for events in journals.values() for e in events if e.kind == READ)
-        return Count(read, checker.duplicates(journals))
+        found = self.groups[kind].operations().values()
+        reads = [(*r.place, r.offset) for several in found for each in several for r in each.reads]
+        return Count(len(reads), len(reads) - len(set(reads)))
 
     def figures(self, kind: str) -> str:
         """Return one line about a group."""
@@ -298,14 +356,14 @@ class Scenario:
 
     def mark(self) -> None:
         """Note what is committed, and what the members have read, while the groups are whole."""
-        now = wait_for_committed(self.broker, self.names)
-        for kind, group in self.groups.items():
-            offsets = {place[1:]: offset for place, offset in now.items() if place[0] == group.name}
-            read = {
-                name: sum(len(event.records) for event in events)
-                for name, events in group.events().items()
-            }
-            self.outcome.marks.setdefault(kind, []).append(Mark(offsets, read))
+        wait_for_committed(self.broker, self.names)
+        found = look(self.broker, self.names)
+        read = {
+            name: sum(len(each.reads) for each in operations)
+            for group in self.groups.values()
+            for name, operations in group.operations().items()
+        }
+        self.outcome.marks.append(Mark(found, read))
 
     def _wait_covered(
         self, group: Group, ends: dict[Partition, int], members: Sequence[Member]

@@ -1,1 +1,1 @@
-"""Histories of what clients did and saw, and a checker of what must not be in them."""
+"""Histories of what clients did and saw, and what must not be in them, nor in the logs."""

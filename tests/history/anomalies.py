@@ -44,6 +44,17 @@ CONSUMED_TWICE = "consumed twice"
 PROCESSED_TWICE = "processed twice"
 UNPROCESSED = "input without output"
 OFFSETS_DIFFER = "offsets differ from outputs"
+PASSED_OVER = "passed over"
+READ_AGAIN = "read again"
+OWNED_TWICE = "owned twice"
+DISTURBED = "disturbed"
+OFFSET_WENT_BACK = "offset went back"
+COMMIT_UNSEEN = "commit unseen"
+OFFSETS_CHANGED = "offsets changed"
+LOG_WENT_BACK = "log of offsets went back"
+LOG_DIFFERS = "log of offsets differs"
+COMMIT_NOT_LOGGED = "commit not logged"
+REFUSED_COMMIT_LOGGED = "refused commit logged"
 
 MEANINGS = {
     INCONSISTENT_OFFSETS: "two values were seen at one offset (L8, S3)",
@@ -72,6 +83,17 @@ MEANINGS = {
     PROCESSED_TWICE: "an input has two committed outputs (O6)",
     UNPROCESSED: "an input before the committed offset has no committed output (O6)",
     OFFSETS_DIFFER: "committed offsets are not those of the committed outputs (O1, O2)",
+    PASSED_OVER: "a group's offset is behind a record that none of its members read (L8)",
+    READ_AGAIN: "a member began before what had been committed when it was assigned (O1)",
+    OWNED_TWICE: "a partition was assigned before its owner had given it up (O5)",
+    DISTURBED: "a member was rebalanced while a static member restarted (O8)",
+    OFFSET_WENT_BACK: "a committed offset went back, or disappeared (O1)",
+    COMMIT_UNSEEN: "a coordinator returned less than was acknowledged before (D1)",
+    OFFSETS_CHANGED: "committed offsets changed without a commit (O8)",
+    LOG_WENT_BACK: "in the log a committed offset went back (O1)",
+    LOG_DIFFERS: "the committed offset is not the last one in the log (O1)",
+    COMMIT_NOT_LOGGED: "an acknowledged commit is not in the log (D1)",
+    REFUSED_COMMIT_LOGGED: "a refused commit is in the log (O5)",
 }
 
 NOTE_DIRTY_WRITE = "G0 dirty write"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from tests.history import cycles, groups, reads, sends, transactions
+from tests.history import cycles, groups, members, offsets, reads, sends, transactions
 from tests.history.anomalies import MEANINGS, NOTE_SEND_SKIP, Report
 from tests.history.evidence import Evidence
 from tests.history.model import History
@@ -17,7 +17,7 @@ def check(history: History) -> Report:
     """Look for every anomaly in a history whose operations of each process are in their order."""
     evidence = Evidence(history)
     report = Report()
-    for part in (reads, sends, transactions, cycles, groups):
+    for part in (reads, sends, transactions, cycles, groups, members, offsets):
         report.violations += part.find(evidence)
     report.notes = {**cycles.notes(evidence), NOTE_SEND_SKIP: sends.skips(evidence)}
     report.counts = Counter(f"{each.kind} {each.outcome}" for each in history)

@@ -12,6 +12,7 @@ from tests.history.model import (
     MOVED,
     NOT_KNOWN,
     OK,
+    SEND,
     UNKNOWN,
     History,
     Operation,
@@ -100,6 +101,11 @@ class Evidence:
         offsets = self._existing[key].get(run.place, [])
         return offsets[bisect_right(offsets, after) : bisect_left(offsets, before)]
 
+    def existing_before(self, place: Partition, before: int) -> list[int]:
+        """Return offsets before another one that a reader of committed data has to be given."""
+        offsets = self._existing[COMMITTED].get(place, [])
+        return offsets[: bisect_left(offsets, before)]
+
     def passed(self, write: Write) -> bool:
         """Return whether readers of committed data got past the place of a write."""
         offset = self.offset_of(write)
@@ -136,6 +142,9 @@ class Evidence:
             if operation.isolation == COMMITTED or not committed_only:
                 for read in operation.reads:
                     found[read.place].add(read.offset)
+            for write in operation.writes if operation.kind == SEND else ():
+                if write.offset != NOT_KNOWN:
+                    found[write.place].add(write.offset)
         return {place: sorted(offsets) for place, offsets in found.items()}
 
 

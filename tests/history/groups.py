@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tests.history.anomalies import OFFSETS_DIFFER, PROCESSED_TWICE, UNPROCESSED, Violation
 from tests.history.evidence import Evidence
-from tests.history.model import END, UNKNOWN, OffsetCommit, Partition
+from tests.history.model import COMMIT, END, TRANSACTION, UNKNOWN, OffsetCommit, Partition
 
 GroupPlace = tuple[str, Partition]
 
@@ -19,10 +19,10 @@ def find(evidence: Evidence) -> Iterator[Violation]:
     """Yield everything in which inputs, offsets and outputs of a group do not agree."""
     outputs = _outputs(evidence)
     yield from _processed_twice(outputs)
-    for operation in evidence.history:
+    for number, operation in enumerate(evidence.history):
         if operation.kind == END and operation.commits:
             final = {(c.group, c.place): c for c in operation.commits}
-            yield from _offsets_differ(evidence, final)
+            yield from _offsets_differ(evidence, number, final)
             yield from _unprocessed(evidence, final, outputs)
 
 
@@ -48,20 +48,21 @@ def _processed_twice(outputs: Outputs) -> Iterator[Violation]:
 
 
 def _offsets_differ(
-    evidence: Evidence, final: dict[GroupPlace, OffsetCommit]
+    evidence: Evidence, end: int, final: dict[GroupPlace, OffsetCommit]
 ) -> Iterator[Violation]:
-    """What is committed at the end is the last of the offsets that committed transactions sent."""
+    """What is committed at the end is the last of the offsets that were committed before."""
     promised: dict[GroupPlace, tuple[int, int]] = {}
     possible: dict[GroupPlace, set[int]] = defaultdict(set)
-    for number, operation in enumerate(evidence.history):
-        for commit in operation.commits if operation.kind != END else ():
+    for number, operation in enumerate(evidence.history[:end]):
+        for commit in operation.commits if operation.kind in {COMMIT, TRANSACTION} else ():
             place = commit.group, commit.place
             if number in evidence.committed:
                 promised[place] = max(promised.get(place, (-1, -1)), (commit.offset, number))
             elif operation.outcome == UNKNOWN and not operation.writes:
                 # Nobody can tell by its outputs.
                 possible[place].add(commit.offset)
-    groups = {group for group, _ in final}
+    # Of groups whose members do not say what they commit there is nothing to compare with.
+    groups = {group for group, _ in final} & {group for group, _ in promised.keys() | possible}
     for place in sorted(promised.keys() | final.keys()):
         (group, (topic, partition)) = place
         if group not in groups:

@@ -1,7 +1,10 @@
 """A history: what every client asked for, when, what it was told, and what it saw.
 
-One operation is one transaction, or one poll or one send outside of transactions. Every written
-value is written once, so that a read names its writer. All times are of one monotonic clock.
+One operation is one transaction, or one poll, send or commit of offsets outside of transactions.
+Every written value is written once, so that a read names its writer. All times are of one clock.
+Also in a history: what a coordinator said of committed offsets (LOOK) and what their log has
+(LOGGED); members that were killed or paused (HARMED), times without a broker (OUTAGE), and times in
+which a member must not notice anything (UNDISTURBED).
 
 The outcome of a transaction is what its client knows for sure:
 
@@ -15,14 +18,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 TRANSACTION, SEND, POLL, MOVED, END = "transaction", "send", "poll", "moved", "end"
+COMMIT, LOOK, LOGGED = "commit", "look", "logged"
+HARMED, OUTAGE, UNDISTURBED = "harmed", "outage", "undisturbed"
 OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
 COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
 REBALANCE, SEEK = "rebalance", "seek"
+ASSIGNED, REVOKED, LOST = "assigned", "revoked", "lost"
 NOT_KNOWN = -1
 
 Partition = tuple[str, int]
@@ -69,6 +75,21 @@ class OffsetCommit(NamedTuple):
         return self.topic, self.partition
 
 
+class LoggedCommit(NamedTuple):
+    """A record about an offset in ``__consumer_offsets``."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    """Committed offset, or NOT_KNOWN for a tombstone."""
+    metadata: str = ""
+
+    @property
+    def place(self) -> Partition:
+        return self.topic, self.partition
+
+
 class PartitionEnd(NamedTuple):
     """Where a partition ended after everybody had stopped."""
 
@@ -102,11 +123,19 @@ class Operation:
     reads: tuple[Read, ...] = ()
     """In the order in which they were given."""
     commits: tuple[OffsetCommit, ...] = ()
-    """TRANSACTION: offsets sent with it. END: what is committed at the end."""
+    """Offsets that a TRANSACTION or a COMMIT sent, or that a LOOK, a LOGGED or an END found."""
     moved: tuple[Partition, ...] = ()
     """MOVED: partitions whose next record may be any."""
     reason: str = ""
-    """MOVED: REBALANCE or SEEK. Else a client's words about a failure."""
+    """MOVED: REBALANCE, SEEK, ASSIGNED, REVOKED or LOST. Else a client's words about a failure."""
+    group: str = ""
+    """POLL, MOVED: group of the member."""
+    metadata: str = ""
+    """COMMIT: name of the attempt, which is committed with the offsets."""
+    groups: tuple[str, ...] = ()
+    """LOOK, LOGGED: groups of which ``commits`` has all offsets."""
+    logged: tuple[LoggedCommit, ...] = ()
+    """LOGGED: records of ``__consumer_offsets``, each partition's in its order."""
     ends: tuple[PartitionEnd, ...] = ()
     """END."""
     readers: tuple[str, ...] = ()
@@ -141,8 +170,27 @@ _TUPLES: dict[str, Any] = {
     "reads": Read,
     "commits": OffsetCommit,
     "ends": PartitionEnd,
+    "logged": LoggedCommit,
 }
 _DEFAULTS = {each.name: each.default for each in fields(Operation)}
+
+
+def as_of(history: Iterable[Operation], at_ns: int) -> Iterator[Operation]:
+    """Yield a history as it was known at a time: what began or ended later is unknown.
+
+    Only a transaction that was aborted later must not be read at that time either.
+    """
+    for operation in history:
+        if NOT_KNOWN != operation.completed_ns <= at_ns:
+            yield operation
+        elif operation.kind in {TRANSACTION, SEND, COMMIT}:
+            yield replace(
+                operation,
+                outcome=FAILED if operation.outcome == FAILED else UNKNOWN,
+                completed_ns=NOT_KNOWN,
+                reads=operation.reads if operation.invoked_ns <= at_ns else (),
+                writes=tuple(write._replace(offset=NOT_KNOWN) for write in operation.writes),
+            )
 
 
 def save(history: Iterable[Operation], path: Path) -> None:
@@ -166,8 +214,9 @@ def _parsed(path: Path) -> Iterator[Operation]:
                 for name, kind in _TUPLES.items():
                     if name in told:
                         told[name] = tuple(kind(*each) for each in told[name])
-                if "readers" in told:
-                    told["readers"] = tuple(told["readers"])
+                for name in ("readers", "groups"):
+                    if name in told:
+                        told[name] = tuple(told[name])
                 if "moved" in told:
                     told["moved"] = tuple((topic, place) for topic, place in told["moved"])
                 yield Operation(**told)

@@ -28,7 +28,7 @@ from tests.history.model import (
     MOVED,
     NOT_KNOWN,
     OK,
-    REBALANCE,
+    SEEK,
     TRANSACTION,
     Operation,
     Partition,
@@ -131,7 +131,7 @@ def _polls(evidence: Evidence) -> Iterator[Violation]:
 def _consumed_twice(evidence: Evidence) -> Iterator[Violation]:
     consumed: dict[tuple[str, Partition], dict[str, int]] = defaultdict(dict)
     for number, operation in enumerate(evidence.history):
-        if operation.kind == MOVED and operation.reason == REBALANCE:
+        if operation.kind == MOVED and operation.reason != SEEK:
             for place in operation.moved:
                 consumed.pop((operation.process, place), None)
         if operation.outcome != OK:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,7 @@ from tests.history.model import (
     PartitionEnd,
     Read,
     Write,
+    as_of,
     load,
     save,
 )
@@ -371,6 +373,13 @@ def test_lost_write_outside_of_transactions(clock):
     assert clock.found() == {a.LOST_WRITE}
 
 
+def test_an_acknowledged_record_of_a_send_without_an_outcome_is_lost(clock):
+    clock.send("p", "a>0@0 b>0@1 c>0", outcome=UNKNOWN)
+    clock.poll("r", "a<0@0")
+    clock.end((0, 2, 2))
+    assert clock.found() == {a.LOST_WRITE}
+
+
 def test_what_readers_saw_is_gone_after_a_crash(clock):
     """At the end of the log, where nothing behind it tells of a gap."""
     clock.send("p", "a>0@0 b>0@1")
@@ -502,7 +511,7 @@ def test_an_offset_that_a_restart_lost(clock):
     transformed(clock, "c", "x=i>1@0", "i<0@0", 1)
     clock.end(commits=committed((0, 1)))
     clock.end(commits=committed((0, -1)))
-    assert clock.found() == {a.OFFSETS_DIFFER}
+    assert clock.found() == {a.OFFSETS_DIFFER, a.OFFSETS_CHANGED}
 
 
 @pytest.mark.parametrize("outcome", [FAILED, UNKNOWN])
@@ -516,11 +525,10 @@ def test_an_offset_without_outputs(clock, outcome):
 
 
 def test_every_anomaly_has_its_test():
-    """Each name above stands in this file beside an assertion."""
+    """Each name above stands in a test of this folder beside an assertion."""
     names = {name for name, text in vars(a).items() if isinstance(text, str) and text in a.MEANINGS}
     assert len(names) == len(a.MEANINGS)
-    with open(__file__) as file:
-        text = file.read()
+    text = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     assert [name for name in sorted(names) if f"a.{name}" not in text] == []
 
 
@@ -567,6 +575,23 @@ def test_a_commit_that_stays_unread_while_others_are_acknowledged_is_stuck(clock
         clock.transaction("p", f"{second}>{second}", (second, second + 1))
     clock.poll("r", "0<0@0", (10, 11))
     assert check(clock.history).stuck_s == 10.0
+
+
+def test_a_history_as_of_a_time_promises_nothing_later(clock):
+    clock.transaction("p", "a>0@0", (1, 2))
+    clock.poll("r", "a<0@0", (2, 3))
+    clock.transaction("p", "b>0@2 c>1@0", (3, 5))
+    clock.transaction("p", "d>0@4", (6, 7), outcome=FAILED)
+    clock.poll("r", "b<0@2", (8, 9))
+    first, polled, unsure, aborted = as_of(clock.history, 4 * SECOND)
+    assert [first, polled] == clock.history[:2]
+    assert (unsure.outcome, unsure.writes[0].offset) == (UNKNOWN, -1)
+    assert aborted.outcome == FAILED
+    # Of what was not known at that time, all may be missing, and no part.
+    clock.history = [first, polled, unsure, aborted]
+    clock.poll("r2", "a<0@0 b<0@2")
+    clock.end((0, 4, 4), (1, 0, 0))
+    assert clock.found() == {a.TORN_TRANSACTION}
 
 
 def test_a_history_is_saved_and_read_again(tmp_path):

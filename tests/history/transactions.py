@@ -12,6 +12,7 @@ from tests.history.model import (
     COMMITTED,
     NOT_KNOWN,
     OK,
+    SEND,
     Operation,
     Partition,
     Read,
@@ -84,10 +85,14 @@ def _common_ns(time: tuple[int, int], times: list[tuple[int, int]]) -> int:
 
 def _missing(evidence: Evidence, number: int, operation: Operation) -> Iterator[Violation]:
     missing = [write for write in operation.writes if not evidence.is_visible(write)]
+    if operation.kind == SEND and operation.outcome != OK:
+        # Each record has its own fate, and that of those without an offset is not known.
+        missing = [write for write in missing if write.offset != NOT_KNOWN]
     passed = [write for write in missing if evidence.passed(write)]
     late = [write for write in missing if write not in passed and write.place in evidence.ends]
     if passed:
-        kind = LOST_WRITE if len(missing) == len(operation.writes) else TORN_TRANSACTION
+        is_whole = operation.kind == SEND or len(missing) == len(operation.writes)
+        kind = LOST_WRITE if is_whole else TORN_TRANSACTION
         seen = len(operation.writes) - len(missing)
         text = (
             f"{seen} of {len(operation.writes)} writes were seen, not {_listed(evidence, passed)}"

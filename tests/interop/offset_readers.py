@@ -22,8 +22,8 @@ from kafka import TopicPartition as PythonPartition
 from kafka.errors import NotCoordinatorError
 from py4j.java_gateway import CallbackServerParameters, JavaGateway
 
-from tests.torture.session_java import gateway
 from tests.waiting import wait_until
+from tests.workload.drivers.java import gateway
 
 TOPIC = "orders"
 LIMIT_S = 60

@@ -41,8 +41,8 @@ from tests.broker.data_plane import NOW_MS, Named, Wire
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.broker_process import HOST, BrokerProcess
 from tests.interop.recorded_kafka import Barnabas, plain
-from tests.torture.session_java import STRINGS, gateway
 from tests.waiting import wait_until
+from tests.workload.drivers.java import STRINGS, gateway
 
 GOOD = [
     Record(0, NOW_MS, b"key", b"value", (("h", b"x"), ("i", None))),

@@ -23,8 +23,8 @@ from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.testing import Cluster
 from tests.counterparts.logins import NOBODY
 from tests.history.model import Write
-from tests.torture.sessions import session_kind
 from tests.waiting import wait_until
+from tests.workload.drivers import session_kind
 
 pytestmark = [
     pytest.mark.timeout(300),

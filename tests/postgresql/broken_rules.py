@@ -18,9 +18,6 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
 from tests.broker.data_plane import list_offsets_request
-from tests.cluster.clients import LATEST, Writer
-from tests.cluster.routing import Found, Led, Lost
-from tests.cluster.workload import judged
 from tests.counterparts.broker_process import HOST
 from tests.counterparts.postgresql_servers import Pair
 from tests.history import checker
@@ -29,6 +26,9 @@ from tests.postgresql.broken_flushes import ANSWER_FROM_A_READ, NO_COMPARE, brea
 from tests.postgresql.brokers import Member, running, start
 from tests.seeds import SEED
 from tests.waiting import wait_until
+from tests.workload.routing import Found, Led, Lost
+from tests.workload.scripted import Writer, judged
+from tests.workload.wire_client import LATEST
 
 BROKERS = 2
 FLUSHES = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE '%commit_flush%'"
@@ -60,11 +60,7 @@ class Stage:
     def write(self) -> Future[None]:
         """Write one record more, on a thread."""
 
-        def write() -> None:
-            self.writer.once()
-            self.writer.done += 1
-
-        return self._threads.submit(write)
+        return self._threads.submit(self.writer.once)
 
     def leader(self) -> int:
         """Return which broker leads the partition."""
@@ -108,7 +104,7 @@ class Stage:
         for each in self.members:
             each.kill()
         start(self.members)
-        history, report = judged(self.addresses, SEED, [self.writer], [self.place])
+        history, report = judged(self.addresses, [self.writer], [self.place])
         print("\n".join(checker.lines(report, history)))
         assert report.anomalies == wrong
 

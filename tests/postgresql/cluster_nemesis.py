@@ -17,22 +17,24 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
+from random import Random
 from typing import Final
 
 from tests.counterparts.postgresql_servers import Pair
 from tests.history.model import COMMITTED, UNCOMMITTED
 from tests.postgresql.brokers import LEASE_MS, LinkedMember, running
 from tests.postgresql.links import Between, Cut, Links
-from tests.torture.access import BROKER_SETTINGS, Access
-from tests.torture.fleet import Fleet, Kind
-from tests.torture.nemesis import NOT_NOW, Nemesis
+from tests.torture.nemesis import ClientFaults
 from tests.torture.process_brokers import ProcessBrokers
-from tests.torture.settings import TRANSACTION_TIMEOUT_MS
 from tests.torture.torture import Outcome, Say, Torture
+from tests.workload.access import BROKER_SETTINGS, Access
+from tests.workload.faults import Cure, Fault, Nemesis
+from tests.workload.fleet import Fleet
+from tests.workload.settings import TRANSACTION_TIMEOUT_MS, Kind
 
 BROKERS = 3
 LEASE_S = LEASE_MS / 1000
@@ -60,6 +62,8 @@ STORE_FAULTS = {
     "fence": 2,
     "set_store_clock": 1,
 }
+WEIGHTS = CLIENT_FAULTS | BROKER_FAULTS | LINK_FAULTS | STORE_FAULTS
+HOWS_TO_END = ("terminate cancel", "cancel terminate")
 COMPLAINTS: Final = ("Traceback", " ERROR ", " CRITICAL ")
 
 KINDS = (
@@ -97,177 +101,163 @@ class Brokers(ProcessBrokers):
         ]
 
 
-class ClusterNemesis(Nemesis):
-    """Makes faults of brokers, links, servers and clients, several at a time."""
+class ClusterFaults(ClientFaults):
+    """Performs faults of brokers, links, servers and clients, several at a time.
 
-    def __init__(
-        self, brokers: Brokers, pair: Pair, links: Links, fleet: Fleet, seed: int, say: Say
-    ) -> None:
-        super().__init__(brokers, fleet, links, seed, harms_broker=True, say=say)
-        self._weights = CLIENT_FAULTS | BROKER_FAULTS | LINK_FAULTS | STORE_FAULTS
-        self._rest_s = self._chance.choice(RESTS_S)
+    Those of brokers, links and servers heal by themselves, on threads.
+    """
+
+    def __init__(self, brokers: Brokers, pair: Pair, links: Links, fleet: Fleet) -> None:
+        super().__init__(fleet, links)
         self._members = brokers.members
         self._pair = pair
         self._links = links
         self._under_way: dict[object, Future[None]] = {}
-        """What something happens to: a broker, a link, or the pair."""
+        """By what something happens to: a broker, a link, or the pair."""
         self._threads = ThreadPoolExecutor()
 
-    def run(self, duration_s: float) -> None:
-        """Make faults until the time is up, then let every one come to its end."""
-        try:
-            super().run(duration_s)
-        finally:
-            self._threads.shutdown()
+    def draw(self, kind: str, chance: Random, harmed: Collection[int]) -> Fault | None:
+        if kind in CLIENT_FAULTS:
+            return super().draw(kind, chance, harmed)
+        if kind in STORE_FAULTS:
+            fault = Fault(kind, share=chance.random(), how=chance.choice(HOWS_TO_END))
+            return None if self._is_under_way(self._pair) else fault
+        free = [each.number for each in self._members if not self._is_under_way(each)]
+        if kind in BROKER_FAULTS:
+            away_s = chance.choice((0, 0, 2 * LEASE_S)) if kind == "kill_broker" else 0
+            seconds = chance.uniform(*PAUSE_S) if kind == "pause_broker" else away_s
+            return Fault(kind, seconds, (chance.choice(free),)) if free else None
+        numbers = chance.sample([each.number for each in self._members], 2)
+        how, share = chance.choice(list(Cut)).name, chance.random()
+        brokers = tuple(numbers) if kind == "cut_brokers" else (numbers[0],)
+        fault = Fault(kind, chance.uniform(*PAUSE_S), brokers, share=share, how=how)
+        return None if any(map(self._is_under_way, self._links_of(fault))) else fault
+
+    def begin(self, fault: Fault) -> Cure | None:
+        if fault.kind in CLIENT_FAULTS:
+            return super().begin(fault)
+        if fault.kind in LINK_FAULTS:
+            links = self._links_of(fault)
+            future = self._threads.submit(self._cut, links, fault)
+            self._under_way |= dict.fromkeys(links, future)
+            return None
+        is_broker = fault.kind in BROKER_FAULTS
+        what = self._broker(fault.brokers[0]) if is_broker else self._pair
+        self._under_way[what] = self._threads.submit(getattr(self, f"_{fault.kind}"), fault)
+        return None
+
+    def supervise(self, harmed: Collection[int]) -> None:
+        for what, future in self._under_way.items():
+            if future.done():
+                error = future.exception()
+                assert error is None, f"{what}: {error!r}"
+        for each in self._members:
+            is_meant = self._is_under_way(each)
+            assert is_meant or each.is_running, f"broker {each.number} ended: {each.output()}"
+        super().supervise(harmed)
+
+    def finish(self) -> None:
+        self._threads.shutdown()
         for future in self._under_way.values():
             future.result()
 
+    def _is_under_way(self, what: object) -> bool:
+        future = self._under_way.get(what)
+        return future is not None and not future.done()
+
     # -- brokers -----------------------------------------------------------------------------------
 
-    def kill_broker(self) -> str | None:
-        member = self._free_member()
-        away_s = self._chance.choice((0, 0, 2 * LEASE_S))
+    def _broker(self, number: int) -> LinkedMember:
+        return next(each for each in self._members if each.number == number)
 
-        def kill() -> None:
-            member.kill()
-            time.sleep(away_s)
-            member.restart()
+    def _kill_broker(self, fault: Fault) -> None:
+        member = self._broker(*fault.brokers)
+        member.kill()
+        time.sleep(fault.seconds)
+        member.restart()
 
-        return self._begin(member, kill)
+    def _stop_broker(self, fault: Fault) -> None:
+        member = self._broker(*fault.brokers)
+        status = member.terminate()
+        assert status == 0, f"broker {member.number} ended with {status}: {member.output()}"
+        member.restart()
 
-    def stop_broker(self) -> str | None:
-        member = self._free_member()
-
-        def stop() -> None:
-            status = member.terminate()
-            assert status == 0, f"broker {member.number} ended with {status}: {member.output()}"
-            member.restart()
-
-        return self._begin(member, stop)
-
-    def pause_broker(self) -> str | None:
-        member, pause_s = self._free_member(), self._chance.uniform(*PAUSE_S)
-
-        def pause() -> None:
-            member.pause()
-            time.sleep(pause_s)
-            member.resume()
-
-        return self._begin(member, pause)
+    def _pause_broker(self, fault: Fault) -> None:
+        member = self._broker(*fault.brokers)
+        member.pause()
+        time.sleep(fault.seconds)
+        member.resume()
 
     # -- links -------------------------------------------------------------------------------------
 
-    def cut_brokers(self) -> str | None:
-        """Between two of them, in one direction or both."""
-        one, other = self._chance.sample(self._members, 2)
-        links = [one.to(other), other.to(one)]
-        return self._cut(links[: self._chance.randint(1, 2)])
-
-    def cut_off_broker(self) -> str | None:
-        """A broker reaches nobody, and only clients reach it."""
-        one = self._chance.choice(self._members)
+    def _links_of(self, fault: Fault) -> list[Between]:
+        one = self._broker(fault.brokers[0])
+        if fault.kind == "cut_store":
+            return one.to_store()
+        if fault.kind == "cut_brokers":
+            # In one direction or both.
+            other = self._broker(fault.brokers[1])
+            return [one.to(other), other.to(one)][: 1 + (fault.share < 0.5)]
+        # A broker reaches nobody, and only clients reach it.
         others = [each for each in self._members if each is not one]
         among = [link for each in others for link in (one.to(each), each.to(one))]
-        return self._cut([*among, *one.to_store()])
+        return [*among, *one.to_store()]
 
-    def cut_store(self) -> str | None:
-        return self._cut(self._chance.choice(self._members).to_store())
-
-    def _cut(self, links: Sequence[Between]) -> str | None:
-        cut_s, how = self._chance.uniform(*PAUSE_S), self._chance.choice(list(Cut))
-        if any(self._is_under_way(link) for link in links):
-            return NOT_NOW
-
-        def cut() -> None:
-            self._links.cut(links, how)
-            time.sleep(cut_s)
-            self._links.mend(links)
-
-        future = self._threads.submit(cut)
-        self._under_way |= dict.fromkeys(links, future)
-        return None
+    def _cut(self, links: Sequence[Between], fault: Fault) -> None:
+        self._links.cut(links, Cut[fault.how])
+        time.sleep(fault.seconds)
+        self._links.mend(links)
 
     # -- PostgreSQL --------------------------------------------------------------------------------
 
-    def end_connections(self) -> str | None:
-        return self._to_store(
-            lambda: self._pair.primary.execute(f"SELECT pg_terminate_backend(pid) {OURS}")
-        )
+    def _end_connections(self, _fault: Fault) -> None:
+        self._pair.primary.execute(f"SELECT pg_terminate_backend(pid) {OURS}")
 
-    def cancel_statements(self) -> str | None:
-        return self._to_store(
-            lambda: self._pair.primary.execute(f"SELECT pg_cancel_backend(pid) {OURS}")
-        )
+    def _cancel_statements(self, _fault: Fault) -> None:
+        self._pair.primary.execute(f"SELECT pg_cancel_backend(pid) {OURS}")
 
-    def end_waits_for_the_standby(self) -> str | None:
+    def _end_waits_for_the_standby(self, fault: Fault) -> None:
         """What they waited for can be seen then, and is nowhere else."""
-        hows = self._chance.sample(["terminate", "cancel"], 2)
+        self._pair.cut()
+        for how in fault.how.split():
+            self._wait_for_one_that_waits()
+            self._pair.primary.execute(f"SELECT pg_{how}_backend(pid) {OURS} AND {WAITS}")
+        self._pair.mend()
 
-        def end_waits() -> None:
-            self._pair.cut()
-            for how in hows:
-                self._wait_for_one_that_waits()
-                self._pair.primary.execute(f"SELECT pg_{how}_backend(pid) {OURS} AND {WAITS}")
-            self._pair.mend()
+    def _crash_store(self, _fault: Fault) -> None:
+        self._pair.primary.crash()
+        self._pair.primary.start()
 
-        return self._to_store(end_waits)
-
-    def crash_store(self) -> str | None:
-        def crash() -> None:
-            self._pair.primary.crash()
-            self._pair.primary.start()
-
-        return self._to_store(crash)
-
-    def fail_over(self) -> str | None:
-        is_cut_before = self._chance.random() < 0.5
-
-        def fail_over() -> None:
-            if is_cut_before:
-                self._pair.cut()
-                self._wait_for_one_that_waits()
-            self._pair.fail_over()
-
-        return self._to_store(fail_over)
-
-    def split(self) -> str | None:
-        """The old primary lives on; who waits there is not answered, but not held back either."""
-        pauses_s = [self._chance.uniform(0.1, 1) for _ in range(self._chance.randint(2, 5))]
-
-        def split() -> None:
+    def _fail_over(self, fault: Fault) -> None:
+        if fault.share < 0.5:
             self._pair.cut()
             self._wait_for_one_that_waits()
-            old = self._pair.split()
-            for pause_s in pauses_s:
-                old.terminate_waiting()
-                time.sleep(pause_s)
-            self._pair.follow()
+        self._pair.fail_over()
 
-        return self._to_store(split)
+    def _split(self, fault: Fault) -> None:
+        """The old primary lives on; who waits there is not answered, but not held back either."""
+        self._pair.cut()
+        self._wait_for_one_that_waits()
+        old = self._pair.split()
+        for _ in range(2 + int(4 * fault.share)):
+            old.terminate_waiting()
+            time.sleep(max(0.1, fault.share))
+        self._pair.follow()
 
-    def fence(self) -> str | None:
+    def _fence(self, fault: Fault) -> None:
         """A session is ended, and its broker hears of it when it writes something."""
-        chance = self._chance.random()
-
-        def fence() -> None:
-            sessions = self._pair.primary.execute(
-                "SELECT session_id FROM barnabas.sessions WHERE state <> 'fenced' ORDER BY 1"
-            )
-            if sessions:
-                (session,) = sessions[int(chance * len(sessions))]
-                self._pair.primary.execute("SELECT barnabas.fence(%s)", session)
-
-        return self._to_store(fence)
-
-    def set_store_clock(self) -> str | None:
-        """The server's clock is set by an hour: what was noted by it is as far away."""
-        hours = self._chance.choice((-1, 1))
-        shifted = f"lease_until - {hours} * interval '1 hour'"
-        return self._to_store(
-            lambda: self._pair.primary.execute(
-                f"UPDATE barnabas.leases SET lease_until = {shifted}"
-            )
+        sessions = self._pair.primary.execute(
+            "SELECT session_id FROM barnabas.sessions WHERE state <> 'fenced' ORDER BY 1"
         )
+        if sessions:
+            (session,) = sessions[int(fault.share * len(sessions))]
+            self._pair.primary.execute("SELECT barnabas.fence(%s)", session)
+
+    def _set_store_clock(self, fault: Fault) -> None:
+        """The server's clock is set by an hour: what was noted by it is as far away."""
+        hours = -1 if fault.share < 0.5 else 1
+        shifted = f"lease_until - {hours} * interval '1 hour'"
+        self._pair.primary.execute(f"UPDATE barnabas.leases SET lease_until = {shifted}")
 
     def _wait_for_one_that_waits(self) -> None:
         """Give brokers a while to write something; all of them may be away."""
@@ -277,37 +267,6 @@ class ClusterNemesis(Nemesis):
             if self._pair.primary.execute(question) == [(True,)]:
                 return
             time.sleep(0.02)
-
-    def _to_store(self, happen: Callable[[], object]) -> str | None:
-        return self._begin(self._pair, happen)
-
-    # -- what is under way -------------------------------------------------------------------------
-
-    def _free_member(self) -> LinkedMember:
-        """Return a broker that nothing happens to, if there is one."""
-        free = [each for each in self._members if not self._is_under_way(each)]
-        return self._chance.choice(free or self._members)
-
-    def _is_under_way(self, what: object) -> bool:
-        future = self._under_way.get(what)
-        return future is not None and not future.done()
-
-    def _begin(self, what: object, happen: Callable[[], object]) -> str | None:
-        """Have something happen, unless something happens there already."""
-        if self._is_under_way(what):
-            return NOT_NOW
-        self._under_way[what] = self._threads.submit(happen)
-        return None
-
-    def _supervise(self) -> None:
-        for what, future in self._under_way.items():
-            if future.done():
-                error = future.exception()
-                assert error is None, f"{what}: {error!r}"
-        for each in self._members:
-            is_meant = self._is_under_way(each)
-            assert is_meant or each.is_running, f"broker {each.number} ended: {each.output()}"
-        self._supervise_clients()
 
 
 class ClusterTorture(Torture):
@@ -331,7 +290,9 @@ class ClusterTorture(Torture):
         return nullcontext(self._links)
 
     def nemesis(self, fleet: Fleet, proxy: Links, seed: int, *, harms_broker: bool) -> Nemesis:
-        return ClusterNemesis(self._brokers, self._pair, proxy, fleet, seed, self._say)
+        chance = Random(seed)
+        faults = ClusterFaults(self._brokers, self._pair, proxy, fleet)
+        return Nemesis(faults, WEIGHTS, chance, chance.choice(RESTS_S), self._say)
 
 
 @contextmanager

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.counterparts.broker_process import BrokerProcess
-from tests.groups.checker import changed
 from tests.groups.fleet import Group, Kind, Member
 from tests.groups.load import Load
 from tests.groups.observer import Observer, Place, log_ends
@@ -34,6 +33,7 @@ from tests.groups.scenario import (
     Scenario,
     wait_for_committed,
 )
+from tests.history.model import OK
 from tests.interop.administration import create
 from tests.soak import visitors
 from tests.soak.anchors import anchor_groups, drop_anchors
@@ -170,15 +170,19 @@ class Soak:
     def _judge(self, topic: str, kinds: Sequence[Kind], outcome: Outcome, life: Life) -> None:
         report = self.report
         for kind in kinds:
-            found = outcome.violations(kind.name)
-            report.violations += [f"{topic} {kind.name}: {each}" for each in found]
             figures = life.scenario.count(kind.name)
             report.read += figures.read
             report.read_again += figures.read_again
-            self._say(f"  {life.scenario.figures(kind.name)}, {len(found)} violations")
-        report.violations += [f"{topic}: {each}" for each in outcome.changed_by_restart()]
-        report.violations += [f"{topic}: not taken: {each}" for each in outcome.failures]
-        report.records += len(outcome.acked)
+            self._say(f"  {life.scenario.figures(kind.name)}")
+        found, lines = outcome.report()
+        wrong = [*(lines if found.violations else []), *outcome.unexpected_ends()]
+        wrong += [
+            f"not taken: {each.described()}"
+            for each in outcome.load.operations()
+            if each.outcome != OK
+        ]
+        report.violations += [f"{topic}: {each}" for each in wrong]
+        report.records += outcome.load.acknowledged
         report.kills += len(outcome.outages)
         report.events += life.events
 
@@ -200,7 +204,11 @@ class Soak:
         found: dict[Place, int] = wait_for_committed(self._broker, self._gone)
         self.report.violations += [f"O7: {place} is back at {found[place]}" for place in found]
         anchors = wait_for_committed(self._broker, anchor_groups())
-        self.report.violations += [f"O8: {each}" for each in changed(self._anchors, anchors)]
+        self.report.violations += [
+            f"O8: {place} was {self._anchors.get(place)}, now it is {anchors.get(place)}"
+            for place in sorted(self._anchors.keys() | anchors.keys())
+            if self._anchors.get(place) != anchors.get(place)
+        ]
 
     def _sample(self) -> None:
         pid = self._broker.pid

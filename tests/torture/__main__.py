@@ -18,8 +18,8 @@ from pathlib import Path
 
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
-from tests.torture.access import ACCESSES
 from tests.torture.torture import Outcome, Torture
+from tests.workload.access import ACCESSES
 
 ROUND_S = 60.0
 BROKERS = {"barnabas": BarnabasProcess, "kafka": ApacheKafka}

@@ -27,11 +27,11 @@ from tests.interop.tools_at_a_cluster import copy_while_brokers_die
 from tests.postgresql.brokers import LEASE_MS, Member, running
 from tests.spark.harness import SparkDriver
 from tests.spark.pipelines import write_while_brokers_die
-from tests.torture.access import BROKER_SETTINGS
 from tests.torture.embedded_brokers import EmbeddedBrokers
 from tests.torture.process_brokers import ProcessBrokers
 from tests.torture.torture import Say
 from tests.torture.turns import EVERY_S, Brokers, TurnsTorture, told, unexpected
+from tests.workload.access import BROKER_SETTINGS
 
 BROKERS = 3
 ROUND_S = 60.0

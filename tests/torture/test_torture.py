@@ -9,9 +9,9 @@ import os
 import pytest
 
 from tests.products import case
-from tests.torture.access import ACCESSES
-from tests.torture.fleet import QUICK_KINDS
 from tests.torture.torture import Torture
+from tests.workload.access import ACCESSES
+from tests.workload.fleet import QUICK_KINDS
 
 # Others by `make torture`: a change is judged by what it changes.
 SEEDS = [int(seed) for seed in os.environ.get("TORTURE_SEEDS", "20260602").split()]

@@ -6,9 +6,10 @@ import pytest
 
 from barnabas.testing import Cluster
 from tests.seeds import SEED
-from tests.torture.access import BROKER_SETTINGS
 from tests.torture.embedded_brokers import EmbeddedBrokers
 from tests.torture.turns import OWN_IDS, TurnsTorture, told, unexpected
+from tests.workload.access import BROKER_SETTINGS
+from tests.workload.fleet import WIRE_KINDS
 
 LEASE_MS = 1000
 KILLS, EVERY_S = 3, 1.5
@@ -38,4 +39,6 @@ def test_no_client_fails_while_brokers_die_in_turn_and_are_restarted(tmp_path, s
     assert unexpected(outcome) == []
     assert +outcome.faults == {"kill_broker": KILLS, "stop_broker": 3}
     written = {name.rpartition("-")[0] for name in outcome.committed}
-    assert written == {f"{role}-{library}" for role, library in QUICK if role != "reader"}
+    by_wire = {(each.role, each.library) for each in WIRE_KINDS}
+    kinds = {each for each in QUICK | by_wire if each[0] != "reader"}
+    assert written == {f"{role}-{library}" for role, library in kinds}

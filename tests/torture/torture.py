@@ -6,49 +6,39 @@ input, and what is committed has to be the same before and after one more kill -
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Protocol
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-
-from tests.counterparts.logins import librdkafka_settings
 from tests.history import checker
 from tests.history.anomalies import Report
-from tests.history.model import (
-    COMMITTED,
-    END,
-    OK,
-    POLL,
-    UNCOMMITTED,
-    History,
-    OffsetCommit,
-    Operation,
-    Partition,
-    PartitionEnd,
-    Read,
-    save,
-)
+from tests.history.model import COMMITTED, OK, UNCOMMITTED, History, save
 from tests.interop.administration import create
-from tests.torture.access import Access
-from tests.torture.fleet import KINDS, Fleet, Kind, Member
-from tests.torture.journal import read_journals
-from tests.torture.nemesis import Nemesis
-from tests.torture.proxy import Proxy
-from tests.torture.readers import consumer, taken
-from tests.torture.settings import GROUP, LEFT, LIBRDKAFKA, PARTITIONS, PLACES, TOPICS
+from tests.torture.nemesis import (
+    BROKER_FAULTS,
+    CLIENT_FAULTS,
+    REST_S,
+    RIGHTS_FAULTS,
+    BrokerFaults,
+)
 from tests.waiting import wait_until
+from tests.workload.access import Access
+from tests.workload.drivers.confluent import Look
+from tests.workload.faults import Nemesis
+from tests.workload.fleet import KINDS, WIRE_KINDS, Fleet, Member
+from tests.workload.journal import read_journals
+from tests.workload.judge import Groups, read_at_the_end
+from tests.workload.proxy import Proxy
+from tests.workload.settings import GROUP, INPUTS, PARTITIONS, PLACES, TOPICS, WIRE, Kind
 
 WAIT_S = 120
 STABLE_S = 45
 """Far more than a transaction's timeout and somebody's takeover of its coordinator."""
 LOOK_S = 0.1
-ASK_S = 20
-MOST_RECORDS = 2000
 
 Say = Callable[[str], None]
 
@@ -120,6 +110,9 @@ class Outcome:
 class Torture:
     """One round of it on a broker that was started after its `Access` was made."""
 
+    wire_kinds: Sequence[Kind] = WIRE_KINDS
+    """Clients by wire, beside those of libraries, where they need no login."""
+
     def __init__(
         self,
         broker: Mortal,
@@ -130,10 +123,11 @@ class Torture:
     ) -> None:
         self._broker = broker
         self._access = access
-        self._servers = access.servers
+        self._look = Look(access.servers, access.login)
+        self._groups: Groups = {}
         self._directory = directory
         self._say = say
-        self._kinds = kinds
+        self._kinds = kinds if access.login.mechanism else (*kinds, *self.wire_kinds)
 
     def run(self, seed: int, duration_s: float, *, harms_broker: bool) -> Outcome:
         """Run for a time; the history is in the directory afterwards."""
@@ -143,6 +137,7 @@ class Torture:
             for topic in TOPICS:
                 create(self._broker.bootstrap_servers, topic, partitions=PARTITIONS)
             with Fleet(self._access, self._directory, seed, self._kinds) as fleet:
+                self._groups = groups_of(self._kinds, [each.name for each in fleet.members])
                 nemesis = self.nemesis(fleet, proxy, seed, harms_broker=harms_broker)
                 try:
                     self._live(fleet, nemesis, duration_s, outcome)
@@ -168,15 +163,10 @@ class Torture:
     def nemesis(self, fleet: Fleet, proxy: Cuts, seed: int, *, harms_broker: bool) -> Fate:
         """Return what will happen to all of them."""
         rights = self._access.rights if self._access.loses_rights else ()
-        return Nemesis(
-            self._broker,
-            fleet,
-            proxy,
-            seed,
-            harms_broker=harms_broker,
-            rights=rights,
-            say=self._say,
-        )
+        faults = BrokerFaults(self._broker, fleet, proxy, rights)
+        weights = CLIENT_FAULTS | (BROKER_FAULTS if harms_broker else {})
+        weights |= RIGHTS_FAULTS if rights else {}
+        return Nemesis(faults, weights, Random(seed), REST_S, self._say)
 
     def _live(self, fleet: Fleet, nemesis: Fate, duration_s: float, outcome: Outcome) -> None:
         self._until_busy(fleet)
@@ -231,8 +221,8 @@ class Torture:
 
         what = "every transaction ended"
         outcome.wrong += self._waited(supervised(self._is_stable), what, STABLE_S)
-        what = "the group read its input to the end"
-        outcome.wrong += self._waited(supervised(self._group_is_done), what)
+        what = "the groups read their input to the end"
+        outcome.wrong += self._waited(supervised(self._groups_are_done), what)
         for member in others:
             member.ask_to_stop()
         for member in others:
@@ -251,107 +241,30 @@ class Torture:
         return []
 
     def _is_stable(self) -> bool:
-        return self._ends(COMMITTED) == self._ends(UNCOMMITTED)
+        stable, ends = (self._look.ends(PLACES, each) for each in (COMMITTED, UNCOMMITTED))
+        return stable == ends
 
-    def _group_is_done(self) -> bool:
-        """Return whether no committed record stands behind the group's offsets (markers may)."""
-        begins = {each.place: max(each.offset, 0) for each in self._committed_offsets()}
-        return not self._read(COMMITTED, begins)
-
-    def _ends(self, isolation: str) -> dict[Partition, int]:
-        asking = consumer(self._servers, isolation, login=self._access.login)
-        ends: dict[Partition, int] = {}
-        errors: list[str] = []
-
-        def are_known() -> bool:
-            try:
-                for place in PLACES:
-                    at = TopicPartition(*place)
-                    ends[place] = asking.get_watermark_offsets(at, timeout=ASK_S)[1]
-            except KafkaException as error:
-                # A broker that has just started may not lead its partitions yet.
-                errors.append(str(error))
+    def _groups_are_done(self) -> bool:
+        """Return whether no committed record stands behind a group's offsets (markers may)."""
+        for group, places in self._groups.items():
+            committed = self._look.committed(group, places)
+            begins = {each.place: max(each.offset, 0) for each in committed}
+            if self._look.read(begins, self._look.ends(places, COMMITTED), COMMITTED):
                 return False
-            return True
-
-        try:
-            wait_for(are_known, lambda: f"the ends of the partitions are known: {errors[-1:]}")
-        finally:
-            asking.close()
-        return ends
-
-    def _committed_offsets(self) -> list[OffsetCommit]:
-        """Return the group's stable offsets: while a transaction pends, the client waits."""
-        asking = Consumer(
-            {
-                "bootstrap.servers": self._servers,
-                "group.id": GROUP,
-                "isolation.level": COMMITTED,
-                "log_level": 0,
-                **LIBRDKAFKA,
-                **librdkafka_settings(self._access.login),
-            }
-        )
-        found: list[TopicPartition] = []
-        errors: list[str] = []
-
-        def are_known() -> bool:
-            try:
-                found[:] = asking.committed(
-                    [TopicPartition(LEFT, n) for n in range(PARTITIONS)], ASK_S
-                )
-            except KafkaException as error:
-                # The library does not ask again after every refusal of a coordinator that moves.
-                errors.append(str(error))
-                return False
-            return True
-
-        try:
-            wait_for(are_known, lambda: f"the group's offsets are known: {errors[-1:]}")
-        finally:
-            asking.close()
-        assert not any(each.error for each in found), found
-        # What was never committed is nothing, not an offset.
-        return [OffsetCommit(GROUP, e.topic, e.partition, max(e.offset, -1)) for e in found]
+        return True
 
     def _read_at_the_end(self, name: str) -> History:
-        """Read every partition from its beginning to its end, by both isolation levels."""
-        stable, high_watermarks = self._ends(COMMITTED), self._ends(UNCOMMITTED)
-        ends = tuple(PartitionEnd(*p, stable[p], high_watermarks[p]) for p in PLACES)
-        offsets = tuple(self._committed_offsets())
-        history = [self._read_all(f"{name}-committed", COMMITTED)]
-        history.append(self._read_all(f"{name}-uncommitted", UNCOMMITTED))
-        now_ns = time.monotonic_ns()
-        readers = tuple(each.process for each in history)
-        told = Operation(END, name, OK, now_ns, completed_ns=now_ns, commits=offsets)
-        return [*history, replace(told, ends=ends, readers=readers)]
+        return read_at_the_end(self._look, name, PLACES, self._groups)
 
-    def _read_all(self, process: str, isolation: str) -> Operation:
-        begun_ns = time.monotonic_ns()
-        reads = tuple(self._read(isolation, dict.fromkeys(PLACES, 0)))
-        done_ns = time.monotonic_ns()
-        return Operation(
-            POLL, process, OK, begun_ns, completed_ns=done_ns, isolation=isolation, reads=reads
-        )
 
-    def _read(self, isolation: str, begins: Mapping[Partition, int]) -> list[Read]:
-        """Read partitions from an offset to their end."""
-        reader = consumer(self._servers, isolation, begins, self._access.login)
-        reads: list[Read] = []
-        unfinished = set(begins)
-        try:
-            deadline = time.monotonic() + WAIT_S
-            while unfinished:
-                assert time.monotonic() < deadline, f"not read to the end: {unfinished}"
-                for message in reader.consume(MOST_RECORDS, LOOK_S):
-                    read, error = taken(message), message.error()
-                    if read is not None:
-                        reads.append(read)
-                    elif error.code() == KafkaError._PARTITION_EOF:
-                        unfinished.discard((message.topic(), message.partition()))
-        finally:
-            reader.close()
-        return reads
+def groups_of(kinds: Sequence[Kind], names: Sequence[str]) -> Groups:
+    """Return the groups of transformers: one for all libraries, and one of each by wire."""
+    transformers = [
+        (kind, name) for kind, name in zip(kinds, names, strict=True) if kind.role == "transformer"
+    ]
+    return {
+        f"group-{name}" if kind.library in WIRE else GROUP: INPUTS for kind, name in transformers
+    }
 
 
 def wait_for(

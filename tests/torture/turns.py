@@ -14,20 +14,18 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from tests.history.model import OK, History
-from tests.torture.access import Access
-from tests.torture.fleet import KINDS, Fleet, Kind
 from tests.torture.torture import Cuts, Mortal, Outcome, Say, Torture
+from tests.workload.access import Access
+from tests.workload.fleet import KINDS, WIRE_KINDS, Fleet
+from tests.workload.judge import not_retried
+from tests.workload.settings import PATIENT_MS, Kind
 
 EVERY_S = 5.0
-PATIENT_MS = 60_000
-"""The timeout of transactions that no takeover outlasts: what is fenced then is fenced wrongly."""
 OWN_IDS = tuple(
     each._replace(transaction_timeout_ms=PATIENT_MS) for each in KINDS if not each.transactional_id
 )
 """Of the torture's clients those that no other one fences."""
 LOOK_S = 0.1
-ON_PURPOSE = "on purpose"
 
 
 class Brokers(Mortal, Protocol):
@@ -106,6 +104,8 @@ class Turns:
 class TurnsTorture(Torture):
     """The torture on a cluster that loses one broker after the other."""
 
+    wire_kinds = tuple(each._replace(transaction_timeout_ms=PATIENT_MS) for each in WIRE_KINDS)
+
     def __init__(
         self,
         brokers: Brokers,
@@ -125,22 +125,13 @@ class TurnsTorture(Torture):
         return Turns(self._brokers, fleet, self._every_s, self._say)
 
 
-def not_tried_again(history: History) -> Counter[str]:
-    """Return what did not come to a good end though nobody wished that, by client and reason."""
-    return Counter(
-        f"{each.process.partition('.')[0]} {each.kind} {each.outcome}: {each.reason}"
-        for each in history
-        if each.outcome != OK and each.reason != ON_PURPOSE
-    )
-
-
 def unexpected(outcome: Outcome) -> list[str]:
     """Return what clients did not try again, and who ended by itself."""
-    return [*not_tried_again(outcome.history), *outcome.ended]
+    return [*not_retried(outcome.history), *outcome.ended]
 
 
 def told(outcome: Outcome) -> str:
     """Return everything for people."""
-    missed = not_tried_again(outcome.history).most_common()
-    lines = [f"not tried again: {count} times {reason}" for reason, count in missed]
+    missed = not_retried(outcome.history).most_common()
+    lines = [f"not retried: {count} times {reason}" for reason, count in missed]
     return "\n".join([*outcome.lines(), *lines])

@@ -9,10 +9,9 @@ import pytest
 from barnabas.broker.cli import transaction_view
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from tests.broker.cli.inline import Shell
-from tests.cluster.transactors import Transactional
 from tests.cluster.watched import STAYS, WatchedCluster
-from tests.cluster.workload import IMPLICIT
 from tests.seeds import SEED
+from tests.workload.wire_transactions import IMPLICIT, Transactional
 
 STATE = "__transaction_state"
 IDS = [f"id-{number}" for number in range(8)]

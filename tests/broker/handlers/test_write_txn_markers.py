@@ -18,8 +18,8 @@ from barnabas.protocol.messages.write_txn_markers import (
 from barnabas.testing import Broker
 from tests.broker.data_plane import Wire
 from tests.crash.transaction_client import Producer, committed_offset, ends, persistent, producers
-from tests.crash.transaction_history import partition_history
 from tests.crash.transaction_life import batches_of
+from tests.history.logs import partition_history
 
 NONE = ErrorCode.NONE
 E = ErrorCode

@@ -1,0 +1,193 @@
+"""A client's way to brokers: it finds leaders and coordinators, and tries again as clients do.
+
+Whatever keeps it from an answer (nobody listens, the connection ends, nothing comes in time) is one
+thing to it, ``Lost``: what it asked may have been done. It looks up again then whom to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from random import Random
+from typing import Any, NamedTuple, TypeVar
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from barnabas.storage.runtime.clock import monotonic, sleep
+from tests.broker.data_plane import Wire
+
+Answer = TypeVar("Answer")
+Address = tuple[str, int]
+
+GROUP, TRANSACTION = 0, 1
+"""What has a coordinator: Kafka's numbers in FindCoordinator."""
+ANSWER_S = 2
+"""How long an answer may take: a broker that stands still gives none."""
+PATIENCE_S = 60
+"""How long one thing may take with all its attempts."""
+PAUSE_S = 0.005
+RETRIABLE = {
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNSTABLE_OFFSET_COMMIT,
+}
+"""What Kafka's own clients try again for, by themselves."""
+
+
+class Lost(Exception):
+    """No answer came."""
+
+
+class Led(NamedTuple):
+    """A partition: its leader is asked."""
+
+    topic: str
+    partition: int
+
+
+class Coordinated(NamedTuple):
+    """A group, or a transactional id: its coordinator is asked."""
+
+    kind: int
+    key: str
+
+
+Place = Led | Coordinated
+
+
+class Found(NamedTuple):
+    """Who is to be asked."""
+
+    address: Address
+    epoch: int = -1
+    """The leader epoch; -1 where it is not known."""
+
+
+class Routing:
+    """One client's connections, one for each broker; for one thread."""
+
+    def __init__(self, addresses: Sequence[Address], random: Random, client_id: str) -> None:
+        self._addresses = [*addresses]
+        self._random = random
+        self._client_id = client_id
+        self._wires: dict[Address, Wire] = {}
+        self._found: dict[Place, Found] = {}
+
+    def close(self) -> None:
+        """Close all connections; the next request opens others."""
+        for address in [*self._wires]:
+            self._hang_up(address)
+
+    def ask(self, place: Place, api: Any, request: Any, version: int) -> Any:
+        """Ask who leads or coordinates something, as far as is known. Raises Lost."""
+        return self.ask_at(self.find(place).address, api, request, version)
+
+    def ask_at(self, address: Address, api: Any, request: Any, version: int) -> Any:
+        """Ask one broker. Raises Lost."""
+        try:
+            return self._wire(address).ask(api, request, version)
+        except OSError as error:
+            self._hang_up(address)
+            raise Lost(f"{address}: {error!r}") from error
+
+    def ask_all(self, api: Any, version: int, requests: Sequence[tuple[Place, Any]]) -> list[Any]:
+        """Send all requests before the first response; None in place of a response that is lost."""
+        addresses = [self._address_or_none(place) for place, _ in requests]
+        sent: list[Wire | None] = [None] * len(requests)
+        for number, (address, (_, request)) in enumerate(zip(addresses, requests, strict=True)):
+            if address is not None:
+                with self._hanging_up(address):
+                    wire = self._wire(address)
+                    wire.send(api, request, version)
+                    sent[number] = wire
+        responses: list[Any] = [None] * len(requests)
+        for number, (address, wire) in enumerate(zip(addresses, sent, strict=True)):
+            # A connection that was closed meanwhile owes nothing any more.
+            if address is not None and wire is not None and self._wires.get(address) is wire:
+                with self._hanging_up(address):
+                    responses[number] = wire.receive()
+        return responses
+
+    def _address_or_none(self, place: Place) -> Address | None:
+        try:
+            return self.find(place).address
+        except Lost:
+            return None
+
+    @contextmanager
+    def _hanging_up(self, address: Address) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            self._hang_up(address)
+
+    def _wire(self, address: Address) -> Wire:
+        wire = self._wires.get(address)
+        if wire is None:
+            wire = self._wires[address] = Wire(address, self._client_id, ANSWER_S)
+        return wire
+
+    def forget(self, place: Place) -> None:
+        """Look up again whom to ask."""
+        self._found.pop(place, None)
+
+    def find(self, place: Place) -> Found:
+        """Return whom to ask; raises Lost while nobody is known."""
+        found = self._found.get(place)
+        if found is None:
+            find = self._leader if isinstance(place, Led) else self._coordinator
+            found = self._found[place] = find(place)
+        return found
+
+    def until_answered(self, place: Place, ask: Callable[[], int]) -> ErrorCode:
+        """Ask until the answer is no reason to ask again; ``ask`` returns an error code."""
+        deadline = monotonic() + PATIENCE_S
+        reason: object = None
+        while monotonic() < deadline:
+            try:
+                code = ErrorCode(ask())
+            except Lost as lost:
+                reason = lost
+            else:
+                if code not in RETRIABLE:
+                    return code
+                reason = code
+            self.forget(place)
+            sleep(self._random.random() * 2 * PAUSE_S)
+        raise AssertionError(f"{self._client_id} asked {place} for {PATIENCE_S} s: {reason!r}")
+
+    def _hang_up(self, address: Address) -> None:
+        wire = self._wires.pop(address, None)
+        if wire is not None:
+            wire.socket.close()
+
+    def _leader(self, place: Led) -> Found:
+        request = MetadataRequest([MetadataRequestTopic(name=place.topic)], False)
+        answer = self._ask_anyone(METADATA, request, 12)
+        nodes = {each.node_id: (each.host, each.port) for each in answer.brokers}
+        (topic,) = answer.topics
+        for each in topic.partitions:
+            if each.partition_index == place.partition and each.leader_id in nodes:
+                return Found(nodes[each.leader_id], each.leader_epoch)
+        raise Lost(f"nobody leads {place}: {ErrorCode(topic.error_code)}")
+
+    def _coordinator(self, place: Coordinated) -> Found:
+        request = FindCoordinatorRequest(place.key, place.kind)
+        answer = self._ask_anyone(FIND_COORDINATOR, request, 3)
+        if answer.error_code:
+            raise Lost(f"nobody coordinates {place}: {ErrorCode(answer.error_code)}")
+        return Found((answer.host, answer.port))
+
+    def _ask_anyone(self, api: Any, request: Any, version: int) -> Any:
+        return self.ask_at(self._random.choice(self._addresses), api, request, version)
