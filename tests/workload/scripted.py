@@ -25,7 +25,7 @@ from tests.history.model import (
     Write,
 )
 from tests.workload.drivers import Failed
-from tests.workload.drivers.wire import Look, Sender
+from tests.workload.drivers.wire import MOST_INPUTS, Look, Sender
 from tests.workload.judge import read_at_the_end
 from tests.workload.routing import Led
 from tests.workload.settings import Settings
@@ -110,6 +110,9 @@ class Transformer(Scripted):
         seen, end = read(self, self.source, begin, COMMITTED)
         if not seen:
             return
+        if len(seen) > MOST_INPUTS:
+            seen = seen[:MOST_INPUTS]
+            end = seen[-1].offset + 1
         reads = [Read(*self.source, each.offset, (each.value or b"").decode()) for each in seen]
         commit = self.commits
         try:
