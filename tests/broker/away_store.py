@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from barnabas.storage.metastore.interface import MetaStoreError, Outdated
-from barnabas.storage.runtime.threads import new_event
+from barnabas.storage.runtime.threads import new_event, thread_id
 
 
 class AwayStore:
@@ -18,7 +17,7 @@ class AwayStore:
         self.identity = store.identity
         self.calls: list[str] = []
         """The methods that were called, in order, be they answered or not."""
-        self.threads: set[threading.Thread] = set()
+        self.threads: set[int] = set()
         """That have called one since it was cut off for the first time."""
         self.is_closed = False
         self._based_on: int | None = None
@@ -54,7 +53,7 @@ class AwayStore:
         def call(*arguments: Any) -> Any:
             self.calls.append(name)
             if self._was_cut:
-                self.threads.add(threading.current_thread())
+                self.threads.add(thread_id())
             assert self._is_there.wait(60), "nobody has mended it"
             if self.is_closed:
                 raise MetaStoreError("the metadata store was closed")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -47,6 +46,7 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from barnabas.storage.metastore.interface import MetaStoreError, MetaStoreRefused
+from barnabas.storage.runtime.threads import thread_id
 from tests.broker.away_store import AwayStore
 from tests.broker.data_plane import Named, Wire, batch
 from tests.broker.several import BrokerWithView, ScriptedView, node
@@ -106,7 +106,7 @@ async def test_the_loop_goes_on_and_the_change_is_made_behind(away):
     assert away.catalogue.topics == {}
     away.store.mend()
     await until(lambda: "a" in away.catalogue.topics)
-    assert threading.current_thread() not in away.store.threads
+    assert thread_id() not in away.store.threads
 
 
 async def test_who_has_the_time_gets_the_answer(away):

@@ -11,7 +11,6 @@ from barnabas.storage.cluster_transfer import IN_USE, NOT_EMPTY, SUPERSEDED, Tra
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.testing import Broker
-from tests.broker.cli.command import barnabas
 from tests.broker.cluster.carried import (
     SETTINGS,
     Carried,
@@ -24,6 +23,7 @@ from tests.broker.cluster.carried import (
 from tests.broker.cluster.members import MemberBroker, everything_served
 from tests.broker.held_markers import Markers
 from tests.counterparts.postgresql_servers import Server
+from tests.real.cli.command import barnabas
 
 
 class Store:
