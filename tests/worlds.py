@@ -32,7 +32,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 def thread_name() -> str:
     """Return the name of the thread that runs, as it was started."""
-    return threading.current_thread().name
+    return threading.current_thread().name.removesuffix(" (simulated)")
 
 
 def running_threads() -> set[threading.Thread]:

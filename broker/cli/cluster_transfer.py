@@ -39,6 +39,7 @@ from barnabas.broker.opening.postgresql import base_of
 from barnabas.broker.opening.store import new_store
 from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.runtime.engine import LoopEngine
+from barnabas.broker.runtime.simulated import run_coroutine
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.identity import (
     mark_exporting,
@@ -254,7 +255,7 @@ def export_directory(directory: str, base: TransferBase, config: BrokerConfig) -
             transfer.begin_export(random_uuid())
             is_closed = True
             config = replace(config, log_dirs=(unfinished,))
-            progress = asyncio.run(_export(transfer, base, config))
+            progress = run_coroutine(_export(transfer, base, config))
             unmark_exporting(files, unfinished)
             os.rename(unfinished, directory)
             sync_name(directory)

@@ -19,6 +19,7 @@ from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.runtime.engine import LoopEngine
+from barnabas.broker.runtime.simulated import run_coroutine
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
 from barnabas.broker.topics.identity import read_properties
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
@@ -146,7 +147,7 @@ def confirm(*, yes: bool) -> None:
 
 def repair(directory: str, config: BrokerConfig, agreed: Repair) -> list[str]:
     """Let exactly that go; return where bytes cut out are kept. Raises what a start would."""
-    return asyncio.run(_repair(directory, config, agreed))
+    return run_coroutine(_repair(directory, config, agreed))
 
 
 async def _repair(directory: str, config: BrokerConfig, agreed: Repair) -> list[str]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, cast
+import asyncio
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from barnabas.storage.runtime import machine
 from barnabas.storage.runtime.machine import SimulatedMachine
 
 if TYPE_CHECKING:
-    import asyncio
     import socket
+
+Result = TypeVar("Result")
 
 
 class SimulatedHost(SimulatedMachine, Protocol):
@@ -28,3 +31,10 @@ class SimulatedHost(SimulatedMachine, Protocol):
 def simulated_host() -> SimulatedHost | None:
     """Return the simulated machine of this thread, or None if it runs on the real machine."""
     return cast("SimulatedHost | None", machine.here())
+
+
+def run_coroutine(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine on a new event loop of this thread's machine; return its result."""
+    host = simulated_host()
+    with asyncio.Runner(loop_factory=None if host is None else host.new_loop) as runner:
+        return runner.run(coroutine)

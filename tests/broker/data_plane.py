@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import socket
 from collections.abc import Iterable, Mapping
+from socket import MSG_PEEK
 from typing import Any, NamedTuple, Self
 
 from barnabas.broker.client.dialing import connect
@@ -202,7 +202,7 @@ class Wire:
         patience_s = self.socket.gettimeout()
         self.socket.settimeout(seconds)
         try:
-            self.socket.recv(1, socket.MSG_PEEK)
+            self.socket.recv(1, MSG_PEEK)
         except TimeoutError:
             return True
         finally:

@@ -1,16 +1,18 @@
 """Compaction in a running broker, moved by its clock."""
 
-import asyncio
 import inspect
-import time
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import Producer
 
+from barnabas.storage.runtime.clock import now_ns
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
-from tests.waiting import WAIT_S, wait_until
+from tests.broker.producers import Producer, delete_topic
+from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 COMPACTED = {
     "cleanup.policy": "compact",
@@ -28,11 +30,10 @@ def broker():
 
 def fill(broker, rounds=5):
     """One key, each record in a segment of its own; all of them are in the segment files."""
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-    now_ms = int(time.time() * 1000)
-    for number in range(rounds):
-        producer.produce("t", b"%d" % number, b"key", timestamp=now_ms + number * 2000)
-        assert producer.flush(30) == 0
+    now_ms = now_ns() // 1_000_000
+    with Producer(broker) as producer:
+        for number in range(rounds):
+            producer.send("t", b"%d" % number, key=b"key", time_ms=now_ms + number * 2000)
     wait_for(broker, lambda: not the_log(broker).unflushed)
 
 
@@ -121,10 +122,7 @@ def test_a_topic_deleted_during_a_pass(broker):
     fill(broker)
     log = the_log(broker)
     broker.call(lambda: cleaner(broker).look())
-    deleting = asyncio.run_coroutine_threadsafe(
-        broker.server.catalogue.delete_topic(log.topic_id), broker.server.loop
-    )
-    deleting.result(WAIT_S)
+    delete_topic(broker, "t")
     wait_for(broker, lambda: not cleaner(broker)._running)
     assert log.cleaning.failure is None
     assert cleaner(broker).counts.failures == 0

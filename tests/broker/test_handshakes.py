@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 
 import pytest
 
 from barnabas.broker.network import handshakes as module
 from barnabas.broker.network.handshakes import HANDED_OVER, Handshakes
+from barnabas.storage.runtime.threads import new_event
 from tests.waiting import until
 
 BOTH_LOOPS = True
@@ -47,7 +47,7 @@ class Client:
 class Case:
     def __init__(self):
         self.handshakes = Handshakes(asyncio.get_running_loop(), lambda: LIMIT)
-        self.gate = threading.Event()
+        self.gate = new_event()
         self.computed = []
         self.told = []
         self.to_be_told = 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import threading
 from collections import Counter
 from random import Random
 from types import SimpleNamespace
@@ -22,6 +21,7 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.storage.log_index import IndexClosed, PartitionState
 from barnabas.storage.memory_index import MemoryLogIndex
+from barnabas.storage.runtime.threads import new_queue
 from tests.broker import moving
 from tests.broker.data_plane import Named, Wire
 from tests.broker.handlers.test_group_offsets import Client
@@ -40,7 +40,7 @@ class Rows:
     def __init__(self) -> None:
         self.rows: dict[int, PartitionState] = {}
         self.reads: list[int] = []
-        self._may_answer = threading.Semaphore(0)
+        self._may_answer = new_queue()
         self._is_closed = False
 
     def led(self, partition_id: int, session: int, epoch: int) -> None:
@@ -48,13 +48,14 @@ class Rows:
 
     def partition(self, partition_id: int) -> PartitionState | None:
         self.reads.append(partition_id)
-        self._may_answer.acquire()
+        self._may_answer.get()
         if self._is_closed:
             raise IndexClosed
         return self.rows.get(partition_id)
 
     def answer(self, count: int = 1) -> None:
-        self._may_answer.release(count)
+        for _ in range(count):
+            self._may_answer.put(None)
 
     def close(self) -> None:
         self._is_closed = True

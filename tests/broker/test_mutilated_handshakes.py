@@ -8,12 +8,12 @@ import ssl
 
 import pytest
 
-from tests.broker.test_tls_transport import VERSIONS, Server, on_thread
 from tests.broker.tls.handshakes import with_certificate
 from tests.broker.tls.listener import AUTHORITY, trusting_context
-from tests.broker.tls.peer import TlsPeer
 from tests.broker.toy import ECHO, request
 from tests.protocol.mutilation import MUTATORS
+from tests.real.test_tls_transport import VERSIONS, Server, on_thread
+from tests.real.tls.peer import TlsPeer
 from tests.seeds import SEED
 from tests.waiting import until
 

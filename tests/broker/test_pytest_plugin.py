@@ -15,7 +15,7 @@ asyncio_default_fixture_loop_scope = function
 
 TWO_TESTS = """
 from barnabas.broker.client.wire_client import WireClient
-from tests.broker.test_testing import produce
+from tests.real.test_testing import produce
 
 def test_orders(kafka):
     topic = kafka.create_topic("orders", partitions=1)

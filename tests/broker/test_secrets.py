@@ -13,9 +13,9 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsResource,
 )
 from barnabas.testing import Broker
-from tests.broker.cli.command import barnabas, error_of
 from tests.broker.data_plane import Wire
 from tests.http_client import urlopen
+from tests.real.cli.command import barnabas, error_of
 from tests.worlds import world
 
 __all__ = ["world"]

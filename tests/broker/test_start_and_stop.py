@@ -6,9 +6,7 @@ import asyncio
 import gc
 import json
 import logging
-import threading
 import urllib.error
-import urllib.request
 from types import SimpleNamespace
 
 import pytest
@@ -20,10 +18,15 @@ from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.server import BrokerServer
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.runtime.threads import new_event
 from barnabas.storage.simulated import SimulatedCrash, SimulatedFileSystem
 from barnabas.testing import Broker
 from tests.counterparts.offsets_client import OffsetsClient
+from tests.http_client import urlopen
 from tests.waiting import until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 PARTITIONS = 20
 
@@ -34,9 +37,9 @@ class Gate:
     def __init__(self, name: str, path: str = "") -> None:
         self._name = name
         self._path = path
-        self._opened = threading.Event()
+        self._opened = new_event()
         self._dies = False
-        self.reached = threading.Event()
+        self.reached = new_event()
 
     def __call__(self, operation) -> None:
         if self._dies:
@@ -91,7 +94,7 @@ def ask(server: BrokerServer, page: str) -> tuple[int, dict]:
     assert server.http is not None
     url = "http://{}:{}{}".format(*server.http.address, page)
     try:
-        with urllib.request.urlopen(url, timeout=30) as answer:
+        with urlopen(url, timeout=30) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
@@ -115,7 +118,7 @@ async def test_a_start_answers_probes_and_says_how_far_it_is(machine):
     assert server.http is not None
     for page in ("/metrics", "/config"):
         url = "http://{}:{}{}".format(*server.http.address, page)
-        with await asyncio.to_thread(urllib.request.urlopen, url, timeout=30) as answer:
+        with await asyncio.to_thread(urlopen, url, timeout=30) as answer:
             assert answer.status == 200
     gate.open()
     await starting

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 
 import pytest
 
 from barnabas.broker.runtime.threads import Pool
+from barnabas.storage.runtime.threads import new_event
+from tests.waiting import until
+from tests.worlds import thread_name, world
+
+__all__ = ["world"]
 
 
 @pytest.fixture
@@ -19,19 +23,19 @@ def pool():
 
 async def blocked(pool):
     """Return the event that frees the pool's only thread, once the thread waits for it."""
-    begun, free = threading.Event(), threading.Event()
+    begun, free = new_event(), new_event()
 
     def wait():
         begun.set()
         free.wait()
 
     pool.start(wait)
-    await asyncio.to_thread(begun.wait)
+    await until(begun.is_set)
     return free
 
 
 async def test_a_result_and_an_exception_come_out_on_the_loop(pool):
-    assert await pool.run(lambda: threading.current_thread().name) == "barnabas-trial_0"
+    assert await pool.run(thread_name) == "barnabas-trial_0"
     with pytest.raises(ZeroDivisionError):
         await pool.run(lambda: 1 / 0)
 
@@ -66,14 +70,14 @@ async def test_close_may_let_all_work_end(pool):
 
 async def test_counted_work_ends_when_its_thread_has_done_it(pool):
     """The one that waits may be cancelled before: the work goes on, and counts."""
-    begun, free, ended = threading.Event(), threading.Event(), asyncio.Event()
+    begun, free, ended = new_event(), new_event(), asyncio.Event()
 
     def work():
         begun.set()
         free.wait()
 
     running = pool.run_counted(work, ended.set)
-    await asyncio.to_thread(begun.wait)
+    await until(begun.is_set)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

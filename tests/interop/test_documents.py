@@ -64,7 +64,7 @@ OUTPUTS = {
 """Who compares the `text` of a page."""
 
 NOT_HERE = {
-    "command-line.md": "tests/broker/cli/test_documentation.py compares every help text",
+    "command-line.md": "tests/real/cli/test_documentation.py compares every help text",
     "container.md": "tests/image/testcontainers_modules.py has the Java line",
     "security.md": "tests/broker/security/test_documentation.py starts brokers with its settings",
 }

@@ -17,8 +17,8 @@ from jsonschema import Draft7Validator
 from barnabas.broker.config.loader import load_config
 from barnabas.broker.config.properties import parse_properties
 from barnabas.broker.peers.settings import listener_of_brokers, security_of_brokers
-from tests.broker.cli.command import environment
 from tests.counterparts.npm import compose_schema
+from tests.real.cli.command import environment
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"

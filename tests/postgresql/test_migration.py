@@ -11,10 +11,10 @@ from barnabas.storage.cluster_transfer import IN_USE, NOT_EMPTY, SUPERSEDED, Tra
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.testing import Broker
-from tests.broker.cli.command import barnabas
 from tests.broker.held_markers import Markers
 from tests.cluster.watched import WatchedCluster
 from tests.counterparts.postgresql_servers import Server
+from tests.real.cli.command import barnabas
 from tests.real.cluster.carried import (
     SETTINGS,
     Carried,

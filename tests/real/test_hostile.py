@@ -295,27 +295,27 @@ def test_incomplete_small_frames_are_bounded_together(patient):
     wait_until(lambda: budget.used_bytes == 0)
 
 
-def test_thousands_of_idle_connections_are_cheap(running):
+def test_thousands_of_idle_connections_are_cheap(patient):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * IDLE_CONNECTIONS + 500
     if hard < wanted:
         pytest.fail(f"this test needs {wanted} open files, the hard limit is {hard}")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
-    running.call(lambda: running.server.sockets.configure(running.server.config))
+    patient.call(lambda: patient.server.sockets.configure(patient.server.config))
     try:
         gc.collect()
         before = resident_bytes()
         with ExitStack() as stack:
-            idle = [stack.enter_context(dial(running)) for _ in range(IDLE_CONNECTIONS)]
+            idle = [stack.enter_context(dial(patient)) for _ in range(IDLE_CONNECTIONS)]
             for sock in idle:
                 sock.sendall(ECHO)
             for sock in idle:
                 assert receive(sock, 8)[4:] == struct.pack(">i", 77)
-            wait_until(lambda: connections(running) == IDLE_CONNECTIONS)
+            wait_until(lambda: connections(patient) == IDLE_CONNECTIONS)
             grown = resident_bytes() - before
             assert grown / IDLE_CONNECTIONS < 12_000, f"{grown} bytes"
-            assert alive(running)
-        wait_until(lambda: connections(running) == 0)
+            assert alive(patient)
+        wait_until(lambda: connections(patient) == 0)
         assert resident_bytes() - before < 30_000_000  # they all ended in one turn of the loop
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -1,10 +1,9 @@
 """Journals on a simulated disk, groups to put into them, and who hears of it."""
 
-import threading
-
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import BLOCK_BYTES, KIND_BATCHES
+from barnabas.storage.runtime.threads import new_condition
 from tests.storage.stores import batch
 
 FILE_BYTES = 16 * BLOCK_BYTES
@@ -41,7 +40,7 @@ class Waited(Heard):
 
     def __init__(self):
         super().__init__()
-        self._changed = threading.Condition()
+        self._changed = new_condition()
 
     def durable(self, groups):
         with self._changed:

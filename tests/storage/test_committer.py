@@ -1,7 +1,6 @@
 """Committing on the loop, and the threads that commit and write behind it."""
 
 import errno
-import threading
 
 import pytest
 
@@ -10,6 +9,7 @@ from barnabas.storage.committer import CommitterThreads, JournalCommitter
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.journal_format import BLOCK_BYTES
 from barnabas.storage.runtime import clock
+from barnabas.storage.runtime.threads import new_event
 from barnabas.storage.simulated import SimulatedFile
 from tests.storage.journals import FILE_BYTES, TIMEOUT_S, Heard, Waited, group_of, replayed, started
 
@@ -270,7 +270,7 @@ def test_what_somebody_waits_for_is_not_put_off(threads, monkeypatch):
 
 def test_a_group_that_waits_for_room_does_not_hold_up_what_makes_room(threads, monkeypatch):
     threads, _, heard = threads
-    room = threading.Event()
+    room = new_event()
     reserve = SimulatedFile.reserve
 
     def reserve_if_there_is_room(file, size):

@@ -1,6 +1,5 @@
 """Groups become flushes of a log index: what goes into each, and the end when no answer comes."""
 
-import threading
 from collections import deque
 from random import Random
 
@@ -11,6 +10,7 @@ from barnabas.storage.flush_committer import FlushCommitter
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.log_index import IndexMisused
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from barnabas.storage.runtime.threads import start_thread
 from tests.seeds import SEED
 from tests.storage.flushes import Stranger, assign, durable_batches, register
 from tests.storage.journals import Waited, group_of
@@ -169,8 +169,7 @@ def test_the_end_waits_for_an_index_that_comes_back():
     flushed.way.cut()
     threads = running(flushed)
     threads.submit(flushed.group(10))
-    stopping = threading.Thread(target=threads.stop)
-    stopping.start()
+    stopping = start_thread("stopping", threads.stop)
     flushed.way.mend()
     flushed.heard.wait_for("written", 1)
     stopping.join()

@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import threading
 
 import pytest
 
@@ -13,6 +12,7 @@ from barnabas.storage.io import LocalFile, LocalFileSystem
 from barnabas.storage.journal import WhenDurable
 from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
 from barnabas.storage.recovery import lock_directory, open_store
+from barnabas.storage.runtime.threads import new_event, start_thread
 from barnabas.storage.simulated import SimulatedFile, SimulatedFileSystem
 from barnabas.storage.transaction_marker import TransactionMarker
 from tests.crash.scripted_engine import ScriptedEngine
@@ -209,7 +209,7 @@ class Running:
         self.engine = ThreadEngine(
             loop.call_soon,
             loop.call_soon_threadsafe,
-            lambda work: threading.Thread(target=work).start(),
+            lambda work: start_thread("works", work),
         )
         self.store = LogStore(
             LocalFileSystem(),
@@ -298,7 +298,7 @@ async def test_a_failed_sync_is_fatal_once_and_nothing_is_answered_after_it(tmp_
 async def test_a_full_disk_is_waited_for_on_the_thread(tmp_path, monkeypatch):
     running = Running(tmp_path)
     await running.checkpoint()
-    room = threading.Event()
+    room = new_event()
     write = LocalFile.pwritev
 
     def limited(file, buffers, position):

@@ -1,6 +1,5 @@
 """A cluster's store in memory: what it is to one broker, whole, cut off, and closed."""
 
-import threading
 from uuid import uuid4
 
 import pytest
@@ -9,6 +8,7 @@ from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.log_index import Flush, IndexClosed, Item, Lane
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.metastore.interface import MetaStoreError, TopicExists
+from barnabas.storage.runtime.threads import start_thread
 from tests.storage.cluster_contract import LEASE_MS, ClusterIndexContract
 from tests.waiting import WAIT_S
 
@@ -43,8 +43,7 @@ def in_thread(call):
         except (IndexClosed, MetaStoreError) as error:
             results.append(error)
 
-    thread = threading.Thread(target=run)
-    thread.start()
+    thread = start_thread("thread", run)
     return thread, results
 
 

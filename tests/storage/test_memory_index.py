@@ -1,6 +1,5 @@
 """The log index in memory: what it commits, who may write, and what becomes of a broker's calls."""
 
-import threading
 from uuid import UUID, uuid4
 
 import pytest
@@ -24,6 +23,7 @@ from barnabas.storage.log_reading import read_log
 from barnabas.storage.memory_cluster_index import MemoryClusterIndex
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.memory_way import Link
+from barnabas.storage.runtime.threads import start_thread
 from tests.storage.flushes import assign, register
 from tests.storage.stores import batch
 
@@ -166,8 +166,7 @@ def test_a_way_that_is_cut_lets_nothing_through_until_it_is_mended(index):
     way = MemoryClusterIndex(index)
     way.cut()
     sessions = []
-    asking = threading.Thread(target=lambda: sessions.append(register(way, 1)))
-    asking.start()
+    asking = start_thread("asking", lambda: sessions.append(register(way, 1)))
     assert register(index, 2) == 1, "nobody came before"
     way.mend()
     asking.join()
@@ -207,8 +206,7 @@ def test_a_way_that_was_closed_answers_nobody(index):
         except IndexClosed:
             raised.append(True)
 
-    asking = threading.Thread(target=ask)
-    asking.start()
+    asking = start_thread("asking", ask)
     way.close()
     asking.join()
     assert raised == [True]

@@ -1,6 +1,6 @@
-"""Tests in a World take time, threads and sockets from the product's doors, not from the machine.
+"""Tests take time, threads and sockets from the product's doors, not from the machine.
 
-Tests that need the machine are in tests/real/.
+Tests that need the machine are in tests/real/. Tests of ``UNITS`` wait only in a World.
 """
 
 from __future__ import annotations
@@ -19,6 +19,73 @@ MACHINE = {
 """Modules that wait, or start something, without the World. Constants of theirs, which are written
 in capitals, may be imported: ``from socket import SHUT_RDWR``."""
 DOOR = "tests.worlds.world"
+UNITS = ("broker", "cluster", "coordinator", "spark_connector", "storage")
+POLLS = "tests.waiting"
+MACHINE_STILL = {
+    "tests/broker/cluster/carried.py",
+    "tests/broker/cluster/test_draining.py",
+    "tests/broker/cluster/test_durable_logs.py",
+    "tests/broker/cluster/test_held_bytes.py",
+    "tests/broker/cluster/test_members.py",
+    "tests/broker/cluster/test_misses.py",
+    "tests/broker/cluster/test_move_costs.py",
+    "tests/broker/cluster/test_opening.py",
+    "tests/broker/cluster/test_second_look.py",
+    "tests/broker/cluster/test_transfer.py",
+    "tests/broker/test_large.py",
+    "tests/broker/test_moving_at_random.py",
+    "tests/broker/toy_coordinator.py",
+    "tests/cluster/test_cluster.py",
+    "tests/cluster/test_in_flight.py",
+    "tests/cluster/torture.py",
+    "tests/storage/cluster_contract.py",
+    "tests/storage/flush_cluster.py",
+    "tests/storage/postgresql/test_search.py",
+}
+"""Files of ``UNITS`` that still import from the machine; only removals from here are allowed."""
+POLLS_STILL = {
+    "tests/broker/cluster/test_drain.py",
+    "tests/broker/cluster/test_draining.py",
+    "tests/broker/cluster/test_durable_logs.py",
+    "tests/broker/cluster/test_feature_levels.py",
+    "tests/broker/cluster/test_handovers.py",
+    "tests/broker/cluster/test_held_bytes.py",
+    "tests/broker/cluster/test_listed_transactions.py",
+    "tests/broker/cluster/test_members.py",
+    "tests/broker/cluster/test_membership.py",
+    "tests/broker/cluster/test_misses.py",
+    "tests/broker/cluster/test_move_costs.py",
+    "tests/broker/cluster/test_moves.py",
+    "tests/broker/cluster/test_opening.py",
+    "tests/broker/cluster/test_sequences.py",
+    "tests/broker/cluster/test_stored_moves.py",
+    "tests/broker/cluster/test_transfer.py",
+    "tests/broker/peers/test_add_partitions.py",
+    "tests/broker/peers/test_client.py",
+    "tests/broker/peers/test_hello.py",
+    "tests/broker/peers/test_loopback.py",
+    "tests/broker/peers/test_of_a_broker.py",
+    "tests/broker/test_cache_directory.py",
+    "tests/broker/test_connection_random.py",
+    "tests/broker/test_doorman.py",
+    "tests/broker/test_handshakes.py",
+    "tests/broker/test_inspector.py",
+    "tests/broker/test_large.py",
+    "tests/broker/test_leadership_check.py",
+    "tests/broker/test_long_names.py",
+    "tests/broker/test_metastore_away.py",
+    "tests/broker/test_moving_at_random.py",
+    "tests/broker/test_mutilated_handshakes.py",
+    "tests/broker/test_offsets_coordinated_elsewhere.py",
+    "tests/broker/test_tombstones.py",
+    "tests/cluster/test_broken_rules.py",
+    "tests/cluster/test_clocks.py",
+    "tests/cluster/test_cluster.py",
+    "tests/cluster/test_in_flight.py",
+    "tests/storage/test_io_faults.py",
+    "tests/storage/test_memory_base.py",
+}
+"""Tests of ``UNITS`` that still poll outside of a World; only removals from here are allowed."""
 
 
 def enters(source: Source) -> bool:
@@ -68,6 +135,29 @@ def test_tests_in_a_world_import_nothing_of_the_machine():
         "take these from barnabas.storage.runtime.clock, .threads or barnabas.testing.connect,"
         f" or move the test to tests/real/: {found}"
     )
+
+
+def polls(source: Source) -> bool:
+    """Return whether a test waits by polling."""
+    return source.path.name.startswith("test_") and any(
+        isinstance(node, ast.ImportFrom) and imported_from(source, node) == POLLS
+        for node in source.nodes
+    )
+
+
+def units() -> list[Source]:
+    """Return the files of the tests that should all run in a World."""
+    return [each for each in sources("tests") if each.name.split("/")[1] in UNITS]
+
+
+def test_only_the_listed_tests_still_import_from_the_machine():
+    found = {each.name for each in units() if of_the_machine(each)}
+    assert found == MACHINE_STILL, "move new ones to tests/real/, and remove mended ones here"
+
+
+def test_only_the_listed_tests_still_poll_outside_of_a_world():
+    found = {each.name for each in units() if polls(each) and not is_in_a_world(each)}
+    assert found == POLLS_STILL, "run new ones in a World, and remove mended ones here"
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ class BlockingSocket:
         left = memoryview(data).cast("B")
         while left:
             self._check_open()
-            if self.end.is_reset or self.end.other.is_closed:
+            if self.end.is_reset:
                 raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
             room = SOCKET_BUFFER_BYTES - self.end.other.unread_bytes
             if room > 0:

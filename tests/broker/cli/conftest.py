@@ -1,9 +1,15 @@
-"""A broker for the commands, and the commands against it."""
+"""A broker for the commands, and the commands against it, in a World.
+
+Commands as processes are in tests/real/cli.
+"""
 
 import pytest
 
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
+from tests.worlds import world
+
+__all__ = ["world"]
 
 
 @pytest.fixture(scope="module")

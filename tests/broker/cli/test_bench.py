@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import io
 import random
-import signal
-import subprocess
-import threading
-import time
+from functools import partial
 
 import pytest
 
 from barnabas.broker.cli.bench import Latencies, Run
 from barnabas.broker.cli.interruption import Interruption
 from barnabas.broker.cli.output import Progress
-from tests.broker.cli.command import command, environment
+from barnabas.storage.runtime.clock import sleep
+from barnabas.storage.runtime.threads import start_thread
 from tests.broker.metrics.scrape import scrape
 from tests.counterparts.transaction_client import TransactionClient
 from tests.waiting import wait_until
@@ -68,23 +66,6 @@ def test_mistakes(shell, topic):
     assert "MESSAGE_TOO_LARGE" in large.error
 
 
-def test_ctrl_c_prints_what_was_measured(shell, shared_broker, topic, tmp_path):
-    process = subprocess.Popen(
-        command("bench", "produce", topic, "-s", "600", "-b", shell.address),
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    partition = shared_broker.call(lambda: shared_broker.server.catalogue.partition(topic, 0))
-    wait_until(lambda: shared_broker.call(lambda: partition.log.high_watermark) > 1000)
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stderr) == (130, "")
-    assert stdout.startswith("records ")
-
-
 def test_the_broker_counts_the_same(shell, shared_broker, topic):
     found = shell(
         *("bench", "produce", topic, "-n", "20050", "--batch", "100"),
@@ -132,13 +113,12 @@ def test_with_a_rate_a_stall_counts_for_all_that_was_due_in_it(own_shell, own_br
     def stall(topic):
         partition = own_broker.call(lambda: own_broker.server.catalogue.partition(topic, 0))
         wait_until(lambda: partition.log.high_watermark > 100)
-        own_broker.call(lambda: time.sleep(1))
+        own_broker.call(lambda: sleep(1))
 
     results = {}
     for topic, options in {"open": ["--rate", "1000"], "closed": []}.items():
         own_broker.create_topic(topic, 1)
-        stalling = threading.Thread(target=stall, args=[topic])
-        stalling.start()
+        stalling = start_thread("stalls", partial(stall, topic))
         verb = ["bench", "produce", topic, "--batch", "10", "-s", "3", "--format", "json"]
         results[topic] = own_shell(*verb, *options).json
         stalling.join()

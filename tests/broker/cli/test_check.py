@@ -2,12 +2,10 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from barnabas.broker.cli import check as check_module
 from barnabas.broker.cli import produce
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
@@ -16,7 +14,6 @@ from barnabas.storage.errors import Corrupt
 from barnabas.storage.metastore.commit_count import CommitCount
 from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.testing import Broker
-from tests.broker.cli.command import Served, barnabas, command, environment
 from tests.broker.cli.inline import Shell
 from tests.waiting import wait_until
 
@@ -64,7 +61,7 @@ def written(directory, *, crash):
 def check(monkeypatch):
     """Run ``barnabas check``."""
     shell = Shell(monkeypatch, "")
-    return lambda *arguments: shell("check", *arguments, server=False)
+    return lambda *arguments, command="check": shell(command, *arguments, server=False)
 
 
 def content(directory):
@@ -221,7 +218,7 @@ def test_damage_that_keeps_a_broker_from_starting(check, copy):
 
 def test_damage_in_the_journal(check, killed_copy):
     path = killed_copy / "barnabas-journal-0000"
-    dumped = barnabas("dump-log", "--format", "json", path, cwd=killed_copy).stdout
+    dumped = check("--format", "json", path, command="dump-log").stdout
     groups = [row for row in map(json.loads, dumped.splitlines()) if row["row"] == "group"]
     middle = groups[len(groups) // 2]
     flip(path, middle["position"] + middle["size"] - 1)
@@ -486,49 +483,12 @@ def test_no_directory(check, tmp_path):
     assert ended.exit_code == 2
 
 
-def test_a_broker_is_using_it(tmp_path):
-    with Served(tmp_path):
-        ended = barnabas("check", cwd=tmp_path)
-    assert ended.stderr == (
-        "barnabas: ./data: a broker is using this data directory: "
-        "check a copy that 'barnabas backup' makes\n"
-    )
-    assert ended.returncode == 1
-
-
-def test_a_broker_cannot_start_meanwhile(check, copy, monkeypatch):
-    refused = []
-    real = check_module._check
-
-    def check_while_a_broker_tries(*arguments, **more):
-        refused.append(barnabas("serve", f"-Xlog.dirs={copy}", cwd=copy.parent))
-        return real(*arguments, **more)
-
-    monkeypatch.setattr(check_module, "_check", check_while_a_broker_tries)
-    assert check("-d", copy).exit_code == 0
-    assert "another broker is using this data directory" in refused[0].stderr
-
-
 def test_no_room_for_the_scratch_copy(check, copy, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device", "/tmp/x")
 
     monkeypatch.setattr(os, "symlink", full)
     assert check("-d", copy).error == "/tmp/x: No space left on device"
-
-
-def test_it_is_not_killed_by_a_closed_pipe(copy, tmp_path):
-    with subprocess.Popen(
-        command("check", "-d", copy),
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        process.stdout.close()
-        assert process.stderr.read() == ""
-        assert process.wait(timeout=60) == 1
 
 
 def test_a_directory_that_cannot_be_written(check, copy):

@@ -1,6 +1,4 @@
 import json
-import signal
-import subprocess
 
 import pytest
 
@@ -14,7 +12,6 @@ from barnabas.broker.client.topic_reader import ReceivedRecord
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
-from tests.broker.cli.command import command, environment
 
 
 @pytest.fixture
@@ -287,33 +284,3 @@ def test_damaged_records(own_broker, own_shell, monkeypatch):
     monkeypatch.setattr(consumer, "verify_batch", verify)
     ended = own_shell("consume", "damaged", "-o", "beginning", "-e")
     assert ended.error == "damaged-0 at offset 0: checksum mismatch"
-
-
-def popen(shell, tmp_path, *arguments):
-    return subprocess.Popen(
-        command("consume", *arguments, "-b", shell.address),
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_it_follows_until_ctrl_c(shell, tmp_path, ten):
-    with popen(shell, tmp_path, ten, "-p", "0", "-o", "-1") as process:
-        assert process.stdout.readline() == "0/9\n"
-        shell("produce", ten, "-p", "0", stdin=b"new\n")
-        assert process.stdout.readline() == "new\n"
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=120)
-    assert (process.returncode, stdout, stderr) == (130, "", "")
-
-
-def test_a_reader_that_has_seen_enough(shell, tmp_path, ten):
-    with popen(shell, tmp_path, ten, "-p", "0", "-o", "beginning") as process:
-        assert process.stdout.readline() == "0/0\n"
-        process.stdout.close()
-        shell("produce", ten, "-p", "0", stdin=b"new\n")
-        assert process.stderr.read() == ""
-        assert process.wait(timeout=120) == 0

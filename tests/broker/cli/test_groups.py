@@ -1,8 +1,3 @@
-import signal
-import subprocess
-import threading
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,8 +27,9 @@ from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from barnabas.protocol.messages.list_groups import LIST_GROUPS
 from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from barnabas.protocol.messages.sync_group import SYNC_GROUP
+from barnabas.storage.runtime.clock import monotonic, sleep
+from barnabas.storage.runtime.threads import start_thread, start_timer
 from barnabas.testing import Broker
-from tests.broker.cli.command import command, environment
 from tests.broker.cli.inline import Shell
 from tests.waiting import wait_until
 
@@ -323,8 +319,7 @@ def test_members_share_the_partitions(shell, numbers):
         first, second = (GroupMember(each, numbers, [numbers], 10) for each in (one, two))
         assert len(first.join()) == 3
         shares = {}
-        joining = threading.Thread(target=lambda: shares.update(second=second.join()))
-        joining.start()
+        joining = start_thread("joins", lambda: shares.update(second=second.join()))
         shares["first"] = rejoined(first)
         joining.join(60)
         assert sorted(shares["first"] + shares["second"]) == [(numbers, n) for n in range(3)]
@@ -337,14 +332,14 @@ def test_members_share_the_partitions(shell, numbers):
 
 def rejoined(member):
     """Heartbeat until the group wants its members to join again, then do it."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    deadline = monotonic() + 60
+    while monotonic() < deadline:
         member._heartbeat_due_s = 0.0
         try:
             member.heartbeat()
         except Rebalancing:
             return member.join()
-        time.sleep(0.02)
+        sleep(0.02)
     raise TimeoutError("no rebalance")
 
 
@@ -385,12 +380,10 @@ def test_a_member_that_was_forgotten_joins_again(own_broker, own_shell, monkeypa
         mine = reader(cluster, "t")
         assert [each.value for each in mine.poll()] == [b"a", b"b"]
         # A member that was not really forgotten is waited for until its session ends.
-        later = threading.Timer(0.5, lambda: own_broker.clock.advance(minutes=1))
-        later.start()
+        start_timer("advances", 0.5, lambda: own_broker.clock.advance(minutes=1))
         with own_broker.intercept(api, fail=code, times=2) as caught:
             mine.printed()
             assert caught.count >= 1
-        later.join()
         again = [each.value for each in mine.poll()]
         mine.printed()
         mine.close()
@@ -455,56 +448,10 @@ def test_a_coordinator_that_restarts(own_broker, own_shell, monkeypatch):
 def test_more_members_than_partitions(shell, numbers, cluster):
     mine = reader(cluster, numbers, to_the_end=True)
     mine._consumer.positions.clear()
-    started = time.monotonic()
+    started = monotonic()
     assert list(mine.poll()) == []
-    assert time.monotonic() - started > 0.3
+    assert monotonic() - started > 0.3
     mine.close()
-
-
-def popen(shell, tmp_path, topic):
-    return subprocess.Popen(
-        command("consume", topic, "-g", topic, "-o", "beginning", "-b", shell.address),
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_ctrl_c_commits_and_leaves(shell, numbers, tmp_path):
-    with popen(shell, tmp_path, numbers) as process:
-        lines = [process.stdout.readline().strip() for _ in range(30)]
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=120)
-    assert (process.returncode, stdout, stderr) == (130, "", "")
-    assert sorted(lines) == EVERYTHING
-    found = described(shell, numbers)
-    assert (found["lag"], found["members"]) == (0, [])
-
-
-def test_ctrl_c_while_the_group_comes_together(own_broker, own_shell, tmp_path):
-    """A member without its first assignment leaves, too: the next one need not wait for it."""
-    own_shell("topics", "create", "t")
-    own_shell("produce", "t", stdin=b"a\n")
-    with own_broker.intercept(SYNC_GROUP, delay_ms=60_000) as caught:
-        with popen(own_shell, tmp_path, "t") as process:
-            wait_until(lambda: caught.count == 1)
-            process.send_signal(signal.SIGINT)
-            stdout, stderr = process.communicate(timeout=50)
-        assert (process.returncode, stdout, stderr) == (130, "", "")
-    assert described(own_shell, "t")["members"] == []
-
-
-def test_sigterm_commits_and_leaves(shell, numbers, tmp_path):
-    with popen(shell, tmp_path, numbers) as process:
-        lines = [process.stdout.readline().strip() for _ in range(30)]
-        process.terminate()
-        assert process.communicate(timeout=120) == ("", "")
-    assert process.returncode == 128 + signal.SIGTERM
-    assert sorted(lines) == EVERYTHING
-    found = described(shell, numbers)
-    assert (found["lag"], found["members"]) == (0, [])
 
 
 def test_offsets_of_a_topic_can_be_deleted(shell, numbers, read):
@@ -544,21 +491,6 @@ def test_a_committed_offset_behind_the_log_start(own_broker, own_shell, where, l
         "barnabas: t-0: committed offset 1 is not there any more, only 2 to 4; "
         "reading begins as --offset says\n"
     )
-
-
-def test_a_group_survives_the_loss_of_a_member(own_broker, own_shell, tmp_path, monkeypatch):
-    monkeypatch.setattr(group_member, "SESSION_TIMEOUT_MS", 6000)
-    own_shell("topics", "create", "t", "-p", "2")
-    own_shell("produce", "t", "-p", "0", stdin=b"a\n")
-    own_shell("produce", "t", "-p", "1", stdin=b"b\n")
-    with popen(own_shell, tmp_path, "t") as process:
-        seen = {process.stdout.readline().strip() for _ in range(2)}
-        process.kill()
-    assert seen == {"a", "b"}
-    own_broker.clock.advance(minutes=1)
-    ended = own_shell("consume", "t", "-g", "t", "-o", "beginning", "-e")
-    # It had no time to commit: at least once means that they come again.
-    assert sorted(ended.lines) == ["a", "b"]
 
 
 # ----------------------------------------------------------------------------- what members say

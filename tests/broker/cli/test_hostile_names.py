@@ -6,15 +6,16 @@ import ast
 import json
 
 import pytest
-from confluent_kafka import Consumer, Producer
 
 from barnabas.broker.cli.main import COMMANDS
 from barnabas.broker.cli.output import json_text
 from barnabas.broker.cli.printing import escaped
+from barnabas.storage.runtime.clock import sleep
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
+from tests.broker.producers import Producer
+from tests.counterparts.offsets_client import OffsetsClient
 from tests.tidy.source import sources
-from tests.waiting import wait_until
 
 EVIL = "a\x1b]0;owned\x07\x1b[2J\r\nadmin  Stable\u202egnp.\u2028\x9b1mb\u200b"
 """Escape sequences, a forged row, marks of direction, C1 controls, and a character of no width."""
@@ -32,22 +33,19 @@ def broker(tmp_path_factory):
     with Broker(storage=directory, config=SECURITY) as running:
         running.directory = directory
         running.create_topic("t")
-        named = {"bootstrap.servers": running.bootstrap_servers, "client.id": EVIL}
-        producer = Producer({**named, "transactional.id": EVIL})
-        producer.init_transactions(60)
-        producer.begin_transaction()
-        producer.produce("t", b"v", EVIL.encode(), headers=[(EVIL, b"h")])
-        producer.flush(60)
-        consumer = Consumer({**named, "group.id": EVIL, "auto.offset.reset": "earliest"})
-        consumer.subscribe(["t"])
-        wait_until(lambda: consumer.poll(0.1) is None and consumer.assignment(), "it is a member")
+        producer = Producer(running, EVIL, client_id=EVIL)
+        producer.send("t", "v", key=EVIL, headers=[(EVIL, "h")])
+        consumer = OffsetsClient(running, client_id=EVIL)
+        consumer.find(EVIL, 0)
+        consumer.join(EVIL)
         shell = Shell(pytest.MonkeyPatch(), running.bootstrap_servers)
         for words in (("acls", "add", *RULE), ("users", "create", EVIL), ("quotas", "set", *LIMIT)):
             ended = shell(*words, stdin=b"password\n")
             assert ended.exit_code == 0, ended
         yield running
         consumer.close()
-        producer.abort_transaction()
+        producer.abort()
+        producer.close()
 
 
 @pytest.fixture
@@ -124,6 +122,7 @@ def test_json_has_the_exact_name_in_printable_characters(shell, words):
 
 @pytest.mark.parametrize("more", [(), ("--format", "json")], ids=["text", "json"])
 def test_dump_of_the_files_prints_names_as_escapes(shell, broker, more):
+    sleep(1)  # The journal's thread writes the segments.
     ended = shell("dump-log", broker.directory, "-r", *more, server=False)
     assert is_calm(ended.stdout)
     assert is_calm(ended.stderr)

@@ -1,6 +1,5 @@
 import json
 import random
-import subprocess
 
 import pytest
 
@@ -19,7 +18,6 @@ from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from barnabas.protocol.messages.metadata import METADATA
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.partitioning import murmur2
-from tests.broker.cli.command import command, environment
 from tests.seeds import SEED
 
 
@@ -375,21 +373,3 @@ def test_a_line_without_end(monkeypatch):
     monkeypatch.setattr(produce, "LINE_BYTES_MAX", 10)
     with pytest.raises(CommandError, match="a line is longer than 10 bytes"):
         list(read_lines(Pieces(b"x" * 6, b"x" * 6)))
-
-
-def test_lines_are_written_as_they_come(shell, tmp_path):
-    shell("topics", "create", "live")
-    with subprocess.Popen(
-        command("produce", "live", "-b", shell.address),
-        cwd=tmp_path,
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        process.stdin.write(b"first\n")
-        process.stdin.flush()
-        ended = shell("consume", "live", "-o", "beginning", "-n", "1")
-        assert ended.stdout == "first\n"
-        stdout, stderr = process.communicate(b"second\n", timeout=120)
-    assert (stdout, stderr) == (b"live-0: 2 records, offsets 0 to 1\n", b"")

@@ -1,14 +1,11 @@
-import socket
-import threading
-
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersion, ApiVersionsResponse
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
 from barnabas.testing import Broker
-from tests.broker.cli.command import free_port
 from tests.broker.cli.inline import Shell
+from tests.real.cli.command import free_port
 
 
 def test_create_and_list(shell):
@@ -185,39 +182,6 @@ def test_a_name_that_nobody_has(shell):
 def test_what_is_no_address(shell, address):
     ended = shell("topics", "list", "-b", address, server=False)
     assert (ended.exit_code, ended.stderr) == (2, f"barnabas: {address} is not HOST:PORT\n")
-
-
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        (
-            b"HTTP/1.1 400 Bad Request\r\n\r\n",
-            "the answer is not Kafka's (response of 1213486160 bytes, the limit is 104857600)",
-        ),
-        (b"", "connection closed during ApiVersions"),
-        (None, "no answer in 0.5 seconds"),
-    ],
-    ids=["another-protocol", "hung-up", "silent"],
-)
-def test_somebody_else_is_there(monkeypatch, answer, expected):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = "{}:{}".format(*server.getsockname())
-        if answer is not None:
-            answer_once(server, answer)
-        shell = Shell(monkeypatch, address)
-        # Who answers may need longer than who is waited for in vain.
-        ended = shell("topics", "list", "--timeout", "0.5" if answer is None else "60")
-        assert ended.error.startswith(f"{address}: {expected}")
-
-
-def answer_once(server, answer):
-    def serve():
-        connection, _ = server.accept()
-        with connection:
-            connection.recv(4096)
-            connection.sendall(answer)
-
-    threading.Thread(target=serve, daemon=True).start()
 
 
 def test_a_broker_without_the_api(own_broker, own_shell):

@@ -1,7 +1,5 @@
 import getpass
-import os
 import secrets
-import subprocess
 
 import pytest
 
@@ -10,7 +8,6 @@ from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.sasl.login_client import LoginClient, LoginRefused
 from barnabas.protocol.sasl.scram import MECHANISMS, ScramClient
 from barnabas.testing import Broker
-from tests.broker.cli.command import command, environment
 from tests.broker.cli.inline import Shell
 
 BOTH = ("SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -123,35 +120,6 @@ def test_a_password_from_a_prompt(broker, shell, monkeypatch):
     assert shell("users", "create", "alice", terminal=True).exit_code == 0
     assert asked == ["Password of alice: ", "Once more: "] * 2
     assert lets_in(broker, "alice", "typed")
-
-
-def test_a_prompt_shows_nothing_of_the_password(broker, tmp_path):
-    terminal, end = os.openpty()
-    words = command("users", "create", "alice", "-b", broker.bootstrap_servers)
-    process = subprocess.Popen(
-        ["setsid", "--ctty", "--wait", *words],
-        stdin=end,
-        stdout=end,
-        stderr=end,
-        cwd=tmp_path,
-        env=environment(),
-    )
-    os.close(end)
-    try:
-        shown = b""
-        for prompt in (b"Password of alice: ", b"Once more: "):
-            while prompt not in shown:
-                shown += os.read(terminal, 1024)
-            os.write(terminal, b"typed-secret\n")
-        while b"created" not in shown:
-            shown += os.read(terminal, 1024)
-        assert process.wait(30) == 0
-    finally:
-        process.kill()
-        process.wait()
-        os.close(terminal)
-    assert b"secret" not in shown
-    assert lets_in(broker, "alice", "typed-secret")
 
 
 @pytest.mark.parametrize(

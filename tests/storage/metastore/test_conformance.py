@@ -1,7 +1,6 @@
 """What every MetaStore must do; an engine joins by adding itself to ``STORES``."""
 
 import os
-import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
@@ -23,6 +22,7 @@ from barnabas.storage.metastore.interface import (
     TopicNotFound,
 )
 from barnabas.storage.metastore.sqlite import FILE_NAME, MEMORY, SqliteMetaStore
+from barnabas.storage.runtime.threads import start_thread
 
 CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
 
@@ -281,10 +281,9 @@ def test_group_configs_are_replaced(store):
 
 def test_any_thread_may_call(store):
     created = []
-    thread = threading.Thread(
-        target=lambda: created.append(store.create_topic("t", topic_id(1), 1, {}))
+    thread = start_thread(
+        "creates", lambda: created.append(store.create_topic("t", topic_id(1), 1, {}))
     )
-    thread.start()
     thread.join()
     assert store.load().topics == tuple(created)
 

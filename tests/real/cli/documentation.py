@@ -1,6 +1,6 @@
 """The help texts in docs/command-line.md.
 
-`python -m tests.broker.cli.documentation` renews them.
+`python -m tests.real.cli.documentation` renews them.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import subprocess
 
-from tests.broker.cli.command import command, environment
 from tests.checkout import ROOT
+from tests.real.cli.command import command, environment
 
 PAGE = ROOT / "docs" / "command-line.md"
 BLOCK = re.compile(r"```\n\$ barnabas ((?:[\w-]+ )*)--help\n.*?```", re.DOTALL)

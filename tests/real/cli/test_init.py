@@ -8,7 +8,7 @@ from cryptography import x509
 
 from barnabas.broker.cli.configuration import read_properties
 from barnabas.broker.config.loader import load_config
-from tests.broker.cli.command import barnabas, error_of
+from tests.real.cli.command import barnabas, error_of
 
 SECRET = {
     "ca.key",

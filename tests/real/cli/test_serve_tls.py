@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.broker import tls
-from tests.broker.cli.command import Served, barnabas, error_of, free_port
 from tests.certificates import DAY, Authority
+from tests.real.cli.command import Served, barnabas, error_of, free_port
 
 STORES = Path(tls.__file__).parent / "stores"
 

@@ -1,4 +1,4 @@
-"""Asks Java and Apache Kafka once more: `python -m tests.broker.tls.golden` writes both files.
+"""Asks Java and Apache Kafka once more: `python -m tests.real.tls.golden` writes both files.
 
 It takes a JDK, which compiles the two programs in java/.
 """
@@ -6,7 +6,6 @@ It takes a JDK, which compiles the two programs in java/.
 import json
 import random
 import subprocess
-from pathlib import Path
 
 from tests.broker.tls.mapping_cases import CASES
 from tests.broker.tls.names import (
@@ -24,10 +23,11 @@ from tests.broker.tls.names import (
     name,
     tlv,
 )
+from tests.checkout import ROOT
 from tests.counterparts.jars import kafka_class_path
 from tests.counterparts.java import java
 
-DIRECTORY = Path(__file__).parent
+DIRECTORY = ROOT / "tests" / "broker" / "tls"
 NAMES = DIRECTORY / "java_names.txt"
 MAPPING = DIRECTORY / "java_mapping.txt"
 TAGS = (UTF8, NUMERIC, PRINTABLE, T61, IA5, VISIBLE, GENERAL, UNIVERSAL, BMP)

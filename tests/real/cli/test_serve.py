@@ -11,8 +11,8 @@ import pytest
 from kafka import KafkaProducer
 
 from barnabas.testing import Broker
-from tests.broker.cli.command import READY, Served, barnabas, error_of, free_port
 from tests.counterparts.barnabas_process import COMPILED
+from tests.real.cli.command import READY, Served, barnabas, error_of, free_port
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -10,7 +10,7 @@ import time
 import pytest
 from cryptography import x509
 
-from tests.broker.cli.command import Served, barnabas, error_of, free_port
+from tests.real.cli.command import Served, barnabas, error_of, free_port
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from barnabas.broker.cli.completion import script
 from barnabas.broker.cli.main import COMMANDS, parser_with
 from barnabas.broker.config.broker_config import BROKER_CONFIGS
-from tests.broker.cli.command import barnabas
+from tests.real.cli.command import barnabas
 
 
 @pytest.fixture(scope="module")

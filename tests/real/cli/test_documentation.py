@@ -1,11 +1,11 @@
 from barnabas.broker.cli.main import COMMANDS
-from tests.broker.cli.documentation import PAGE, quoted, renewed
-from tests.broker.cli.test_main import WITH_HELP
+from tests.real.cli.documentation import PAGE, quoted, renewed
+from tests.real.cli.test_main import WITH_HELP
 
 
 def test_help_texts_are_quoted_as_they_are():
     page = PAGE.read_text()
-    assert renewed(page) == page, "run: python -m tests.broker.cli.documentation"
+    assert renewed(page) == page, "run: python -m tests.real.cli.documentation"
 
 
 def test_every_command_is_described():

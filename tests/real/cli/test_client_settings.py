@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from barnabas.testing import Broker
-from tests.broker.cli.command import barnabas, command, environment, error_of
-from tests.broker.cli.documentation import PAGE
 from tests.broker.cli.inline import Shell
+from tests.real.cli.command import barnabas, command, environment, error_of
+from tests.real.cli.documentation import PAGE
 from tests.secured import (
     LISTENERS,
     PASSWORD,

@@ -4,9 +4,9 @@ import pytest
 
 from barnabas.broker.network import pipeline, tls_sending
 from tests.broker import toy
-from tests.broker.test_connection import *  # noqa: F403  each test of it
 from tests.broker.tls.listener import toy_tls
 from tests.broker.toy import ECHO, request
+from tests.real.test_connection import *  # noqa: F403  each test of it
 from tests.waiting import until
 
 BOTH_LOOPS = True

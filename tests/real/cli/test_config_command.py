@@ -3,7 +3,7 @@ import json
 import pytest
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS
-from tests.broker.cli.command import barnabas, error_of
+from tests.real.cli.command import barnabas, error_of
 
 
 def as_json(*arguments, cwd, env=None):

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.broker.cli.command import Served, barnabas, error_of, free_port
+from tests.real.cli.command import Served, barnabas, error_of, free_port
 from tests.secured import (
     LISTENERS,
     Keys,

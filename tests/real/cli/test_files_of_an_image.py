@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.broker.cli.command import barnabas, error_of
+from tests.real.cli.command import barnabas, error_of
 
 DEFAULTS = """listeners=PLAINTEXT://:9092,INSIDE://:19092
 advertised.listeners=PLAINTEXT://localhost:9092

@@ -5,7 +5,7 @@ import pytest
 
 from barnabas.broker.cli.main import COMMANDS
 from barnabas.broker.version import __version__
-from tests.broker.cli.command import barnabas, command, environment, error_of
+from tests.real.cli.command import barnabas, command, environment, error_of
 
 WITH_HELP = [
     (),

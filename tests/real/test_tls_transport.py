@@ -19,12 +19,12 @@ from barnabas.broker.security.principals import ANONYMOUS, user
 from tests.attack.records import APPLICATION_DATA, HANDSHAKE, KEY_UPDATE, Sealer12, Sealer13
 from tests.attack.secure_peer import SecureWire
 from tests.broker import toy
-from tests.broker.test_connection import Running
 from tests.broker.tls.handshakes import anyone, with_certificate
 from tests.broker.tls.listener import AUTHORITY, toy_tls, trusting_context
-from tests.broker.tls.peer import TlsPeer
 from tests.broker.toy import ECHO, FETCH, request, small_config
 from tests.certificates import Authority
+from tests.real.test_connection import Running
+from tests.real.tls.peer import TlsPeer
 from tests.waiting import until
 
 BOTH_LOOPS = True

@@ -1,0 +1,1 @@
+"""Commands as processes: signals, pipes, terminals, TLS, and brokers of `barnabas serve`."""

@@ -1,0 +1,1 @@
+"""The blocking client beside sockets, TLS and servers of tokens."""

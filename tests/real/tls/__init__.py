@@ -1,0 +1,1 @@
+"""TLS of others: openssl, Java, and sockets of the kernel."""
