@@ -220,6 +220,7 @@ def test_nothing_is_read_for_a_session_that_has_not_begun(store):
             ended.append(error)
 
     reading = start_thread("reading", read_in_vain)
+    sleep(1)
     logs.close()
     wait_until(lambda: ended)
     reading.join()
