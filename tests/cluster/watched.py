@@ -10,6 +10,7 @@ from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.topics.catalogue import new_cluster_id
 from barnabas.broker.topics.leadership import State
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.runtime.clock import sleep
@@ -17,7 +18,7 @@ from barnabas.testing import Broker, Cluster
 from tests.broker.data_plane import batch
 from tests.waiting import wait_until
 from tests.workload.routing import Led
-from tests.workload.scripted import Writer
+from tests.workload.wire_client import WireClient
 
 Result = TypeVar("Result")
 
@@ -163,8 +164,13 @@ class WatchedCluster(Cluster):
         """Produce whole numbers with one idempotent producer, round-robin to all partitions."""
         count = len(self._partition_ids(topic))
         addresses = [self.brokers[each].address for each in self.running]
-        writer = Writer("writer", addresses, self.seed or 0, Led(topic, 0))
-        producer_id = writer._new_producer_id()
+        writer = WireClient("writer", addresses, self.seed or 0)
+        place = Led(topic, 0)
+        producer_id = writer.asked(
+            place,
+            lambda: writer.routing.ask(place, INIT_PRODUCER_ID, InitProducerIdRequest(None), 4),
+            lambda answer: answer.error_code,
+        ).producer_id
         sent = [0] * count
         for value in values:
             place = Led(topic, value % count)

@@ -218,17 +218,6 @@ def test_a_session_that_ends_before_anything_was_done_in_it_is_followed_by_anoth
         serves_one_more(cluster)
 
 
-def test_a_partition_that_another_is_to_lead_is_handed_over():
-    with WatchedCluster() as cluster:
-        cluster.create_topic(TOPIC)
-        cluster.send(TOPIC, range(10))
-        for number in range(3):
-            cluster.move(TOPIC, 0, to=number)
-        cluster.settle(TOPIC)
-        cluster.send(TOPIC, range(10, 20))
-        assert cluster.values(TOPIC) == list(range(20))
-
-
 def test_what_comes_back_while_it_is_handed_over_goes_again():
     with WatchedCluster(2) as cluster:
         cluster.create_topic(TOPIC)

@@ -22,6 +22,7 @@ from barnabas.broker.topics.catalogue import new_cluster_id
 from barnabas.storage.errors import LedSince
 from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.memory_base import MemoryStore
+from barnabas.storage.runtime.clock import sleep
 from barnabas.storage.runtime.threads import start_thread
 from tests.broker.cluster.reading import read_stored
 from tests.storage.flushes import assign, register
@@ -204,6 +205,7 @@ def test_nothing_is_read_for_a_session_that_has_not_begun(store):
     logs = StoredLogs(store.base())
     read: list[object] = []
     reading = start_thread("reading", lambda: read.append(read_stored(logs, 7, epoch)))
+    sleep(1)
     assert not read
     logs.begin(session)
     reading.join(60)
@@ -218,6 +220,7 @@ def test_nothing_is_read_for_a_session_that_has_not_begun(store):
             ended.append(error)
 
     reading = start_thread("reading", read_in_vain)
+    sleep(1)
     logs.close()
     wait_until(lambda: ended)
     reading.join()

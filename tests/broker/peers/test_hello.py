@@ -128,7 +128,7 @@ async def test_an_older_hello_that_comes_late_is_refused(broker, connect):
 
 async def test_a_connection_says_hello_once(broker, connect):
     client = await connect()
-    await client.send(hello_frame(1), hello_frame(2))
+    await client.send(hello_frame(1), hello_frame(2, purpose="verification"))
     await versions(client)
     assert await client.closed() == b""
 

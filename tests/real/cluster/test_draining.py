@@ -14,9 +14,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from kafka import KafkaProducer
 
-from barnabas.protocol.errors import ErrorCode
 from barnabas.testing import Broker
-from tests.broker.data_plane import Named, Wire, batch
 from tests.cluster.watched import WatchedCluster
 from tests.waiting import wait_until
 
@@ -147,35 +145,7 @@ class Transactional(Writing):
             self._producer.commit_transaction(PATIENCE_S)
 
 
-class Eager(Writing):
-    """One that tries one broker after the other at once: how long partitions have no leader."""
-
-    def begin(self) -> None:
-        self._wires = [Wire(each.address) for each in self.brokers]
-        self._topic = Named(TOPIC, self.brokers[0].server.catalogue.topic(TOPIC).topic_id)
-        self._leaders = [0] * PARTITIONS
-
-    def write(self, value: bytes, partition: int) -> None:
-        while not self._is_taken(value, partition):
-            self._leaders[partition] += 1
-            time.sleep(0.001)
-        self.note(partition, None)
-
-    def _is_taken(self, value: bytes, partition: int) -> bool:
-        wire = self._wires[self._leaders[partition] % len(self._wires)]
-        try:
-            code = wire.produce(self._topic, batch(value), partition).error_code
-        except OSError:  # It has ended.
-            return False
-        assert code in {ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER}
-        return code == ErrorCode.NONE
-
-    def finish(self) -> None:
-        for wire in self._wires:
-            wire.__exit__()
-
-
-CLIENTS = (ConfluentKafka, KafkaPython, Transactional, Eager)
+CLIENTS = (ConfluentKafka, KafkaPython, Transactional)
 
 
 class Reading:
