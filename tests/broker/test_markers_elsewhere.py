@@ -15,7 +15,7 @@ from barnabas.broker.coordination import marker_intake
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.peers.interface import NoAnswer, Purpose
 from barnabas.coordinator.decision import TransactionalProducer
-from barnabas.coordinator.groups.commands import TransactionalOffsetCommit
+from barnabas.coordinator.groups.commands import Caller, TransactionalOffsetCommit
 from barnabas.coordinator.transactions.commands import AddPartitions
 from barnabas.coordinator.transactions.state import (
     CLASSIC,
@@ -37,7 +37,6 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from tests.broker.data_plane import Wire, batch
 from tests.broker.long_commit import long_commit
-from tests.broker.moving_shards import CALLER
 from tests.broker.several import pair, topic_id
 from tests.broker.test_refused_groups import refusing
 from tests.crash.transaction_client import Producer, committed_offset, persistent
@@ -396,7 +395,7 @@ def pending(brokers, producer, offset, partitions):
     """Commit offsets in a transaction where the group is coordinated."""
     groups, told = brokers[1].server.groups, []
     command = TransactionalOffsetCommit(
-        CALLER,
+        Caller("client", "/host", 3),
         long_commit(GROUP, offset, 1, partitions),
         TransactionalProducer(*producer.identity),
     )

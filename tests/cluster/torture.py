@@ -2,7 +2,7 @@
 
 The responses to the clients and the final state of the cluster must agree. Each acknowledged record
 exists exactly once and in order. Each transaction is complete or has no effect. Committed offsets
-never decrease. No transaction stays open.
+never decrease. No transaction stays open. The memory of the coordinators agrees with their logs.
 
 ``python -m tests.cluster.torture --seeds 200 --seconds 600`` runs one world for each seed.
 """
@@ -17,11 +17,14 @@ from collections import Counter
 from typing import NamedTuple
 
 from barnabas.testing import Cluster, World
+from tests.broker.coordinators_inside import check_coordinators
 from tests.cluster.nemesis import HURRIED, STEADY, Nemesis, Pace
 from tests.cluster.workload import PLACES, TOPICS, Workload
 from tests.seeds import SEED
 
 COMMIT_MS = 6
+LOOK_EVERY = 5
+"""Harms from one look at the coordinators to the next."""
 INTERNAL = [
     (topic, index) for topic in ("__consumer_offsets", "__transaction_state") for index in range(3)
 ]
@@ -36,6 +39,21 @@ class Tortured(NamedTuple):
     harms: Counter[str]
     done: dict[str, int]
     """Number of operations of each client."""
+
+
+class Inspector:
+    """Compares the memory of the coordinators with their logs, now and then."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._looks = 0
+
+    def look(self, every: int = LOOK_EVERY) -> None:
+        """Check all brokers that run, at every so many calls."""
+        self._looks += 1
+        if self._looks % every == 0:
+            for number in self._cluster.running:
+                check_coordinators(self._cluster.brokers[number])
 
 
 def torture(seed: int, seconds: float, pace: Pace) -> Tortured:
@@ -56,12 +74,19 @@ def _live(seed: int, seconds: float, pace: Pace) -> tuple[Counter[str], dict[str
         with Workload(addresses, seed, pace.between_requests_s) as workload:
             workload.goes_on()
             nemesis = Nemesis(cluster, seed, [*PLACES, *INTERNAL], pace)
-            nemesis.run(seconds, workload.raise_errors)
+            inspector = Inspector(cluster)
+
+            def look() -> None:
+                workload.raise_errors()
+                inspector.look()
+
+            nemesis.run(seconds, look)
             print(f"seed={seed} {dict(nemesis.done)}")
             cluster.wait_until_served()
             workload.goes_on()
             workload.end()
             workload.judge()
+            inspector.look(every=1)
             return nemesis.done, {client.name: client.done for client in workload.clients}
 
 
