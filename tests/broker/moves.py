@@ -96,7 +96,7 @@ def stored(cluster: Cluster, topic: str, index: int) -> Any:
 
 
 def assign(cluster: Cluster, topic: str, index: int, number: int) -> None:
-    """Make a broker the leader in the store, without a word to the present leader."""
+    """Make a broker the leader in the store; the present leader learns it from its view."""
     found = cluster._partition_ids(topic)[index]
     session = cluster.brokers[number].server._home.session
     epoch = stored(cluster, topic, index).leader_epoch
@@ -148,14 +148,20 @@ def is_served(broker: Broker, topic: str, key: str) -> bool:
 class Held:
     """Calls of a function that wait until ``release``: on threads, not on a loop."""
 
-    def __init__(self, monkeypatch: Any, owner: object, name: str) -> None:
+    def __init__(
+        self, monkeypatch: Any, owner: object, name: str, *, has_result: bool = False
+    ) -> None:
+        """``has_result``: the calls wait when they have their result, not before."""
         self.calls = 0
         self._may_continue = new_event()
         genuine: Callable[..., Any] = getattr(owner, name)
 
         def held(*given: Any, **more: Any) -> Any:
-            self.calls += 1
-            self._may_continue.wait()
+            if has_result:
+                result = genuine(*given, **more)
+                self._wait()
+                return result
+            self._wait()
             return genuine(*given, **more)
 
         monkeypatch.setattr(owner, name, held)
@@ -163,3 +169,7 @@ class Held:
     def release(self) -> None:
         """Continue all calls."""
         self._may_continue.set()
+
+    def _wait(self) -> None:
+        self.calls += 1
+        self._may_continue.wait()

@@ -301,7 +301,7 @@ def test_deleted_records_on_their_way_when_the_partition_goes(
 
 
 def test_producer_that_waits_for_its_transaction_is_sent_to_the_new_leader(monkeypatch):
-    """What the batch would be part of is looked up when it is appended, and where it goes, too."""
+    """Its transaction and the leader are looked up when the batch is appended."""
     markers = Markers(monkeypatch)
     wait = {"barnabas.transaction.wait.ms": "600000"}
     with led_cluster({"data": [0, 0]}, brokers=2, **wait) as cluster:
@@ -327,7 +327,7 @@ def test_producer_that_waits_for_its_transaction_is_sent_to_the_new_leader(monke
 
 @pytest.mark.parametrize("is_damaged", [False, True])
 def test_search_by_time_in_a_log_that_goes(cluster, brokers, data, wires, monkeypatch, is_damaged):
-    """What it finds is not returned; nor that its files cannot be read."""
+    """Neither the record that it finds nor an unreadable file is returned."""
     first, _ = wires
     assert first.produce(data, batch(b"a")).error_code == 0
     genuine = time_lookup._record_in
@@ -380,7 +380,7 @@ def test_group_keeps_its_offsets_over_a_move(cluster, brokers, is_planned):
 
 
 def test_coordinator_that_reads_its_partition_is_loading(cluster, brokers, monkeypatch):
-    """Some clients do not look for the coordinator again that has answered NOT_COORDINATOR."""
+    """Some clients do not look for the coordinator again after NOT_COORDINATOR."""
     with committed_group(brokers) as (first, second):
         reads = Held(monkeypatch, StoredLogs, "reading")
         assign(cluster, GROUP_OFFSETS, 0, 1)

@@ -18,13 +18,14 @@ from typing import NamedTuple
 
 from barnabas.testing import Cluster, World
 from tests.broker.coordinators_inside import check_coordinators
+from tests.broker.leadership_inside import check_at_rest, check_leadership
 from tests.cluster.nemesis import HURRIED, STEADY, Nemesis, Pace
 from tests.cluster.workload import PLACES, TOPICS, Workload
 from tests.seeds import SEED
 
 COMMIT_MS = 6
 LOOK_EVERY = 5
-"""Harms from one look at the coordinators to the next."""
+"""Harms from one look at the memory of the brokers to the next."""
 INTERNAL = [
     (topic, index) for topic in ("__consumer_offsets", "__transaction_state") for index in range(3)
 ]
@@ -42,7 +43,7 @@ class Tortured(NamedTuple):
 
 
 class Inspector:
-    """Compares the memory of the coordinators with their logs, now and then."""
+    """Checks the memory of the brokers, now and then."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -54,6 +55,7 @@ class Inspector:
         if self._looks % every == 0:
             for number in self._cluster.running:
                 check_coordinators(self._cluster.brokers[number])
+                check_leadership(self._cluster.brokers[number])
 
 
 def torture(seed: int, seconds: float, pace: Pace) -> Tortured:
@@ -87,6 +89,7 @@ def _live(seed: int, seconds: float, pace: Pace) -> tuple[Counter[str], dict[str
             workload.end()
             workload.judge()
             inspector.look(every=1)
+            check_at_rest(cluster)
             return nemesis.done, {client.name: client.done for client in workload.clients}
 
 

@@ -143,7 +143,7 @@ def test_lease_and_store_as_they_stand(world, cluster):
 
 
 def test_numbers_of_upkeep():
-    """As the collectors show them: a broker keeps house rarely."""
+    """Show the counts of the collectors themselves: a broker changes them rarely."""
     upkeep = UpkeepCounts(
         snapshots=2, bytes_compacted=3, extents_deleted=4, looked_ms=5000, sessions_forgotten=6
     )
