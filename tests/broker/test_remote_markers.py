@@ -20,6 +20,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.end_txn import END_TXN
 from barnabas.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS, WriteTxnMarkersResponse
 from barnabas.protocol.records import read_header
+from barnabas.storage.refusal import Refusal
 from tests.broker.coordinators_inside import check_coordinators
 from tests.broker.data_plane import Named, Wire
 from tests.broker.moves import gain, key_at, lead, led_cluster, log_of, lose, stored
@@ -166,6 +167,24 @@ def test_nothing_leaves_before_the_decision_is_durable_r2(world, cluster, produc
         assert producer.wire.receive().error_code == 0
         producer.complete()
         assert [len(each) for each in requests] == [1, 1]
+
+
+def test_refusal_of_a_decision_lets_no_marker_leave_r2(world, cluster, producer):
+    """Mutant: a refused decision counts as durable. Its shard is still here at that moment."""
+    assert producer.add(T, AT_FIRST) == 0
+    markers = producer.broker.server.transactions.remote_markers
+    with caught(cluster) as (sent, _):
+        cluster.hold_commits(0)
+        producer.wire.send(END_TXN, producer.end_request(commit=True), 4)
+        wait_until(lambda: markers._debts)
+        (debt,) = markers._debts.values()
+        decided = remote_markers._Decided(markers, debt)
+        producer.broker.call(lambda: decided.refused(Refusal([])))
+        world.sleep(3)
+        assert sent == []
+        cluster.release_commits(0)
+        producer.complete()
+        assert len(sent) == 1
 
 
 def test_transaction_completes_when_all_have_answered_r3(world, cluster, producer):
