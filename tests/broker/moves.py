@@ -6,12 +6,15 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import pytest
+
+from barnabas.broker.cluster.handovers import HandOvers
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.topics.leadership import State
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from barnabas.storage.cluster_index import Assignment
+from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Broker, Cluster
 from tests.broker.data_plane import Named, Wire
@@ -101,6 +104,42 @@ def assign(cluster: Cluster, topic: str, index: int, number: int) -> None:
     session = cluster.brokers[number].server._home.session
     epoch = stored(cluster, topic, index).leader_epoch
     assert cluster._store.index.assign([Assignment(found, session, epoch)])
+
+
+def unled(cluster: Cluster, topic: str, index: int) -> None:
+    """Leave a partition without a leader; ``frozen`` keeps it so."""
+    found = stored(cluster, topic, index)
+    partition = HandOver(cluster._partition_ids(topic)[index], found.leader_epoch, None)
+    cluster._store.index.hand_over(found.leader_session, [partition])
+
+
+@contextlib.contextmanager
+def frozen(cluster: Cluster) -> Iterator[None]:
+    """Move no partition, and give no partition a leader: what is wished for stays a wish."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster._store.index, "assign", lambda _assignments: frozenset())
+        patch.setattr(HandOvers, "look", lambda _handovers: None)
+        yield
+
+
+class RecordedMoves:
+    """The wishes that a broker makes, as it makes them."""
+
+    def __init__(self, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[dict[int, int | None]] = []
+        """Wishes without pins."""
+        self.asked_to_pin: list[dict[int, int | None]] = []
+        for name, asked in (("want", self.asked), ("pin", self.asked_to_pin)):
+            self._record(broker.server.moves, name, asked, monkeypatch)
+
+    def _record(self, moves: Any, name: str, asked: list[Any], patch: Any) -> None:
+        genuine = getattr(moves, name)
+
+        async def record(wishes: Mapping[int, int | None]) -> None:
+            asked.append(dict(wishes))
+            await genuine(wishes)
+
+        patch.setattr(moves, name, record)
 
 
 def served(cluster: Cluster, topic: str, index: int, number: int) -> None:
