@@ -6,21 +6,28 @@ whose partition another broker coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from types import SimpleNamespace
+from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog
 from barnabas.broker.coordination.groups import group_config
-from barnabas.broker.coordination.replay import Replay
-from barnabas.broker.coordination.shard import Machine, Shard
+from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.server import BrokerServer
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.coordinator.decision import decode_record
 from barnabas.coordinator.groups.shard import GroupShard
 from barnabas.coordinator.transactions.shard import TransactionShard
-from barnabas.protocol.records import iterate_batches, read_header
+from barnabas.protocol.records import (
+    NO_PRODUCER_ID,
+    iterate_batches,
+    iterate_records,
+    read_header,
+    read_marker,
+)
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.testing import Broker
+from tests.crash.transaction_history import LIMIT_BYTES
 from tests.crash.transaction_life import batches_of
 
 
@@ -42,7 +49,7 @@ def _check(server: BrokerServer) -> None:
 def _check_groups(server: BrokerServer, shard: Shard[GroupShard]) -> None:
     """Groups apply what is durable."""
     config = group_config(server.config, server.groups.consumer_times)
-    again = _rebuilt(shard, GROUP_OFFSETS, lambda: GroupShard(config), batches_of(shard.log))
+    again = _rebuilt(GROUP_OFFSETS, GroupShard(config), batches_of(shard.log))
     live = shard.machine
     assert again.groups.keys() == live.groups.keys()
     for key, group in live.groups.items():
@@ -56,9 +63,8 @@ def _check_transactions(server: BrokerServer, shard: Shard[TransactionShard]) ->
     """Transactions apply what is appended."""
     producer_ids: dict[int, str] = {}
     again = _rebuilt(
-        shard,
         TRANSACTION_STATE,
-        lambda: TransactionShard(server.config.transaction_version, producer_ids),
+        TransactionShard(server.config.transaction_version, producer_ids),
         batches_of(shard.log) + _batches_under_way(shard.log),
     )
     live = shard.machine
@@ -118,20 +124,20 @@ def _batches_under_way(log: PartitionLog) -> list[bytes]:
     return found
 
 
-def _rebuilt(
-    shard: Shard[Any], topic: str, make_machine: Callable[[], Machine], batches: list[bytes]
-) -> Any:
-    """Return the machine that results from reading a log of these batches alone."""
-    views = [memoryview(batch) for batch in batches]
-    segment = SimpleNamespace(
-        scan_checked=lambda _start: ((0, read_header(view), view) for view in views)
-    )
-    log: Any = SimpleNamespace(
-        segments=[segment], log_start_offset=0, cleaning=SimpleNamespace(scans=0)
-    )
-    again = Shard(shard.index, shard.partition_count, log, make_machine())
-    replay = Replay(topic, make_machine, lambda _shard: None, latest_only=False)
-    replay.add(again)
-    assert not replay.goes_on(lambda: False)
-    assert again.is_loaded
-    return again.machine
+def _rebuilt(topic: str, machine: Any, batches: list[bytes]) -> Any:
+    """Return the machine after all records and markers of these batches."""
+    for batch in batches:
+        view = memoryview(batch)
+        header = read_header(view)
+        if header.is_control:
+            marker = read_marker(view)
+            if marker is not None:
+                steps = machine.end_transaction(header.producer_id, commit=marker.commit)
+                deque(steps or (), maxlen=0)
+            continue
+        producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
+        for stored in iterate_records(view, limit_bytes=LIMIT_BYTES):
+            assert stored.key is not None
+            record = decode_record(topic, stored.key, stored.value, producer_id)
+            machine.apply(record, stored.offset)
+    return machine

@@ -471,7 +471,7 @@ def test_topics_that_come_grow_and_go_elsewhere(cluster, brokers, wires):
         assert wire.produce(new, batch(b"a"), 1 - index).error_code == NOT_LEADER
     catalogue = brokers[0].server.catalogue
     brokers[0]._do(catalogue.create_partitions("new", 3))
-    wait_until(lambda: cluster.leader("new", 2) is not None)
+    cluster.wait_until_served()
     lead(cluster, {"new": [0, 1, 1]})
     assert wires[1].produce(new, batch(b"c"), 2).error_code == 0
     ids = {partition_id(brokers[0], "new", index) for index in range(3)}
