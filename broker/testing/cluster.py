@@ -186,6 +186,14 @@ class Cluster:
         """Let a broker reach the store again."""
         return self._do(self.brokers[number].mend_to_store)
 
+    def hold_commits(self, number: int) -> Outcome[None]:
+        """Delay each commit of a broker to the store; its lease and its moves continue."""
+        return self._do(self.brokers[number].hold_commits)
+
+    def release_commits(self, number: int) -> Outcome[None]:
+        """Send the delayed commits of a broker to the store."""
+        return self._do(self.brokers[number].release_commits)
+
     # ------------------------------------------------------------------------------ partitions
 
     def create_topic(

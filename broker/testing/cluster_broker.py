@@ -57,6 +57,8 @@ class ClusterBroker(Broker):
         self._skipped_s = 0.0
         """What its lease has been shortened by."""
         self._go_on = new_event()
+        self._may_commit = new_event()
+        self._may_commit.set()
         self._is_killed = False
         self._is_paused = False
         self._address = ("", 0)
@@ -82,6 +84,7 @@ class ClusterBroker(Broker):
         self._why_cut.discard(_PAUSED)
         self._base.close()  # Its threads write nothing from here on.
         self._go_on.set()
+        self._may_commit.set()
         self._thread.run(self._crash())
 
     def end(self) -> None:
@@ -133,6 +136,14 @@ class ClusterBroker(Broker):
     def mend_to_store(self) -> None:
         """Let everything through to the store again."""
         self._mend(_CUT)
+
+    def hold_commits(self) -> None:
+        """Delay each commit to the store until ``release_commits``."""
+        self._may_commit.clear()
+
+    def release_commits(self) -> None:
+        """Send the delayed commits to the store."""
+        self._may_commit.set()
 
     def end_cut_links(self) -> None:
         """End what is open over links that were cut, as soon as its loop gets to it."""
@@ -212,6 +223,7 @@ class ClusterBroker(Broker):
 
     def _commit(self, _flush: Flush) -> None:
         """Take as long as a commit does; on the thread that flushes."""
+        self._may_commit.wait()
         sleep(self._commit_times.random() * self._commit_s)
 
     def _stand_still(self, standing: Event) -> None:

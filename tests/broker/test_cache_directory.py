@@ -9,8 +9,6 @@ from dataclasses import replace
 
 import pytest
 
-from barnabas.broker.cluster.upkeep import UpkeepCounts
-from barnabas.broker.metrics.collectors import register_cluster_store
 from barnabas.broker.topics.leadership import State
 from barnabas.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,
@@ -19,15 +17,17 @@ from barnabas.protocol.messages.describe_log_dirs import (
 )
 from barnabas.storage.check import verify
 from barnabas.storage.scrub_notes import FILE_NAME
-from tests.broker.console.asking import HTTP, fetch
+from tests.broker.console.asking import HTTP, ask_api
 from tests.broker.data_plane import Named, Wire, batch
 from tests.broker.handlers.test_fetch import fill, log_of, settle
 from tests.broker.metrics.scrape import scrape
-from tests.broker.moving import moving_pair
+from tests.broker.moves import led_cluster, served, state, stored
 from tests.waiting import wait_until
+from tests.worlds import world
 
-DATA = Named("data", bytes([1] * 16))
-KEPT = Named("kept", bytes([2] * 16))
+__all__ = ["world"]
+
+DATA, KEPT = Named("data"), Named("kept")
 HOUR_S = 3600
 CONFIG = {
     "barnabas.scrub.bytes.per.second": "100000000",
@@ -38,13 +38,11 @@ CONFIG = {
 
 
 @pytest.fixture
-def cluster():
+def cluster(world):
     """The first broker leads everything, in small segments."""
-    with moving_pair({DATA.name: 1, KEPT.name: 1}, **CONFIG, **HTTP) as cluster:
-        leader = cluster.brokers[0]
-        cluster.give(leader, *(each for ids in cluster.ids.values() for each in ids))
+    with led_cluster({DATA.name: [0], KEPT.name: [0]}, brokers=2, **CONFIG, **HTTP) as cluster:
         for topic in (DATA, KEPT):
-            in_small_segments(leader, topic)
+            in_small_segments(cluster.brokers[0], topic)
         yield cluster
 
 
@@ -71,19 +69,10 @@ def in_small_segments(leader, topic) -> None:
     leader.call(configure)
 
 
-def durable(cluster, topic=DATA):
-    (partition_id,) = cluster.ids[topic.name]
-    return cluster.store.index.partition(partition_id)
-
-
 # ------------------------------------------------------------------------------ what it says of it
 
 
 def test_its_metrics_are_of_flushes_and_of_no_journal(cluster, leader, wire):
-    runner = leader.runner
-    register_cluster_store(
-        leader.server.metrics, runner.committer.counts, UpkeepCounts(), lambda: ""
-    )
     wire.produce(DATA, batch(b"v"))
     found = scrape(leader)
     names = {family.name for family in found.families}
@@ -96,28 +85,14 @@ def test_its_metrics_are_of_flushes_and_of_no_journal(cluster, leader, wire):
     assert found("barnabas_cluster_store_away") == 0
 
 
-def test_a_refused_flush_and_a_lost_session_are_counted(cluster, leader, wire):
-    away = ["nobody there"]
-    counts = leader.runner.committer.counts
-    register_cluster_store(leader.server.metrics, counts, UpkeepCounts(), away.pop)
-    cluster.store.assign(*cluster.ids["data"], cluster.brokers[1].runner.session)
-    wire.produce(DATA, batch(b"v"))
-    leader.lose_session()
-    wait_until(lambda: leader.runner.committer.counts.sessions == 2)
-    found = scrape(leader)
-    assert found("barnabas_flushes_refused_total") == 1
-    assert found("barnabas_sessions_total") == 2
-    assert found("barnabas_cluster_store_away") == 1
-
-
-def test_its_console_and_its_history_have_no_journal(cluster, leader, wire):
+def test_its_console_and_its_history_have_no_journal(world, leader, wire):
     wire.produce(DATA, batch(b"v"))
     for _ in range(3):
         leader.call(leader.server.history.look)
         leader.clock.advance(seconds=1)
-    overview = fetch(leader, "overview")
+    overview = world.run(ask_api(leader, "overview"))
     assert overview["journal_bytes"] == 0
-    storage = fetch(leader, "storage")
+    storage = world.run(ask_api(leader, "storage"))
     assert (storage["journal_bytes"], storage["journal_written_bytes"]) == (0, 0)
     assert storage["flushed_batches"] >= 1
     assert sum(each["count"] for each in storage["flushes"]) >= 1
@@ -144,22 +119,22 @@ def test_retention_moves_the_durable_start_and_frees_the_cache(cluster, leader, 
     assert segments > 5
     retention = {"retention.bytes": "3000"}
     configs = leader.server.catalogue.configs
-    leader.do(lambda: configs.alter_topic_configs("data", lambda _: retention))
+    leader._do(configs.alter_topic_configs("data", lambda _: retention))
     leader.clock.advance(seconds=HOUR_S)
-    wait_until(lambda: durable(cluster).log_start_offset > 0)
-    start = durable(cluster).log_start_offset
+    wait_until(lambda: stored(cluster, "data", 0).log_start_offset > 0)
+    start = stored(cluster, "data", 0).log_start_offset
     wait_until(lambda: leader.call(lambda: log.log_start_offset) == start)
     leader.clock.advance(seconds=HOUR_S)  # A checkpoint has the files removed.
     wait_until(lambda: leader.call(lambda: not log.dropped_segments))
     assert len(log.segments) < segments
-    cluster.move(cluster.brokers[1], *cluster.ids["data"])
+    cluster.move("data", 0, to=1)
     assert log_of(cluster.brokers[1], DATA).log_start_offset == start
 
 
 def test_a_compacted_copy_and_a_new_one_have_the_same_latest_records(cluster, leader, wire):
     compact = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
     configs = leader.server.catalogue.configs
-    leader.do(lambda: configs.alter_topic_configs("kept", lambda _: compact))
+    leader._do(configs.alter_topic_configs("kept", lambda _: compact))
     in_small_segments(leader, KEPT)
     for number in range(100):
         wire.produce(KEPT, batch(b"%d" % number, b"x" * 100))
@@ -173,7 +148,7 @@ def test_a_compacted_copy_and_a_new_one_have_the_same_latest_records(cluster, le
     assert log.size_bytes < size_bytes
     assert leader.call(lambda: verify(log)) == []
     kept = wire.read(KEPT)[-2:]
-    cluster.move(cluster.brokers[1], *cluster.ids["kept"])
+    cluster.move("kept", 0, to=1)
     with Wire(cluster.brokers[1].address) as other:
         assert other.read(KEPT)[-2:] == kept
 
@@ -199,13 +174,12 @@ def scrubbed(leader, minutes=2) -> None:
 
 def test_a_damaged_copy_is_replaced_once_and_not_again_and_again(cluster, leader, wire):
     fill(leader, wire, DATA, 60)
-    (partition_id,) = cluster.ids["data"]
     values = wire.read(DATA)
     log = log_of(leader, DATA)
     damage(leader)
     leader.clock.advance(minutes=2)
     wait_until(lambda: leader.call(lambda: log_of(leader, DATA) not in {None, log}))
-    cluster.served(leader, partition_id)
+    served(cluster, "data", 0, 0)
     assert wire.read(DATA) == values
     renewed = log_of(leader, DATA)
     assert len(renewed.segments) > 1
@@ -215,7 +189,7 @@ def test_a_damaged_copy_is_replaced_once_and_not_again_and_again(cluster, leader
     scrubbed(leader)
     assert leader.server.scrubber.describe_damage() is not None
     assert log_of(leader, DATA) is renewed
-    assert leader.state(partition_id) is State.SERVED
+    assert state(leader, "data", 0) is State.SERVED
 
 
 def test_what_was_verified_is_not_noted_for_another_process(cluster, leader, wire):

@@ -1,582 +1,457 @@
-"""What happens to the partitions that a broker leads, and to those that it leads no more."""
+"""Partitions that a broker leads, and those that it leads no more.
+
+In any order: ``tests/cluster/test_at_random.py``, which makes the same checks
+(``tests/broker/leadership_inside.py``) now and then, and at the end.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import gc
-from random import Random
+import itertools
 from weakref import WeakSet
 
 import pytest
 
-from barnabas.broker.cluster.view import NO_NODE, Leader
-from barnabas.broker.topics import leadership
+from barnabas.broker.cluster.view import Leader
 from barnabas.broker.topics.leadership import AFTER, State
-from barnabas.storage.config import LogConfig
-from barnabas.storage.log_directory import DELETED_SUFFIX, LOADING_SUFFIX
-from tests.broker.leading import DATA, INTERNAL, Cluster, Member
-from tests.seeds import SEED
-from tests.storage.stores import ROOT, read_all
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.offset_commit import (
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.storage.errors import Corrupt
+from tests.broker.data_plane import Named, Wire, batch, produce_request
+from tests.broker.handlers.test_group_offsets import Client
+from tests.broker.leadership_inside import check_at_rest, check_leadership
+from tests.broker.moves import (
+    Held,
+    assign,
+    key_at,
+    lead,
+    led_cluster,
+    log_of,
+    named,
+    partition_id,
+    seize,
+    state,
+    stored,
+)
+from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 AWAY, READING, OPENED, SERVED, DRAINING = State
-STEPS = 1500
-"""Of a random run."""
+PLACE = (GROUP_OFFSETS, 0)
+"""The partition that goes through all states."""
+GROUP = key_at(0, "g")
+LONG = 70
+"""Batches of a log that is read by more than one question."""
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def cluster(world):
+    with led_cluster({"data": [0]}, brokers=2) as cluster:
+        for each in cluster.brokers:
+            each.port = each.address[1]
+        with Client(cluster.brokers[0]) as client:
+            assert client.commit(GROUP, {("data", 0): 7}) == {0}
+        yield cluster
 
 
 @pytest.fixture
-async def member():
-    """A broker, with one batch in each partition that another one has written."""
-    cluster = Cluster()
-    before = Member(cluster, 3)
-    await before.serve(INTERNAL, DATA)
-    for partition_id in (INTERNAL, DATA):
-        assert before.place(partition_id, b"first")
-    await before.settle()
-    assert cluster.held == []
-    yield Member(cluster)
-    cluster.check()
+def first(cluster):
+    """Broker 0, which leads everything before each test, and is at rest after it."""
+    check_at_rest(cluster)
+    lead(cluster, {"data": [0]})
+    yield cluster.brokers[0]
+    cluster.release_commits(0)
+    check_at_rest(cluster)
 
 
-# ------------------------------------------------------------------- each event in each state
+@pytest.fixture
+def data(cluster, first):
+    """A new topic, which broker 0 leads."""
+    name = f"data-{next(NUMBERS)}"
+    cluster.create_topic(name, 1)
+    lead(cluster, {name: [0]})
+    return named(first, name)
 
 
-async def reach(member: Member, state: State) -> None:
-    """Bring the partition of the coordinator into a state; the other one is served."""
-    await member.serve(DATA)
-    if state is AWAY:
-        return
-    member.cluster.assign(INTERNAL, member.session)
-    await member.learn()
-    if state is READING:
-        return
-    await member.read()
-    if state is OPENED:
-        return
-    await member.settle()
-    if state is DRAINING:
-        assert member.place(INTERNAL)
-        member.release(INTERNAL)
+@pytest.fixture
+def wire(first):
+    with Wire(first.address) as wire:
+        yield wire
 
 
-async def led_again(member):
-    """In a later epoch, without a word of what was in between."""
-    member.cluster.assign(INTERNAL, member.session)
-    await member.learn()
+# ------------------------------------------------------------------------ each event in each state
 
 
-async def led_elsewhere(member):
-    member.cluster.assign(INTERNAL, member.cluster.stranger)
-    await member.learn()
+class Stage:
+    """The partition of a coordinator, in a state that a test chooses."""
 
+    def __init__(self, cluster, monkeypatch):
+        self.cluster = cluster
+        self.broker = cluster.brokers[0]
+        self.leadership = self.broker.server.leadership
+        self.partition_id = partition_id(self.broker, *PLACE)
+        self.patch = monkeypatch
+        self.held = []
+        self.wires = contextlib.ExitStack()
 
-async def led_by_nobody(member):
-    epoch = member.cluster.epoch_of(INTERNAL)
-    await member.learn(member.cluster.leaders() | {INTERNAL: Leader(NO_NODE, epoch)})
+    @property
+    def state(self):
+        return state(self.broker, *PLACE)
 
+    def becomes(self, expected):
+        wait_until(lambda: self.state is expected, lambda: f"{self.state}, not {expected}")
 
-async def nothing_new(member):
-    await member.learn()
+    def hold(self, owner, name):
+        self.held.append(Held(self.patch, owner, name))
 
+    def reach(self, wanted):
+        if wanted in {AWAY, READING, OPENED}:
+            seize(self.cluster, *PLACE, 1)
+            self.becomes(AWAY)
+        if wanted is READING:
+            self.hold(self.broker.server._member.durable_logs, "reading")
+        elif wanted is OPENED:
+            self.hold(self.broker.server._home.committer, "write_segments")
+        if wanted in {READING, OPENED}:
+            assign(self.cluster, *PLACE, 0)
+        elif wanted is DRAINING:
+            self.place()
+            self.cluster.want(*PLACE, 1)
+        self.becomes(wanted)
+        check_leadership(self.broker)
 
-async def older_view(member):
-    """As from a copy of the metadata that lags behind."""
-    await member.learn(member.cluster.leaders() | {INTERNAL: Leader(3, 1)})
+    def place(self):
+        """Send a commit that does not reach the store yet."""
+        log = log_of(self.broker, *PLACE)
+        self.cluster.hold_commits(0)
+        wire = self.wires.enter_context(Wire(self.broker.address))
+        topics = [OffsetCommitRequestTopic("data", partitions=[OffsetCommitRequestPartition(0, 8)])]
+        wire.send(OFFSET_COMMIT, OffsetCommitRequest(GROUP, topics=topics), 8)
+        wait_until(lambda: log.next_offset > log.high_watermark)
 
+    def let_go(self):
+        for each in self.held:
+            each.release()
+        self.cluster.release_commits(0)
 
-async def read(member):
-    await member.read()
+    # Events
 
+    def is_led_again(self):
+        """Name this broker again, in a later epoch."""
+        assign(self.cluster, *PLACE, 0)
 
-async def written(member):
-    await member.commit()
-    await member.write()
+    def is_led_elsewhere(self):
+        assign(self.cluster, *PLACE, 1)
 
+    def is_compared_again(self):
+        """Compare all partitions with a view that shows nothing new."""
 
-async def only_durable(member):
-    await member.commit()
+        def look():
+            self.leadership._compared_version = None
+            self.leadership.look()
 
+        self.broker.call(look)
+        wait_until(lambda: not self.leadership._is_looking)
 
-async def released(member):
-    member.release(INTERNAL)
+    def has_an_older_view(self):
+        """Compare with a copy of the metadata that lags behind; mutant: it is believed."""
+        view = self.broker.server.view
+        genuine = view.leader_of
+        older = Leader(1, stored(self.cluster, *PLACE).leader_epoch - 2)
+        with self.patch.context() as patch:
+            patch.setattr(
+                view, "leader_of", lambda at: older if at == self.partition_id else genuine(at)
+            )
+            self.is_compared_again()
 
+    def is_released(self):
+        self.broker.call(lambda: self.leadership.release(self.partition_id, lambda: None))
 
-async def taken(member):
-    """The store knows of another leader, and the view does not yet."""
-    member.place(INTERNAL)
-    member.cluster.assign(INTERNAL, member.cluster.stranger)
-    await member.commit()
-
-
-async def dropped(member):
-    """Something else in the same flush is refused."""
-    member.place(INTERNAL)
-    assert member.place(DATA)
-    member.cluster.assign(DATA, member.cluster.stranger)
-    await member.commit()
-
-
-async def session_lost(member):
-    assert member.place(DATA)
-    member.cluster.index.fence(member.session)
-    await member.commit()
-
-
-async def topic_deleted(member):
-    (partition,) = member.topics[0].partitions
-    member.leadership.deleted(partition)
+    def is_damaged(self):
+        """Read another copy of its files."""
+        log = log_of(self.broker, *PLACE)
+        if log is not None:
+            self.broker.call(lambda: self.leadership.read_anew(log))
 
 
 EXPECTED = {
-    led_again: (READING, READING, READING, READING, READING),
-    led_elsewhere: (AWAY, AWAY, AWAY, AWAY, AWAY),
-    led_by_nobody: (AWAY, AWAY, AWAY, AWAY, AWAY),
-    nothing_new: (AWAY, READING, OPENED, SERVED, DRAINING),
-    older_view: (AWAY, READING, OPENED, SERVED, DRAINING),
-    read: (AWAY, OPENED, OPENED, SERVED, DRAINING),
-    written: (AWAY, READING, SERVED, SERVED, AWAY),
-    only_durable: (AWAY, READING, OPENED, SERVED, AWAY),
-    released: (AWAY, AWAY, AWAY, AWAY, DRAINING),
-    taken: (AWAY, READING, AWAY, AWAY, AWAY),
-    dropped: (AWAY, READING, READING, READING, AWAY),
-    session_lost: (AWAY, AWAY, AWAY, AWAY, AWAY),
-    topic_deleted: (AWAY, AWAY, AWAY, AWAY, AWAY),
+    Stage.is_led_again: (READING, READING, READING, READING, READING),
+    Stage.is_led_elsewhere: (AWAY, AWAY, AWAY, AWAY, AWAY),
+    Stage.is_compared_again: (AWAY, READING, OPENED, SERVED, DRAINING),
+    Stage.has_an_older_view: (AWAY, READING, OPENED, SERVED, DRAINING),
+    Stage.is_released: (AWAY, AWAY, AWAY, AWAY, DRAINING),
+    Stage.is_damaged: (AWAY, READING, READING, READING, DRAINING),
 }
 CASES = [
-    pytest.param(state, event, after, id=f"{event.__name__}-{state.name}")
+    pytest.param(before, event, after, id=f"{event.__name__}-{before.name}")
     for event, row in EXPECTED.items()
-    for state, after in zip(State, row, strict=True)
+    for before, after in zip(State, row, strict=True)
 ]
 
 
-@pytest.mark.parametrize(("state", "event", "after"), CASES)
-async def test_row(member, state, event, after):
-    await reach(member, state)
-    member.check()
-    assert member.state(INTERNAL) is state
-    log = member.partitions[INTERNAL].log
-    assert member.partitions[INTERNAL].is_coming == (state in {READING, OPENED})
-    await event(member)
-    assert member.state(INTERNAL) is after
-    is_gone = log is not None and after in {AWAY, READING}
-    assert (log in member.removed) == is_gone, "who waits for the log is told, and only then"
-    if event is topic_deleted:
-        assert INTERNAL not in member.store.logs
-        return
-    assert member.partitions[INTERNAL].is_coming == (after in {READING, OPENED})
-    member.check()
-    waits = len(member.asked_to_release) - len(member.released)
-    assert waits == (len(member.asked_to_release) if after is DRAINING else 0)
-    await member.settle()
-    member.check()
-    end = SERVED if after in {READING, OPENED, SERVED} and event is not taken else AWAY
-    if (event, state) == (taken, READING):
-        end = SERVED  # It does not write, so it does not learn before the view does.
-    assert member.state(INTERNAL) is end
-    names = {name for name in member.disk.list_directory("/data") if name.startswith("__")}
-    assert names <= ({"__consumer_offsets-0"} if end is SERVED else set())
-    if end is SERVED:
-        assert member.partitions[INTERNAL].log.next_offset >= 1
-    await member.serve(INTERNAL, DATA)
-    assert member.place(INTERNAL, b"last")
-    await member.settle()
-    member.check()
-    assert member.cluster.held == [], "what was read is in segments, or not any more"
+@pytest.mark.parametrize(("before", "event", "after"), CASES)
+def test_event_in_each_state(cluster, first, monkeypatch, before, event, after):
+    stage = Stage(cluster, monkeypatch)
+    with stage.wires:
+        stage.reach(before)
+        if after is READING and before is not READING:
+            stage.hold(first.server._member.durable_logs, "reading")
+        event(stage)
+        stage.becomes(after)
+        check_leadership(first)
+        stage.let_go()
+        if cluster.leader(*PLACE) == 0 and stage.state is AWAY:
+            assign(cluster, *PLACE, 0)  # In a later epoch, or no broker leads it.
+        check_at_rest(cluster)
+        lead(cluster, {"data": [0]})
+        with Client(first) as client:
+            assert client.fetch(GROUP)[("data", 0)] in {7, 8}
+            assert client.commit(GROUP, {("data", 0): 7}) == {0}
 
 
-def test_the_table_says_something_of_every_state():
+def test_table_has_every_state():
     assert [*AFTER] == [*State]
 
 
-@pytest.mark.parametrize("partition_id", [INTERNAL, DATA])
-async def test_what_is_read_is_held_until_it_is_in_segments(member, partition_id):
-    member.cluster.assign(partition_id, member.session)
-    await member.learn()
-    await member.read()
-    assert member.cluster.held == [partition_id]
-    await member.commit()
-    assert member.cluster.held == [partition_id]
-    assert member.partitions[partition_id].log.unflushed
-    await member.write()
-    assert not member.partitions[partition_id].log.unflushed
-    assert member.cluster.held == []
+@pytest.mark.parametrize("before", [READING, SERVED, DRAINING])
+def test_partition_of_a_deleted_topic(cluster, first, data, wire, monkeypatch, before):
+    reads = Held(monkeypatch, first.server._member.durable_logs, "reading")
+    if before is READING:
+        assign(cluster, data.name, 0, 1)
+        wait_until(lambda: state(first, data.name, 0) is AWAY)
+        assign(cluster, data.name, 0, 0)
+    elif before is DRAINING:
+        cluster.hold_commits(0)
+        wire.send(PRODUCE, produce_request(9, data, (0, batch())), 9)
+        wait_until(lambda: log_of(first, data.name, 0).next_offset == 1)
+        cluster.want(data.name, 0, 1)
+    wait_until(lambda: state(first, data.name, 0) is before)
+    released = []
+    found = partition_id(first, data.name, 0)
+    first._do(first.server.catalogue.delete_topic(data.id))
+    cluster.release_commits(0)
+    first.call(lambda: first.server.leadership.release(found, lambda: released.append(found)))
+    assert released == [found], "of what is not there, nothing is waited for"
+    assert found not in first.server.logs.logs
+    reads.release()
 
 
-def stored(log):
-    """The batches that readers are given."""
-    return [bytes(each) for _, each in read_all(log)]
+# --------------------------------------------------------------------------------- logs that come
 
 
-@pytest.mark.parametrize("partition_id", [INTERNAL, DATA])
-async def test_a_long_log_is_in_its_segments_when_it_is_opened(member, partition_id):
-    member.cluster.are_long = lambda: True
-    member.cluster.assign(partition_id, member.session)
-    await member.learn()
-    await member.read()
-    assert member.state(partition_id) is SERVED
-    log = member.partitions[partition_id].log
-    assert not log.unflushed
-    assert stored(log) == [*map(bytes, member.cluster.read(partition_id).batches)]
-    (name,) = (each for each in member.disk.list_directory(ROOT) if LOADING_SUFFIX in each)
-    await member.settle()
-    assert member.cluster.held == []
-    assert name not in member.disk.list_directory(ROOT)
-    assert member.disk.list_directory(f"{ROOT}/{log.directory.name}")
-    assert member.place(partition_id, b"more")
-    await member.settle()
-    assert stored(log) == [*map(bytes, member.cluster.read(partition_id).batches)]
+@pytest.mark.parametrize("count", [1, LONG])
+def test_log_that_goes_again_leaves_nothing(cluster, first, data, monkeypatch, count):
+    """Mutant: what was read too late is taken. ``check_at_rest`` finds what it holds."""
+    seize(cluster, data.name, 0, 1)
+    with Wire(cluster.brokers[1].address) as other:
+        for _ in range(count):
+            assert other.produce(data, batch(b"v" * 100)).error_code == 0
+    loads = Held(monkeypatch, first.server.leadership, "_load", has_result=True)
+    assign(cluster, data.name, 0, 0)
+    wait_until(lambda: loads.calls)
+    assert state(first, data.name, 0) is READING
+    seize(cluster, data.name, 0, 1)
+    wait_until(lambda: state(first, data.name, 0) is AWAY)
+    loads.release()
+    check_at_rest(cluster)
+    assert log_of(first, data.name, 0) is None
 
 
-@pytest.mark.parametrize("are_long", [False, True])
-@pytest.mark.parametrize(
-    "when", ["before it is read", "once it is read", "before it has its place"]
-)
-async def test_a_log_that_goes_again_leaves_nothing(member, when, are_long):
-    member.cluster.are_long = lambda: are_long
-    await reach(member, READING)
-    if when == "before it has its place":
-        await member.read()
-        await led_elsewhere(member)
-    elif when == "once it is read":
-        await member.read(lambda: led_elsewhere(member))
-    else:
-        await led_elsewhere(member)
-        await member.read()
-    await member.settle()
-    assert member.cluster.held == []
-    names = member.disk.list_directory(ROOT)
-    assert [each for each in names if each.startswith("__consumer_offsets")] == []
-    await member.serve(INTERNAL)
-    assert len(stored(member.partitions[INTERNAL].log)) == 1
+def test_log_that_is_led_again_while_it_is_read_is_opened_once(cluster, first, data, monkeypatch):
+    seize(cluster, data.name, 0, 1)
+    wait_until(lambda: state(first, data.name, 0) is AWAY)
+    loads = Held(monkeypatch, first.server.leadership, "_load", has_result=True)
+    assign(cluster, data.name, 0, 0)
+    wait_until(lambda: loads.calls == 1)
+    assign(cluster, data.name, 0, 0)
+    wait_until(lambda: loads.calls == 2)
+    loads.release()
+    wait_until(lambda: state(first, data.name, 0) is SERVED)
+    epoch = stored(cluster, data.name, 0).leader_epoch
+    assert log_of(first, data.name, 0).leader_epoch == epoch
+
+
+def test_long_log_is_in_its_segments_when_it_is_served(cluster, first, data):
+    seize(cluster, data.name, 0, 1)
+    expected = [b"%d" % number for number in range(LONG)]
+    with Wire(cluster.brokers[1].address) as other:
+        for value in expected:
+            assert other.produce(data, batch(value)).error_code == 0
+    cluster.move(data.name, 0, to=0)
+    assert not log_of(first, data.name, 0).unflushed
+    check_at_rest(cluster)
+    with Wire(first.address) as wire:
+        assert wire.read(data) == expected
+        assert wire.produce(data, batch(b"more")).error_code == 0
+        assert wire.read(data) == [*expected, b"more"]
 
 
 @pytest.fixture
-async def crowded(member, monkeypatch):
-    """A broker to which two long logs come, for one of which its disk is too small."""
-    for name in ("ROOM_PAUSE_S_MIN", "ROOM_PAUSE_S_MAX"):
-        monkeypatch.setattr(leadership, name, 0)
-    await member.serve(INTERNAL)
-    assert member.place(INTERNAL, bytes(20_000))
-    await member.settle()
-    member.cluster.assign(INTERNAL, member.cluster.stranger)
-    await member.learn()
-    await member.settle()
-    member.cluster.are_long = lambda: True
-    member.disk.capacity_bytes = member.disk.used_bytes + 10_000
-    for partition_id in (INTERNAL, DATA):
-        member.cluster.assign(partition_id, member.session)
-    await member.learn()
-    return member
+def crowded(cluster, first, monkeypatch):
+    """Broker 0 is to lead a long log, for which its disk is too small, and a short one."""
+    names = [f"crowd-{next(NUMBERS)}" for _ in range(2)]
+    for name in names:
+        cluster.create_topic(name, 1)
+        lead(cluster, {name: [1]})
+    with Wire(cluster.brokers[1].address) as other:
+        for name, count in zip(names, (2 * LONG, LONG), strict=True):
+            for _ in range(count):
+                assert other.produce(Named(name), batch(bytes(100))).error_code == 0
+    disk = first._file_system
+    disk.capacity_bytes = disk.used_bytes + 20_000
+    for name in names:
+        assign(cluster, name, 0, 0)
+    yield names
+    disk.capacity_bytes = None
+    wait_until(lambda: not first.server.logs.full, "the broker has found room again")
+    for name in names:
+        topic_id = first.server.catalogue.topics[name].topic_id
+        first._do(first.server.catalogue.delete_topic(topic_id))
 
 
-async def test_a_log_without_room_keeps_none_that_fits(crowded, caplog):
-    """What it would wait for may never come."""
-    await crowded.settle()
-    assert (crowded.state(INTERNAL), crowded.state(DATA)) == (READING, SERVED)
-    assert crowded.cluster.held == []
-    assert not crowded.store.exhausted
-    (name,) = (each for each in crowded.disk.list_directory(ROOT) if "-" in each)
-    assert name == "data-0"
-    readings = crowded.cluster.readings
-    for _ in range(9):
-        await crowded.settle()
-    assert crowded.cluster.readings == readings, "there is no more room than before"
-    crowded.disk.capacity_bytes += 20_000
-    await crowded.turns()
-    await crowded.settle()
-    assert crowded.state(INTERNAL) is SERVED
-    assert len(stored(crowded.partitions[INTERNAL].log)) == 2
-    (said,) = (each for each in caplog.messages if "no room on the disk" in each)
-    assert "__consumer_offsets-0 needed_bytes=20" in said
+def test_log_without_room_keeps_none_that_fits(world, first, crowded, caplog):
+    """The room for the long one might never come."""
+    long, short = crowded
+    wait_until(lambda: state(first, short, 0) is SERVED)
+    world.sleep(300)
+    assert state(first, long, 0) is READING
+    assert not first.server.logs.exhausted
+    assert first.server._member.durable_logs.short_bytes.held == 0
+    first._file_system.capacity_bytes += 100_000
+    wait_until(lambda: state(first, long, 0) is SERVED, seconds=120)
+    assert log_of(first, long, 0).next_offset == 2 * LONG
+    (line,) = (each for each in caplog.messages if "no room on the disk" in each)
+    assert f"{long}-0 needed_bytes=" in line
 
 
-async def test_of_logs_without_room_one_at_a_time_is_tried_again(crowded):
-    """Two that do not fit together would find none again and again."""
-    crowded.disk.capacity_bytes = 0
-    await crowded.settle()
-    assert (crowded.state(INTERNAL), crowded.state(DATA)) == (READING, READING)
-    crowded.disk.capacity_bytes = 1_000_000
-    await crowded.turns()
-    assert len(crowded.reads) == 1
-    await crowded.settle()
-    assert (crowded.state(INTERNAL), crowded.state(DATA)) == (SERVED, SERVED)
+@pytest.mark.parametrize("ends", ["is moved", "is deleted"])
+def test_log_that_goes_waits_for_no_room(cluster, first, crowded, ends):
+    long, short = crowded
+    wait_until(lambda: state(first, short, 0) is SERVED)
+    if ends == "is moved":
+        seize(cluster, long, 0, 1)
+    tasks = first.call(asyncio.all_tasks)
+    waiting = [each for each in tasks if each.get_name() == f"load {long}"]
+    if ends == "is deleted":
+        assert len(waiting) == 1
+        topic_id = first.server.catalogue.topics[long].topic_id
+        first._do(first.server.catalogue.delete_topic(topic_id))
+        cluster.create_topic(long, 1)  # For the fixture.
+    wait_until(lambda: all(each.done() for each in waiting))
 
 
-@pytest.mark.parametrize("ends", ["it is moved", "it is deleted", "the broker ends"])
-async def test_who_goes_waits_for_no_room_on_the_disk(crowded, ends):
-    await crowded.settle()
-    (partition,) = crowded.topics[0].partitions
-    assert len(crowded.tasks) == 1
-    if ends == "it is moved":
-        crowded.release(INTERNAL)
-    elif ends == "it is deleted":
-        crowded.leadership.deleted(partition)
-    else:
-        crowded.leadership.close()
-    await crowded.turns()
-    assert crowded.tasks == []
-    assert crowded.cluster.held == []
-    assert crowded.place(DATA)
-    await crowded.settle()
+def test_nothing_is_held_of_a_damaged_log_until_it_is_read_again(cluster, first, data, monkeypatch):
+    held = WeakSet()
+
+    class Beginning:
+        """All that there is of a damaged log."""
+
+    @contextlib.contextmanager
+    def reading(*_given, **_more):
+        beginning = Beginning()
+        held.add(beginning)
+        raise Corrupt("partition in the store", 0, f"{beginning} ends too early")
+        yield
+
+    seize(cluster, data.name, 0, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(first.server._member.durable_logs, "reading", reading)
+        assign(cluster, data.name, 0, 0)
+        wait_until(lambda: first.server.leadership.damaged() == [f"{data.name}-0"])
+        gc.collect()
+        assert [*held] == []
+    wait_until(lambda: state(first, data.name, 0) is SERVED)
+    assert first.server.leadership.damaged() == []
 
 
-async def test_nothing_is_held_of_a_damaged_log_until_it_is_read_again(member):
-    held: WeakSet[Cluster] = WeakSet()
+def test_log_is_not_read_before_all_is_known_of_the_former(cluster, first, data, wire, monkeypatch):
+    """Mutant: else the refusal of what the former one has placed would close the new one."""
+    reads = Held(monkeypatch, first.server._member.durable_logs, "reading")
+    reads.release()
+    cluster.hold_commits(0)
+    wire.send(PRODUCE, produce_request(9, data, (0, batch(b"lost"))), 9)
+    wait_until(lambda: log_of(first, data.name, 0).next_offset == 1)
+    seize(cluster, data.name, 0, 1)
+    wait_until(lambda: state(first, data.name, 0) is AWAY)
+    assign(cluster, data.name, 0, 0)
+    wait_until(lambda: state(first, data.name, 0) is READING)
+    first.call(lambda: None)
+    assert reads.calls == 0
+    cluster.release_commits(0)
+    answer = wire.receive().responses[0].partition_responses[0]
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    wait_until(lambda: state(first, data.name, 0) is SERVED)
+    log = log_of(first, data.name, 0)
+    assert wire.produce(data, batch(b"kept")).base_offset == 0
+    assert log_of(first, data.name, 0) is log
+    assert wire.read(data) == [b"kept"]
 
-    def beginning() -> Cluster:
-        made = Cluster()
-        held.add(made)
-        return made
 
-    await reach(member, READING)
-    member.cluster.beginning = beginning
-    await member.read()
-    assert member.leadership.damaged() == ["__consumer_offsets-0"]
-    gc.collect()
-    assert [*held] == []
-
-
-# ----------------------------------------------------------------------------------- what is late
+def test_log_is_opened_with_the_settings_of_that_moment(cluster, first, data, monkeypatch):
+    seize(cluster, data.name, 0, 1)
+    loads = Held(monkeypatch, first.server.leadership, "_load", has_result=True)
+    assign(cluster, data.name, 0, 0)
+    wait_until(lambda: loads.calls)
+    configs = first.server.catalogue.configs
+    first._do(configs.alter_topic_configs(data.name, lambda _: {"retention.ms": "5"}))
+    loads.release()
+    wait_until(lambda: state(first, data.name, 0) is SERVED)
+    assert log_of(first, data.name, 0).config.retention_ms == 5
 
 
-async def test_only_what_has_changed_is_compared_with_the_view(member):
+# ------------------------------------------------------------------------------------ the view
+
+
+def test_released_partition_is_not_taken_up_again_in_its_epoch(cluster, first, monkeypatch):
+    """A view that shows all partitions names this broker still (R11)."""
+    stage = Stage(cluster, monkeypatch)
+    stage.is_released()
+    stage.becomes(AWAY)
+    stage.is_compared_again()
+    assert stage.state is AWAY
+    stage.is_led_again()
+    stage.becomes(SERVED)
+
+
+def test_only_what_has_changed_is_compared_with_the_view(cluster, first, data, monkeypatch):
     """A cluster has thousands of partitions, and a few of them move at a time."""
-    assert sorted(member.compared) == [INTERNAL, DATA], "at first all of it"
-    member.compared.clear()
-    await member.learn()
-    assert member.compared == []
-    member.cluster.assign(DATA, member.session)
-    await member.learn()
-    assert member.compared == [DATA]
-    await member.settle()
-    assert member.state(DATA) is State.SERVED
+    view, compared = first.server.view, []
+    genuine = view.leader_of
+    compare = first.server.leadership._compare
+
+    def record(place):
+        compared.append(place.partition.partition_id)
+        return compare(place)
+
+    monkeypatch.setattr(first.server.leadership, "_compare", record)
+    cluster.move(data.name, 0, to=1)
+    assert {*compared} == {partition_id(first, data.name, 0)}
+    assert genuine(compared[0]).node_id == 1
 
 
-async def test_a_gain_that_is_overtaken_by_a_loss_leaves_nothing(member):
-    await reach(member, READING)
-    readings = member.cluster.readings
-    await led_elsewhere(member)
-    await member.read()
-    assert member.state(INTERNAL) is AWAY
-    assert member.cluster.readings == readings, "nobody waits for it"
-    assert member.removed == []
-    await member.settle()
-    member.check()
-    assert INTERNAL not in member.store.logs
+def test_commits_of_other_partitions_keep_none_from_being_released(cluster, first, data, wire):
+    cluster.hold_commits(0)
+    wire.send(PRODUCE, produce_request(9, data, (0, batch())), 9)
+    wait_until(lambda: log_of(first, data.name, 0).next_offset == 1)
+    cluster.move("data", 0, to=1)
+    cluster.release_commits(0)
+    assert wire.receive().responses[0].partition_responses[0].error_code == 0
 
 
-async def test_a_gain_that_is_overtaken_by_a_later_epoch_opens_that_one_once(member):
-    await reach(member, READING)
-    await led_again(member)
-    assert len(member.reads) == 2
-    await member.settle()
-    log = member.partitions[INTERNAL].log
-    assert log.leader_epoch == member.cluster.epoch_of(INTERNAL)
-    assert member.shards == {"__consumer_offsets": log}
-    assert member.removed == []
-
-
-async def test_a_log_that_a_later_leader_has_written_to_is_not_opened(member):
-    """The store knows of that one, and the view does not yet."""
-    await reach(member, READING)
-    other = Member(member.cluster, 2)
-    await other.serve(INTERNAL)
-    assert other.place(INTERNAL)
-    await other.settle()
-    await member.read()
-    assert member.state(INTERNAL) is AWAY
-    await member.learn()
-    assert member.state(INTERNAL) is AWAY
-    await member.serve(INTERNAL)
-    assert member.partitions[INTERNAL].log.next_offset == 2
-
-
-async def test_a_log_is_not_opened_again_before_all_is_known_of_the_former(member):
-    """Else the refusal of what the former one has placed would close the new one."""
-    await member.serve(DATA)
-    assert member.place(DATA)
-    member.engine.end_turns()
-    await led_elsewhere(member)
-    member.cluster.assign(DATA, member.cluster.stranger)
-    await member.learn()
-    member.cluster.assign(DATA, member.session)
-    await member.learn()
-    assert member.state(DATA) is READING
-    assert not member.reads
-    await member.commit()
-    await member.read()
-    assert member.state(DATA) is SERVED
-    log = member.partitions[DATA].log
-    assert member.place(DATA)
-    await member.settle()
-    assert member.partitions[DATA].log is log
-    assert log.high_watermark == 2, "what was refused is not there, what came after is"
-
-
-async def test_a_partition_that_was_released_is_not_taken_up_again_in_its_epoch(member):
-    await reach(member, SERVED)
-    member.release(INTERNAL)
-    await member.settle()
-    assert member.released == [INTERNAL]
-    await member.learn()
-    assert member.state(INTERNAL) is AWAY
-    # A view that shows the same epoch again, as one does that shows all partitions.
-    compared = len(member.compared)
-    await member.learn(changed={INTERNAL})
-    assert member.compared[compared:] == [INTERNAL]
-    assert member.state(INTERNAL) is AWAY
-    await led_again(member)
-    await member.settle()
-    assert member.state(INTERNAL) is SERVED
-
-
-async def test_who_has_placed_nothing_waits_for_nothing_of_others(member):
-    await reach(member, SERVED)
-    assert member.place(DATA)
-    member.release(INTERNAL)
-    assert (member.released, member.state(INTERNAL)) == ([INTERNAL], AWAY)
-    await member.settle()
-    member.check()
-
-
-async def test_what_was_placed_is_durable_when_a_partition_is_released(member):
-    await reach(member, SERVED)
-    assert member.place(INTERNAL)
-    member.release(INTERNAL)
-    member.release(INTERNAL)
-    assert member.released == []
-    assert not member.place(INTERNAL), "nothing more is placed"
-    assert member.partitions[INTERNAL].log.high_watermark == 1
-    assert member.shards, "it is still the coordinator"
-    await member.commit()
-    assert member.released == [INTERNAL, INTERNAL]
-    assert member.cluster.index.rows[INTERNAL].log_end_offset == 2
-    assert not member.shards
-    assert member.partitions[INTERNAL].log is None
-
-
-async def test_what_others_have_placed_does_not_keep_a_partition_when_it_is_refused(member):
-    await reach(member, SERVED)
-    assert member.place(DATA)
-    member.release(INTERNAL)
-    member.cluster.assign(DATA, member.cluster.stranger)
-    await member.commit()
-    assert member.released == [INTERNAL]
-    assert (member.state(INTERNAL), member.state(DATA)) == (AWAY, AWAY)
-
-
-async def test_who_releases_a_partition_of_a_deleted_topic_is_told(member):
-    await reach(member, DRAINING)
-    await topic_deleted(member)
-    assert member.released == [INTERNAL]
-    member.release(INTERNAL)
-    assert member.released == [INTERNAL, INTERNAL]
-
-
-async def test_a_refused_log_is_loaded_again_without_what_was_refused(member):
-    await reach(member, SERVED)
-    before = member.partitions[INTERNAL].log
-    await dropped(member)
-    assert before.closed
-    assert member.partitions[INTERNAL].log is None
-    await member.settle()
-    log = member.partitions[INTERNAL].log
-    assert (log.next_offset, log.leader_epoch) == (1, before.leader_epoch)
-    assert member.shards == {"__consumer_offsets": log}
-
-
-async def test_a_log_is_opened_with_the_settings_of_that_moment(member):
-    await reach(member, READING)
-    settings = LogConfig(retention_ms=5)
-    member.topics[0].log_config = settings
-    await member.settle()
-    assert member.partitions[INTERNAL].log.config is settings
-
-
-async def test_traffic_of_a_log_that_was_let_go_of_stays_what_it_was(member):
-    await reach(member, SERVED)
-    log = member.partitions[INTERNAL].log
-    assert member.place(INTERNAL)
-    await member.settle()
+def test_traffic_of_a_log_that_is_gone_stays_what_it_was(cluster, first, data, wire):
+    log = log_of(first, data.name, 0)
+    assert wire.produce(data, batch()).error_code == 0
+    cluster.move(data.name, 0, to=1)
     assert log.traffic().records == 1
-    await led_elsewhere(member)
-    assert log.traffic().records == 1
-
-
-async def test_nothing_is_opened_once_the_broker_ends(member):
-    await reach(member, READING)
-    member.leadership.close()
-    await member.read()
-    await member.learn()
-    assert not member.store.logs.keys() - {DATA}
-
-
-# ----------------------------------------------------------------------------------------- random
-
-
-class ToAndFro:
-    """Two brokers that pass partitions to and fro, and everything that may happen meanwhile."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
-        self.cluster = Cluster()
-        self.cluster.are_long = lambda: self.random.random() < 0.5
-        self.members = [Member(self.cluster, node_id) for node_id in (1, 2)]
-        self.placed = 0
-
-    async def step(self) -> None:
-        member = self.random.choice(self.members)
-        partition_id = self.random.choice((INTERNAL, DATA))
-        kind = self.random.choices(
-            ("place", "learn", "read", "commit", "write", "assign", "release", "lose"),
-            (30, 12, 12, 20, 12, 3, 1, 0.3),
-        )[0]
-        if kind == "place":
-            self.placed += 1
-            member.place(partition_id, b"%d" % self.placed)
-        elif kind == "assign":
-            self.cluster.assign(partition_id, member.session)
-        elif kind == "release":
-            member.release(partition_id)
-        elif kind == "lose":
-            self.cluster.index.fence(member.session)
-            member.engine.end_session(member.store)  # It learns it with what comes next.
-        else:
-            await getattr(member, kind)()
-        for each in self.members:
-            each.check()
-        self.cluster.check()
-
-    async def end(self) -> None:
-        """All that the cluster has decided is known, and everything comes to rest."""
-        for member in self.members:
-            await member.settle()
-        for partition_id in (INTERNAL, DATA):
-            member = self.random.choice(self.members)
-            self.cluster.assign(partition_id, member.session)
-        for member in self.members:
-            await member.learn()
-            await member.settle()
-        assert self.cluster.held == []
-        for partition_id, leader in self.cluster.leaders().items():
-            for member in self.members:
-                leads = member.node_id == leader.node_id
-                assert (member.state(partition_id) is SERVED) == leads
-                if leads:
-                    found = stored(member.partitions[partition_id].log)
-                    assert found == [*map(bytes, self.cluster.read(partition_id).batches)]
-        for member in self.members:
-            member.check()
-            names = member.disk.list_directory(ROOT)
-            led = [each for each in (INTERNAL, DATA) if member.state(each) is SERVED]
-            assert sum(name.endswith("-0") for name in names) == len(led)
-            assert not any(name.endswith((LOADING_SUFFIX, DELETED_SUFFIX)) for name in names)
-        self.cluster.check()
-
-
-@pytest.mark.parametrize("number", range(12))
-async def test_partitions_that_go_to_and_fro(number):
-    run = ToAndFro(SEED + number)
-    for _ in range(STEPS):
-        await run.step()
-    await run.end()
-    counts = {each: len(found) for each, found in run.cluster.acknowledged.items()}
-    assert all(counts.values()), counts

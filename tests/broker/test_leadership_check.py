@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import Counter
 from random import Random
 from types import SimpleNamespace
@@ -12,26 +11,29 @@ import pytest
 
 from barnabas.broker.coordination.leadership_check import LOOK_EVERY_MS, LeadershipCheck
 from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.end_txn import END_TXN
 from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
 from barnabas.storage.log_index import IndexClosed, PartitionState
-from barnabas.storage.memory_index import MemoryLogIndex
-from barnabas.storage.runtime.threads import new_queue
-from tests.broker import moving
+from barnabas.storage.runtime.threads import new_semaphore
 from tests.broker.data_plane import Named, Wire
 from tests.broker.handlers.test_group_offsets import Client
+from tests.broker.moves import Held, key_at, lead, led_cluster, log_of, seize
 from tests.broker.raw_producer import RawProducer
 from tests.seeds import SEED
 from tests.waiting import until, wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 SESSION = 5
-DATA = Named("data", bytes([1] * 16))
-TOPICS = {DATA.name: 1, "__consumer_offsets": 1, "__transaction_state": 1}
+LEASE_S = 10
+DATA, GROUP = Named("data"), key_at(0, "g")
 
 
 class Rows:
@@ -40,7 +42,7 @@ class Rows:
     def __init__(self) -> None:
         self.rows: dict[int, PartitionState] = {}
         self.reads: list[int] = []
-        self._may_answer = new_queue()
+        self._may_answer = new_semaphore(0)
         self._is_closed = False
 
     def led(self, partition_id: int, session: int, epoch: int) -> None:
@@ -55,7 +57,7 @@ class Rows:
 
     def answer(self, count: int = 1) -> None:
         for _ in range(count):
-            self._may_answer.put(None)
+            self._may_answer.release()
 
     def close(self) -> None:
         self._is_closed = True
@@ -211,111 +213,84 @@ class TestSharing:
         assert len(checked.rows.reads) < 200, "they are shared"
 
 
+@pytest.fixture(scope="module")
+def cluster(world):
+    with led_cluster({DATA.name: [0]}, brokers=2) as cluster:
+        for each in cluster.brokers:
+            each.port = each.address[1]
+        yield cluster
+
+
 class TestCoordinators:
     @pytest.fixture
-    def cluster(self, monkeypatch):
-        """The first broker leads everything; both check that they do."""
+    def brokers(self, cluster):
+        lead(cluster, {DATA.name: [0]})
+        return cluster.brokers
 
-        class CheckingBroker(moving.MovingBroker):
-            may_serve = True
-
-            @property
-            def port(self):
-                return self.address[1]
-
-            def _new_server(self, view=None, peers=None, durable_logs=None):
-                server = super()._new_server(view, peers, durable_logs)
-                self.rows = MemoryLogIndex(self._store.index)
-                check = LeadershipCheck(
-                    server,
-                    self.rows,
-                    SimpleNamespace(),
-                    lambda: self.runner.committer.session,
-                    lambda: self.may_serve,
-                )
-                server.leadership_check = check
-                return server
-
-            def join(self, random):
-                super().join(random)
-                server = self.server
-                server.leadership_check._logs = server.logs
-                server.transactions.leadership_check = server.leadership_check
-
-        monkeypatch.setattr(moving, "MovingBroker", CheckingBroker)
-        with moving.moving_pair(TOPICS) as cluster:
-            cluster.give(cluster.brokers[0], *itertools.chain(*cluster.ids.values()))
-            yield cluster
+    @pytest.fixture
+    def looks(self, brokers, monkeypatch):
+        """The first broker hears of no other leader: it continues as if it led all."""
+        looks = Held(monkeypatch, brokers[0].server._member._membership, "look_once")
+        wait_until(lambda: looks.calls)
+        yield looks
+        looks.release()
 
     def is_refused(self, client):
-        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)])
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP, topics=None)])
         (answer,) = client.ask(OFFSET_FETCH, request, 9).groups
         return answer.error_code == ErrorCode.NOT_COORDINATOR
 
-    def test_offsets_that_a_successor_may_have_moved_are_not_told(self, cluster):
-        (offsets,), (first, second) = cluster.ids["__consumer_offsets"], cluster.brokers
+    def test_offsets_that_a_successor_may_have_moved_are_refused(self, cluster, brokers, looks):
+        first, second = brokers
         with Client(first) as client, Client(second) as other:
-            assert client.commit("g", {("data", 0): 7}) == {0}
-            assert client.fetch("g") == {("data", 0): 7}
-            # Nobody tells the first broker: it goes on as if it led the partition.
-            cluster.assign(second, offsets)
-            second.learn()
-            cluster.served(second, offsets)
-            assert other.commit("g", {("data", 0): 9}) == {0}
-            assert first.log("__consumer_offsets", 0) is not None
+            assert client.commit(GROUP, {("data", 0): 7}) == {0}
+            assert client.fetch(GROUP) == {("data", 0): 7}
+            seize(cluster, GROUP_OFFSETS, 0, 1)
+            assert other.commit(GROUP, {("data", 0): 9}) == {0}
+            assert log_of(first, GROUP_OFFSETS, 0) is not None
             assert self.is_refused(client)
-            assert other.fetch("g") == {("data", 0): 9}
-
-    def test_a_store_that_is_away(self, cluster):
-        first, _ = cluster.brokers
-        with Client(first) as client, Client(first) as other, Client(first) as third:
-            client.commit("g", {("data", 0): 7})
-            first.rows.cut()
-            request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)])
-            client.send(OFFSET_FETCH, request, 9)
-            check = first.server.leadership_check
-            wait_until(lambda: check._asking)
-            first.may_serve = False
-            (answer,) = client.receive().groups
-            assert answer.error_code == ErrorCode.NOT_COORDINATOR
-            assert self.is_refused(other)
-            first.may_serve = True
-            first.rows.mend()
-            assert third.fetch("g") == {("data", 0): 7}
-
-    def test_of_several_groups_each_has_its_answer(self, cluster):
-        """As administrators ask; the members of groups ask for their own."""
-        groups = [OffsetFetchRequestGroup(name, topics=None) for name in ("g", "h")]
-        cluster.brokers[0].may_serve = False
-        with Client(cluster.brokers[0]) as client:
-            answers = client.ask(OFFSET_FETCH, OffsetFetchRequest(groups=groups), 9).groups
-        assert [each.error_code for each in answers] == [ErrorCode.NOT_COORDINATOR] * 2
+            assert other.fetch(GROUP) == {("data", 0): 9}
 
     @pytest.mark.parametrize("is_checked", [True, False])
-    def test_a_transaction_that_has_ended_here_is_not_taken_for_the_next_one(
-        self, cluster, is_checked
+    def test_transaction_that_has_ended_here_is_not_taken_for_the_next_one(
+        self, cluster, brokers, looks, is_checked, monkeypatch
     ):
-        (state,), (first, second) = cluster.ids["__transaction_state"], cluster.brokers
+        first, second = brokers
         if not is_checked:  # What would become of it.
-            first.server.transactions.leadership_check = None
+            monkeypatch.setattr(first.server.transactions, "leadership_check", None)
         with Wire(first.address) as wire, Wire(second.address) as other:
-            producer = RawProducer(wire, "id", version=9)
+            producer = RawProducer(wire, key_at(0, f"id-{is_checked}"), version=9)
             assert producer.add(DATA, 0) == 0
-            request = EndTxnRequest("id", producer.producer_id, producer.epoch, committed=True)
+            request = producer.end_request(commit=True)
             assert wire.ask(END_TXN, request, 3).error_code == 0
-            cluster.assign(second, state)
-            second.learn()
-            cluster.served(second, state)
+            seize(cluster, TRANSACTION_STATE, 0, 1)
             producer.wire = other
-            assert producer.add(DATA, 0) == 0, "the next transaction, of the same epoch"
+            wait_until(lambda: producer.add(DATA, 0) == 0)  # The next one, of the same epoch.
             # By a client that still takes the first broker for the coordinator.
             answer = ErrorCode(wire.ask(END_TXN, request, 3).error_code)
             assert answer == (ErrorCode.NOT_COORDINATOR if is_checked else ErrorCode.NONE)
 
-    def test_what_has_a_record_of_its_own_asks_nothing(self, cluster):
-        first, _ = cluster.brokers
-        with Wire(first.address) as wire:
-            producer = RawProducer(wire, "id", version=9)
-            first.may_serve = False
+    def test_decision_with_a_record_asks_nothing(self, brokers, monkeypatch):
+        with Wire(brokers[0].address) as wire:
+            producer = RawProducer(wire, key_at(0, "record"), version=9)
+            check = brokers[0].server.transactions.leadership_check
+            monkeypatch.setattr(check, "check", lambda _partition_id, then: then(False))
             assert producer.add(DATA, 0) == 0
             assert producer.add(DATA, 0) == ErrorCode.NOT_COORDINATOR, "it is there already"
+
+    def test_store_that_is_away_for_longer_than_the_lease(self, world, cluster, brokers):
+        """Each of several groups has its answer: administrators ask so, members for their own."""
+        with Client(brokers[0]) as client, Client(brokers[0]) as other:
+            client.commit(GROUP, {("data", 0): 7})
+            cluster.cut_from_store(0)
+            began_s = world.now_s
+            assert self.is_refused(client)
+            assert 0 < world.now_s - began_s < LEASE_S
+            names = (GROUP, key_at(0, "other"))
+            groups = [OffsetFetchRequestGroup(name, topics=None) for name in names]
+            answers = other.ask(OFFSET_FETCH, OffsetFetchRequest(groups=groups), 9).groups
+            assert [each.error_code for each in answers] == [ErrorCode.NOT_COORDINATOR] * 2
+            cluster.mend_to_store(0)
+        cluster.wait_until_served()
+        with Client(brokers[cluster.leader(GROUP_OFFSETS, 0)]) as client:
+            assert client.fetch(GROUP) == {("data", 0): 7}

@@ -1,466 +1,306 @@
-"""Partitions of both coordinators are gained and lost while clients ask, at any moment.
+"""Partitions of both coordinators move while clients wait for them.
 
-What is here is what a fresh reading of its log gives (D4), what is not here leaves nothing behind
-and sends nothing (R6), and whoever waited was answered.
+A client that waits is sent elsewhere. What a broker coordinates is what reading its log again gives
+(D4), and it forgets and sends nothing for what it lost (R6). In any order:
+``tests/cluster/test_at_random.py``, which makes the same comparison.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination import marker_phase
+from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
-from barnabas.coordinator.transactions.state import State, TopicPartition
 from barnabas.protocol.errors import ErrorCode
-from tests.broker.moving_shards import (
-    GROUPS,
-    IDS,
-    SESSION_MS,
-    SHARDS,
-    TIMEOUT_MS,
-    Asked,
-    MovingLife,
-)
-from tests.crash.transaction_life import PARTITIONS, TOPIC, batches_of
-from tests.history.logs import partition_history
+from barnabas.protocol.messages.end_txn import END_TXN
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from tests.broker.coordinators_inside import check_coordinators
+from tests.broker.data_plane import Named, Wire
+from tests.broker.handlers.test_groups import Member
+from tests.broker.held_markers import Markers
+from tests.broker.moves import gain, is_served, key_at, lead, led_cluster, lose, stored
+from tests.broker.raw_producer import RawProducer
+from tests.crash.transaction_client import Producer, committed_offset
+from tests.waiting import wait_until
+from tests.worlds import world
 
-GONE = ErrorCode.NOT_COORDINATOR
-LOG = "barnabas.broker.coordination.coordinator_log"
-PHASE = "barnabas.broker.coordination.marker_phase"
+__all__ = ["world"]
+
+NONE, GONE = ErrorCode.NONE, ErrorCode.NOT_COORDINATOR
+T = Named("t")
+LEADERS = {T.name: [0, 0, 0]}
+TIMEOUT_MS = 900_000
+SETTINGS = {"group.initial.rebalance.delay.ms": "3000"}
+
+
+@pytest.fixture(scope="module")
+def cluster(world):
+    with led_cluster(LEADERS, brokers=2, **SETTINGS) as cluster:
+        yield cluster
 
 
 @pytest.fixture
-def life() -> Iterator[MovingLife]:
-    """A broker with a producer for each transactional id."""
-    made = MovingLife()
-    for key in IDS:
-        made.init(key)
-    made.settle()
-    yield made
-    made.end()
+def brokers(cluster):
+    lead(cluster, LEADERS)
+    yield cluster.brokers
+    for each in cluster.brokers:
+        check_coordinators(each)
 
 
-def index_of(key: str) -> int:
-    return java_hash(key) % SHARDS
+@pytest.fixture
+def wire(brokers):
+    with Wire(brokers[0].address) as wire:
+        yield wire
 
 
-def moves(life: MovingLife, topic: str, index: int) -> None:
-    """Lose a partition and gain it again."""
-    life.lose(topic, index)
-    life.check()
-    life.gain(topic, index)
-    life.load()
-    life.check()
+def move(cluster, topic, index, to=1):
+    """Move a partition, with a look at the memory of both brokers before and after."""
+    for each in cluster.brokers:
+        check_coordinators(each)
+    cluster.move(topic, index, to=to)
+    for each in cluster.brokers:
+        check_coordinators(each)
 
 
-def stable(life: MovingLife, group: str) -> None:
-    """Bring a group of two members into a generation."""
-    for slot in range(2):
-        life.join(group, slot)
-    for _ in range(2):  # The second one has made the first wait once more.
-        life.settle()
-        life.clock.advance(milliseconds=3_000)
-    life.settle()
-    for slot in range(2):
-        life.sync(group, slot)
-    life.settle()
-    assert [life.members[group, slot].stage for slot in range(2)] == ["heartbeat"] * 2
+def members(broker, group, count=2):
+    return [Member(broker, group=group) for _ in range(count)]
+
+
+def parked(broker):
+    """Return the number of members that wait for a response."""
+    return broker.call(lambda: len(broker.server.groups._runner._parked))
+
+
+def stable(broker, group):
+    """A group of two members, of which the first one leads."""
+    found = members(broker, group)
+    for each in found:
+        each.send_join(version=3)
+    joined = [each.joined() for each in found]
+    found.sort(key=lambda each: not next(one for one in joined if one.member_id == each.id).members)
+    found[0].send_sync([(each.id, b"all") for each in found])
+    found[1].send_sync()
+    assert [each.receive().error_code for each in found] == [NONE] * 2
+    return found
 
 
 # ------------------------------------------------------------------------------------------ groups
 
 
-def test_members_that_wait_for_the_others_are_sent_elsewhere(life):
-    group, other = GROUPS
-    joining = [life.join(group, slot) for slot in range(2)]
-    apart = life.join(other, 0)
-    life.settle()
-    assert [each.answers for each in (*joining, apart)] == [[], [], []]
-    life.lose(GROUP_OFFSETS, index_of(group))
-    assert [each.answer for each in joining] == [GONE, GONE]
-    life.check()
-    life.clock.advance(milliseconds=60_000)
-    life.settle()
-    assert apart.answer.error_code == ErrorCode.NONE, "another partition's group goes on"
-    life.check()
+def test_joining_members_are_sent_elsewhere(cluster, brokers):
+    """Mutant: answers that wait for a later decision stay."""
+    group, other = key_at(0, "joining"), key_at(1, "joining")
+    joining, (apart,) = members(brokers[0], group), members(brokers[0], other, 1)
+    for each in (*joining, apart):
+        each.send_join(version=3)
+    wait_until(lambda: parked(brokers[0]) == 3)
+    move(cluster, GROUP_OFFSETS, 0)
+    assert [each.receive().error_code for each in joining] == [GONE] * 2
+    assert apart.joined().member_id, "a group of another partition continues"
 
 
-def test_members_that_wait_for_their_assignment_are_sent_elsewhere(life):
-    group = GROUPS[0]
-    stable(life, group)
-    life.join(group, 0)
-    life.join(group, 1)
-    life.settle()
-    follower = next(slot for slot in range(2) if not life.members[group, slot].leads)
-    waiting = life.sync(group, follower)
-    life.settle()
-    assert waiting.answers == []
-    life.lose(GROUP_OFFSETS, index_of(group))
-    assert waiting.answer == GONE
-    life.check()
+def test_members_that_wait_for_their_assignment_are_sent_elsewhere(cluster, brokers):
+    leader, follower = stable(brokers[0], key_at(0, "syncing"))
+    leader.send_join(version=3)
+    wait_until(lambda: parked(brokers[0]) == 1)
+    assert follower.join().generation_id == leader.joined().generation_id
+    follower.send_sync()
+    wait_until(lambda: parked(brokers[0]) == 1)
+    move(cluster, GROUP_OFFSETS, 0)
+    assert follower.receive().error_code == GONE
 
 
-def test_a_group_goes_on_with_its_members_when_its_partition_is_back(life):
-    """Members lose nothing but time: the same ids, and their sessions begin anew."""
-    group = GROUPS[0]
-    stable(life, group)
-    life.clock.advance(milliseconds=SESSION_MS - 1)
-    moves(life, GROUP_OFFSETS, index_of(group))
-    life.clock.advance(milliseconds=SESSION_MS - 1)
-    life.settle()
-    alive = [life.heartbeat(group, slot) for slot in range(2)]
-    assert [each.answer.error_code for each in alive] == [ErrorCode.NONE] * 2
-    life.clock.advance(milliseconds=SESSION_MS)
-    life.settle()
-    assert life.heartbeat(group, 0).answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+def test_group_continues_with_its_members_after_a_move(world, cluster, brokers):
+    """Members lose nothing but time: the same ids, and their sessions begin again."""
+    group = key_at(0, "continuing")
+    found = stable(brokers[0], group)
+    world.sleep(50)
+    move(cluster, GROUP_OFFSETS, 0)
+    wait_until(lambda: is_served(brokers[1], GROUP_OFFSETS, group))
+    world.sleep(50)  # More than a session, since the members were last heard of.
+    moved = members(brokers[1], group)
+    for former, each in zip(found, moved, strict=True):
+        each.id, each.generation = former.id, former.generation
+    assert [each.heartbeat() for each in moved] == [NONE] * 2
+    world.sleep(61)
+    assert moved[0].heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_rebalances_are_told_as_far_as_they_happened_here(life):
-    group, other = GROUPS
-    stable(life, group)
-    stable(life, other)
-    rebalances = life.groups.rebalances
-    assert rebalances.of(group)
-    before = [*rebalances.of(other)]
-    life.clock.advance(milliseconds=1)
-    life.lose(GROUP_OFFSETS, index_of(group))
-    assert rebalances.of(group) == []
-    assert rebalances.of(other) == before
-    life.clock.advance(milliseconds=5)
-    life.gain(GROUP_OFFSETS, index_of(group))
-    life.load()
-    assert rebalances.of(group) == [], "what is read has happened elsewhere"
-    assert rebalances.complete_since_ms == life.clock.now_ms()
+def test_rebalances_are_listed_where_they_happened(cluster, brokers):
+    group, other = key_at(0, "rebalances"), key_at(1, "rebalances")
+    for each in (group, other):
+        stable(brokers[0], each)
+    former, new = (each.server.groups.rebalances for each in brokers)
+    kept = [*former.of(other)]
+    assert former.of(group)
+    assert kept
+    move(cluster, GROUP_OFFSETS, 0)
+    assert (former.of(group), former.of(other), new.of(group)) == ([], kept, [])
+    move(cluster, GROUP_OFFSETS, 0, to=0)
+    assert former.of(group) == [], "what is read has happened elsewhere"
 
 
-def test_a_marker_for_offsets_waits_for_the_partition_to_come_back(life):
-    key, group = IDS[0], GROUPS[1]
-    life.add(key, 0)
-    life.commit_in_transaction(key, group)
-    life.settle()
-    life.lose(GROUP_OFFSETS, index_of(group))
-    ended = life.end_transaction(key, commit=True)
-    life.settle()
-    assert ended.answer.error == ErrorCode.NONE
-    place = TopicPartition(GROUP_OFFSETS, index_of(group))
-    assert life.transactions.awaiting_markers(key) == [place]
-    life.gain(GROUP_OFFSETS, index_of(group))
-    life.load()
-    life.clock.advance(milliseconds=1_000)
-    life.settle()
-    assert life.transactions.transaction(key).state == State.COMPLETE_COMMIT
-    committed = life.groups.machine_of(group).offsets.of_group(group)
-    assert committed[TOPIC][0].offset > 0
-    life.check()
+@pytest.mark.parametrize("commit", [True, False])
+def test_marker_for_offsets_waits_for_their_partition(cluster, brokers, wire, commit):
+    """The partition of the group moves between the commit and the decision, and loads meanwhile."""
+    key, group = key_at(0, f"offsets-{commit}"), key_at(1, f"offsets-{commit}")
+    producer = Producer(wire, key)
+    assert producer.init() == NONE
+    assert producer.send_offsets(group, (T.name, 0), 5) == NONE
+    lose(brokers[0], GROUP_OFFSETS, 1)
+    assert producer.end(commit=commit) == NONE
+    transactions = brokers[0].server.transactions
+    assert brokers[0].call(lambda: transactions.awaiting_markers(key)) == [(GROUP_OFFSETS, 1)]
+    gain(brokers[0], GROUP_OFFSETS, 1)
+    wait_until(lambda: is_idle(brokers[0], key))
+    assert committed_offset(wire, group, (T.name, 0)) == (5 if commit else -1)
 
 
 # ------------------------------------------------------------------------------------ transactions
 
 
-def decided(life: MovingLife, key: str, *partitions: int) -> Asked:
-    """Decide a transaction whose markers no log takes, and ask for the next one."""
-    life.add(key, *partitions)
-    life.commit_in_transaction(key, GROUPS[0])
-    life.markers.is_delayed = True
-    life.end_transaction(key, commit=True)
-    waiting = life.add(key, *partitions)
-    life.settle()
-    assert life.transactions.transaction(key).state == State.PREPARE_COMMIT
-    assert waiting.answers == []
-    return waiting
+def is_idle(broker, key):
+    transactions = broker.server.transactions
+    return broker.call(lambda: transactions.transaction(key).state.is_idle)
 
 
-def test_who_waits_for_a_transition_is_sent_elsewhere(life):
-    key, other = IDS
-    waiting, apart = decided(life, key, 0, 1), decided(life, other, 0)
-    life.lose(TRANSACTION_STATE, index_of(key))
-    life.settle()
-    assert waiting.answer.error == GONE
-    assert apart.answers == []
-    assert [*life.transactions._markers._retries] == [other]
-    life.check()
-    life.markers.is_delayed = False
-    life.clock.advance(milliseconds=100)
-    life.settle()
-    assert apart.answer.error == ErrorCode.NONE
-    assert life.sent[key] == 0, "who has lost the partition sends nothing more (R6)"
-    life.gain(TRANSACTION_STATE, index_of(key))
-    life.load()
-    life.settle()
-    assert life.transactions.transaction(key).state == State.COMPLETE_COMMIT
-    life.check()
+def begun(wire, name, *partitions, index=0):
+    """A producer in a transaction."""
+    producer = RawProducer(wire, key_at(index, name), version=11)
+    assert producer.add(T, *partitions) == NONE
+    return producer
 
 
-@pytest.mark.parametrize("comes_back", [False, True])
-def test_markers_of_later_turns_are_not_written_once_the_partition_is_lost(
-    life, comes_back, monkeypatch
+def test_clients_that_wait_for_a_transition_are_sent_elsewhere(
+    world, cluster, brokers, monkeypatch
 ):
-    monkeypatch.setattr(f"{PHASE}.MARKERS_PER_TURN", 1)
-    key = IDS[0]
-    life.add(key, 0, 1, 2)
-    life.end_transaction(key, commit=False)
-    assert (life.sent[key], len(life.later)) == (1, 1)
-    life.lose(TRANSACTION_STATE, index_of(key))
-    if comes_back:
-        life.gain(TRANSACTION_STATE, index_of(key))
-        life.load()
-        assert (life.sent[key], len(life.later)) == (2, 2), "all of them again"
-    life.turn()
-    assert life.sent[key] == (3 if comes_back else 1), "the former phase has ended"
-    life.come_to_rest()
-    assert life.sent[key] == (4 if comes_back else 1)
-    life.check()
+    """The markers of another partition's transaction are still written here, and no others (R6)."""
+    markers = Markers(monkeypatch)
+    with Wire(brokers[0].address) as wire, Wire(brokers[0].address) as other:
+        waiting, apart = begun(wire, "waits", 0, 1), begun(other, "apart", 0, index=1)
+        markers.stop()
+        for each in (waiting, apart):
+            each.end()
+            request = InitProducerIdRequest(each.name, TIMEOUT_MS, each.producer_id, each.epoch)
+            each.wire.send(INIT_PRODUCER_ID, request, 4)
+        transactions = brokers[0].server.transactions
+        wait_until(lambda: brokers[0].call(lambda: len(transactions._waits)) == 2)
+        lose(brokers[0], TRANSACTION_STATE, 0)
+        assert wire.receive().error_code == GONE
+        assert [*transactions._markers._retries] == [apart.name]
+        check_coordinators(brokers[0])
+        markers.go_on()
+        assert other.receive().error_code == NONE
+        written = transactions.counts.markers_written
+        world.sleep(10)
+        assert transactions.counts.markers_written == written
+        gain(brokers[0], TRANSACTION_STATE, 0)
+        wait_until(lambda: is_idle(brokers[0], waiting.name))
 
 
-@pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER])
-def test_a_marker_whose_writing_loses_the_partition_is_the_last(life, error):
-    key = IDS[0]
+@pytest.mark.parametrize("error", [NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER])
+@pytest.mark.parametrize("per_turn", [1, 256])
+def test_marker_whose_writing_loses_the_partition_is_the_last(
+    world, cluster, brokers, wire, monkeypatch, error, per_turn
+):
+    """Mutant: the markers of later turns are written for a partition that was lost (R6)."""
+    producer = begun(wire, f"last-{error}-{per_turn}", 0, 1, 2)
     written = []
 
-    def write(*place: object) -> ErrorCode:
-        written.append(place[:2])
-        life.lose(TRANSACTION_STATE, index_of(key))
+    def write(_writer, topic, index, _marker):
+        written.append((topic, index))
+        brokers[0].server.transactions.lose(0)
         return error
 
-    life.markers.write = write
-    life.add(key, 0, 1)
-    ended = life.end_transaction(key, commit=True)
-    life.come_to_rest()
-    assert ended.answer.error == ErrorCode.NONE
-    assert written == [(TOPIC, 0)]
-    life.check()
+    with monkeypatch.context() as patch:
+        patch.setattr(marker_phase, "MARKERS_PER_TURN", per_turn)
+        patch.setattr(MarkerWriter, "write", write)
+        producer.end()
+        world.sleep(10)
+        assert written == [(T.name, 0)]
+        check_coordinators(brokers[0])
+    gain(brokers[0], TRANSACTION_STATE, 0)
+    wait_until(lambda: is_idle(brokers[0], producer.name))
 
 
-def test_a_marker_has_the_epoch_of_its_coordinators_log(life):
-    key, other = IDS
-    log = life.log(TRANSACTION_STATE, index_of(key))
-    before = life.transactions.coordinator_epoch
-    assert before == log.leader_epoch == life.logs.leader_epoch
-    life.lose(TRANSACTION_STATE, index_of(key))
-    log.leader_epoch += 7
-    life.gain(TRANSACTION_STATE, index_of(key))
-    life.load()
-    assert life.transactions.coordinator_epoch == before + 7
-    for each, partition in ((key, 0), (other, 1)):
-        life.add(each, partition)
-        life.end_transaction(each, commit=True)
-    life.settle()
-    for partition, epoch in ((0, before + 7), (1, before)):
-        history = partition_history(batches_of(life.log(TOPIC, partition)), (TOPIC, partition))
-        assert [each.coordinator_epoch for each in history.markers] == [epoch]
+def test_markers_of_later_turns_are_not_written_once_the_partition_is_lost(
+    world, cluster, brokers, wire, monkeypatch
+):
+    """Nor by the former phase, when the partition is back: that one writes all of them again."""
+    monkeypatch.setattr(marker_phase, "MARKERS_PER_TURN", 1)
+    producer = begun(wire, "later-turns", 0, 1, 2)
+    genuine, written = MarkerWriter.write, []
+    transactions = brokers[0].server.transactions
+
+    def write(writer, topic, index, marker):
+        written.append(index)
+        if len(written) == 1:  # In front of the second turn.
+            brokers[0].server.loop.call_soon(transactions.lose, 0)
+        return genuine(writer, topic, index, marker)
+
+    monkeypatch.setattr(MarkerWriter, "write", write)
+    producer.end()
+    world.sleep(10)
+    assert written == [0]
+    gain(brokers[0], TRANSACTION_STATE, 0)
+    wait_until(lambda: is_idle(brokers[0], producer.name))
+    assert written == [0, 0, 1, 2]
 
 
-def test_an_id_is_forgotten_with_all_that_is_known_of_it(life):
-    key, other = IDS
-    for each in IDS:
-        life.add(each, 0)
-        life.commit_in_transaction(each, GROUPS[0])
-        life.end_transaction(each, commit=True)
-    life.settle()
-    transactions = life.transactions
-    numbers = {each: life.producers[each][0] for each in IDS}
-    life.clock.advance(milliseconds=1)
-    life.lose(TRANSACTION_STATE, index_of(key))
-    assert transactions.transaction_of_producer(numbers[key]) is None
-    assert transactions.transaction_of_producer(numbers[other]) is not None
-    assert [transactions.clients.of(each) is None for each in IDS] == [True, False]
-    assert [transactions.pipelines.of_id(each) is None for each in IDS] == [True, False]
-    assert {each.transactional_id for each in transactions.events.newest_first()} == {other}
-    assert not transactions.has_producer(key, numbers[key])
-    assert [each.transactional_id for each in transactions.all] == [other]
-    life.clock.advance(milliseconds=5)
-    life.gain(TRANSACTION_STATE, index_of(key))
-    life.load()
-    assert transactions.events.complete_since_ms == life.clock.now_ms()
-    assert transactions.transaction_of_producer(numbers[key]) is not None
-    assert transactions.clients.of(key) is None
-    life.check()
+def test_coordinator_epoch_is_that_of_its_partition(cluster, brokers, wire):
+    epoch = stored(cluster, TRANSACTION_STATE, 0).leader_epoch
+    assert brokers[0].server.transactions.coordinator_epoch >= epoch
+    producer = begun(wire, "epoch", 0)
+    move(cluster, TRANSACTION_STATE, 0)
+    wait_until(lambda: is_served(brokers[1], TRANSACTION_STATE, producer.name))
+    latest = stored(cluster, TRANSACTION_STATE, 0).leader_epoch
+    assert brokers[1].server.transactions.coordinator_epoch == latest > epoch
+    with Wire(brokers[1].address) as other:
+        producer.wire = other
+        producer.end()
+        wait_until(lambda: is_idle(brokers[1], producer.name))
 
 
-def test_an_answer_that_comes_after_the_loss_is_the_truth_and_leaves_nothing(life):
-    key = IDS[0]
-    asked = life.init(key)
-    life.lose(TRANSACTION_STATE, index_of(key))
-    life.settle()
-    assert asked.answer.error == ErrorCode.NONE
-    life.check()
-    life.gain(TRANSACTION_STATE, index_of(key))
-    life.load()
-    assert life.transactions.transaction(key).producer == life.producers[key]
+def test_id_is_forgotten_with_all_that_is_known_of_it(cluster, brokers, wire):
+    moved, kept = begun(wire, "moved", 0), begun(wire, "kept", 0, index=1)
+    for each in (moved, kept):
+        each.end()
+        wait_until(lambda each=each: is_idle(brokers[0], each.name))
+    move(cluster, TRANSACTION_STATE, 0)
+    wait_until(lambda: is_served(brokers[1], TRANSACTION_STATE, moved.name))
+    for broker, here, away in ((brokers[0], kept, moved), (brokers[1], moved, kept)):
+        transactions = broker.server.transactions
+        assert transactions.transaction_of_producer(here.producer_id) is not None
+        assert transactions.transaction_of_producer(away.producer_id) is None
+        assert transactions.clients.of(away.name) is None
+        assert away.name not in {each.transactional_id for each in transactions.all}
+        events = transactions.events.newest_first()
+        assert away.name not in {each.transactional_id for each in events}
 
 
-def test_timers_of_transactions_begin_when_they_are_read(life):
-    key = IDS[0]
-    life.add(key, 0)
-    life.clock.advance(milliseconds=TIMEOUT_MS - 1)
-    moves(life, TRANSACTION_STATE, index_of(key))
-    life.clock.advance(milliseconds=2)
-    life.settle()
-    assert life.transactions.transaction(key).state == State.COMPLETE_ABORT
+def test_answer_that_comes_after_the_loss_is_the_truth(cluster, brokers, wire):
+    key = key_at(0, "late")
+    cluster.hold_commits(0)
+    wire.send(INIT_PRODUCER_ID, InitProducerIdRequest(key, TIMEOUT_MS), 4)
+    transactions = brokers[0].server.transactions
+    wait_until(lambda: brokers[0].call(lambda: transactions.transaction(key)) is not None)
+    lose(brokers[0], TRANSACTION_STATE, 0)
+    cluster.release_commits(0)
+    answer = wire.receive()
+    assert answer.error_code == NONE
+    check_coordinators(brokers[0])
+    gain(brokers[0], TRANSACTION_STATE, 0)
+    found = brokers[0].call(lambda: transactions.transaction(key).producer)
+    assert found == (answer.producer_id, answer.producer_epoch)
 
 
-# ---------------------------------------------------------------------------------- in any order
-
-
-class MovingShards(RuleBasedStateMachine):
-    """Any order of commands, losses, gains, and steps of the disk, the loop and time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.patches = pytest.MonkeyPatch()
-        # One batch is read in a turn, and one marker written.
-        self.patches.setattr(f"{LOG}.LOAD_TURN_MS", -1)
-        self.patches.setattr(f"{PHASE}.MARKERS_PER_TURN", 1)
-        self.life = MovingLife()
-        for key in IDS:
-            self.life.init(key)
-        self.life.settle()
-
-    topics = st.sampled_from([GROUP_OFFSETS, TRANSACTION_STATE])
-    indexes = st.integers(0, SHARDS - 1)
-    groups = st.sampled_from(GROUPS)
-    ids = st.sampled_from(IDS)
-    slots = st.integers(0, 1)
-
-    @rule(topic=topics, index=indexes, comes_back=st.booleans())
-    def lose(self, topic: str, index: int, comes_back: bool) -> None:
-        life = self.life
-        log = life.coordinator(topic).log
-        if log.shard_at(index) is None:
-            with pytest.raises(AssertionError):
-                log.lose(index)
-            return
-        names = GROUPS if topic == GROUP_OFFSETS else []
-        waiting = [each for each in life.unanswered() if each.key in names[index : index + 1]]
-        life.lose(topic, index)
-        assert [each.answer for each in waiting] == [GONE] * len(waiting)
-        if comes_back:
-            life.check()
-            life.gain(topic, index)
-
-    @rule(topic=topics, index=indexes, loads=st.booleans())
-    def gain(self, topic: str, index: int, loads: bool) -> None:
-        log = self.life.coordinator(topic).log
-        if log.shard_at(index) is None:
-            self.life.gain(topic, index)
-            if loads:
-                self.life.load()
-        else:
-            with pytest.raises(AssertionError):
-                log.gain(index)
-
-    @rule(group=groups, slot=slots)
-    def go_on(self, group: str, slot: int) -> None:
-        """Join, sync, be alive."""
-        getattr(self.life, self.life.members[group, slot].stage)(group, slot)
-
-    @rule(group=groups, slot=slots)
-    def join_again(self, group: str, slot: int) -> None:
-        self.life.join(group, slot)
-
-    @rule(group=groups, slot=slots)
-    def leave(self, group: str, slot: int) -> None:
-        self.life.leave(group, slot)
-
-    @rule(group=groups)
-    def commit(self, group: str) -> None:
-        self.life.commit(group)
-
-    @rule(key=ids, group=groups)
-    def commit_in_transaction(self, key: str, group: str) -> None:
-        self.life.commit_in_transaction(key, group)
-
-    @rule(key=ids, settles=st.booleans())
-    def init(self, key: str, settles: bool) -> None:
-        self.life.init(key)
-        if settles:
-            self.life.settle()
-
-    @rule(key=ids, partitions=st.sets(st.integers(0, PARTITIONS[TOPIC] - 1), min_size=1))
-    def add(self, key: str, partitions: set[int]) -> None:
-        self.life.add(key, *partitions)
-
-    @rule(key=ids, commit=st.booleans())
-    def end_transaction(self, key: str, commit: bool) -> None:
-        self.life.end_transaction(key, commit=commit)
-
-    @rule(
-        key=ids,
-        group=groups,
-        partitions=st.sets(st.integers(0, PARTITIONS[TOPIC] - 1)),
-        commit=st.booleans(),
-        is_delayed=st.booleans(),
-    )
-    def transact(
-        self, key: str, group: str, partitions: set[int], commit: bool, is_delayed: bool
-    ) -> None:
-        """A whole transaction, whose markers may have to wait, and the next one behind it."""
-        life = self.life
-        life.add(key, *partitions)
-        life.commit_in_transaction(key, group)
-        life.markers.is_delayed = is_delayed
-        life.end_transaction(key, commit=commit)
-        life.add(key, *partitions)
-
-    @rule()
-    def hold_or_let_go_markers(self) -> None:
-        """Markers that no log takes for a while: transitions wait, and are tried again."""
-        self.life.markers.is_delayed = not self.life.markers.is_delayed
-
-    @rule(step=st.sampled_from(["turn", "commit", "write", "settle"]))
-    def disk(self, step: str) -> None:
-        getattr(self.life.engine, step)()
-
-    @rule()
-    def turn(self) -> None:
-        self.life.turn()
-
-    @rule()
-    def background(self) -> None:
-        if self.life.background:
-            self.life.step_background()
-
-    @rule(milliseconds=st.sampled_from([1, 90, 100, 500, 3_000, 3_000, 11_000]))
-    def time(self, milliseconds: int) -> None:
-        self.life.clock.advance(milliseconds=milliseconds)
-
-    @invariant()
-    def holds(self) -> None:
-        self.life.check()
-
-    def teardown(self) -> None:
-        life = self.life
-        try:
-            for topic in (GROUP_OFFSETS, TRANSACTION_STATE):
-                for index in range(SHARDS):
-                    if life.coordinator(topic).log.shard_at(index) is not None:
-                        life.lose(topic, index)
-            assert [each for each in life.unanswered() if each.key in GROUPS] == []
-            life.come_to_rest()
-            assert life.unanswered() == []
-            life.check()
-            assert len(life.groups._runner._lanes) == len(life.groups._runner._timers) == 0
-            assert len(life.transactions._runner._timers) == len(life.transactions._waits) == 0
-            assert life.transactions._producer_ids == {}
-            assert life.transactions.clients._clients == {}
-            assert life.transactions.pipelines.all() == []
-            assert len(life.transactions.events) == len(life.groups.rebalances) == 0
-            for topic in (GROUP_OFFSETS, TRANSACTION_STATE):
-                for index in range(SHARDS):
-                    life.gain(topic, index)
-            life.markers.is_delayed = False
-            life.come_to_rest()
-            life.clock.advance(milliseconds=1_000)  # Markers that were refused while groups loaded.
-            life.come_to_rest()
-            life.check()
-            assert not any(each.state.is_decided for each in life.transactions.all)
-        finally:
-            life.end()
-            self.patches.undo()
-
-
-TestMovingShards = MovingShards.TestCase
+def test_timeout_of_a_transaction_begins_again_after_a_move(world, cluster, brokers, wire):
+    producer = begun(wire, "timeout", 0)
+    world.sleep(TIMEOUT_MS / 1000 - 60)
+    move(cluster, TRANSACTION_STATE, 0)
+    wait_until(lambda: is_served(brokers[1], TRANSACTION_STATE, producer.name))
+    world.sleep(120)
+    with Wire(brokers[1].address) as other:
+        request = producer.end_request(commit=True)
+        assert other.ask(END_TXN, request, 3).error_code == ErrorCode.PRODUCER_FENCED

@@ -1,44 +1,42 @@
-"""What leaves for the leaders of other partitions, when, and what their answers lead to.
+"""Markers that a coordinator sends to the brokers that lead the partitions of its transactions.
 
-Each rule names the mutant of ``remote_markers.py`` or ``marker_phase.py`` that turns its test red.
+Broker 0 coordinates all transactions. Each rule names the mutant of ``remote_markers.py`` or
+``marker_phase.py`` that turns its test red. Random failures: ``tests/cluster/test_at_random.py``.
 """
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import logging
-from collections.abc import Iterator
-from random import Random
+from itertools import pairwise
 
 import pytest
 
-from barnabas.broker.cluster.view import NO_NODE
+from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.coordination import marker_phase, remote_markers
-from barnabas.broker.coordination.key_hash import java_hash
-from barnabas.broker.peers.interface import Failure
 from barnabas.broker.topics.topic_names import TRANSACTION_STATE
-from barnabas.coordinator.transactions.commands import AddPartitions
-from barnabas.coordinator.transactions.state import CLASSIC, TopicPartition
+from barnabas.coordinator.transactions.state import CLASSIC
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.broker.moving_shards import IDS, SHARDS
-from tests.broker.owing_life import (
-    AT_SECOND,
-    AT_THIRD,
-    HERE,
-    SECOND,
-    THIRD,
-    OwingLife,
-    Question,
-)
-from tests.broker.several import EPOCH
-from tests.crash.transaction_life import TOPIC, batches_of
-from tests.history.logs import partition_history
-from tests.seeds import SEED
+from barnabas.protocol.messages.end_txn import END_TXN
+from barnabas.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS, WriteTxnMarkersResponse
+from barnabas.protocol.records import read_header
+from barnabas.storage.refusal import Refusal
+from tests.broker.coordinators_inside import check_coordinators
+from tests.broker.data_plane import Named, Wire
+from tests.broker.moves import gain, key_at, lead, led_cluster, log_of, lose, stored
+from tests.broker.raw_producer import RawProducer
+from tests.crash.transaction_life import batches_of
+from tests.waiting import wait_until
+from tests.worlds import world
 
-NONE = ErrorCode.NONE
+__all__ = ["world"]
+
 E = ErrorCode
-KEY, OTHER = IDS
-PARTS, RUNS = 6, 10
+T, BESIDE = Named("t"), Named("beside")
+LEADERS = {T.name: [0, 1, 2], BESIDE.name: [1]}
+WAIT = {"barnabas.transaction.wait.ms": "30000"}
+HERE, AT_FIRST, AT_SECOND = range(3)
+"""Partitions of ``t`` that the coordinator and the brokers 1 and 2 lead."""
 REFUSALS = [
     E.NOT_LEADER_OR_FOLLOWER,
     E.COORDINATOR_LOAD_IN_PROGRESS,
@@ -49,436 +47,442 @@ REFUSALS = [
     E.KAFKA_STORAGE_ERROR,
     E.REQUEST_TIMED_OUT,
     E.UNKNOWN_SERVER_ERROR,
+    E.UNKNOWN_TOPIC_OR_PARTITION,
 ]
 
 
+class Decider(RawProducer):
+    """A producer that writes nothing: its transactions are markers alone."""
+
+    def __init__(self, cluster, index, name):
+        self.cluster = cluster
+        self.broker = cluster.brokers[0]
+        self.index = index
+        super().__init__(Wire(self.broker.address), key_at(index, name), version=11)
+
+    def decide(self, *partitions, commit=True, topic=T):
+        """End a transaction on these partitions."""
+        assert self.add(topic, *partitions) == 0
+        self.end(commit=commit)
+
+    @property
+    def is_idle(self):
+        """Whether its transaction is complete."""
+        transactions = self.broker.server.transactions
+        return self.broker.call(lambda: transactions.transaction(self.name).state.is_idle)
+
+    @property
+    def owed(self):
+        """Partitions that miss their marker."""
+        return self.broker.call(lambda: self.broker.server.transactions.awaiting_markers(self.name))
+
+    def complete(self):
+        wait_until(lambda: self.is_idle, lambda: f"{self.name}: {self.owed}")
+        check_coordinators(self.broker)
+
+    def markers(self, topic, index):
+        """Return the headers of its markers in a partition."""
+        leader = self.cluster.brokers[self.cluster.leader(topic, index)]
+        log = log_of(leader, topic, index)
+        headers = leader.call(lambda: [read_header(memoryview(each)) for each in batches_of(log)])
+        return [each for each in headers if each.producer_id == self.producer_id]
+
+    def lose(self):
+        lose(self.broker, TRANSACTION_STATE, self.index)
+
+    def gain(self):
+        gain(self.broker, TRANSACTION_STATE, self.index)
+
+
+@pytest.fixture(scope="module")
+def cluster(world):
+    with led_cluster(LEADERS, **WAIT) as cluster:
+        yield cluster
+
+
 @pytest.fixture
-def life() -> Iterator[OwingLife]:
-    """A broker with a producer for each transactional id."""
-    made = OwingLife()
-    for key in IDS:
-        made.init(key)
-    made.settle()
+def producers(cluster, request):
+    """Producers of two partitions of the coordinator's topic."""
+    lead(cluster, LEADERS)
+    made = [Decider(cluster, index, request.node.name) for index in (0, 1)]
     yield made
-    made.end()
+    for each in made:
+        each.wire.socket.close()
 
 
-def index_of(key: str) -> int:
-    return java_hash(key) % SHARDS
+@pytest.fixture
+def producer(producers):
+    return producers[0]
 
 
-def placed(life: OwingLife, key: str = KEY, *partitions: int, commit: bool = True) -> None:
-    """Decide a transaction; nothing of that is durable yet."""
-    life.add(key, *(partitions or (HERE, AT_SECOND, AT_THIRD)))
-    life.settle()
-    life.end_transaction(key, commit=commit)
+@contextlib.contextmanager
+def caught(cluster):
+    """Record the requests for markers that the brokers 1 and 2 receive."""
+    with (
+        cluster.brokers[1].intercept(WRITE_TXN_MARKERS) as first,
+        cluster.brokers[2].intercept(WRITE_TXN_MARKERS) as second,
+    ):
+        yield first.requests, second.requests
 
 
-def decided(life: OwingLife, key: str = KEY, *partitions: int, commit: bool = True) -> None:
-    placed(life, key, *partitions, commit=commit)
-    life.come_to_rest()
-    assert life.state(key).is_decided
-    life.check()
-
-
-def is_complete(life: OwingLife, key: str = KEY) -> bool:
-    life.come_to_rest()
-    life.check()
-    return life.state(key).is_idle
-
-
-# ------------------------------------------------------------------------------ what a request says
+def ids_in(request):
+    """Return the producer ids of the markers in a request."""
+    return [each.producer_id for each in request.markers]
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_a_marker_says_whose_it_is_and_which_partition_it_is_for(life, commit):
-    decided(life, commit=commit)
-    transaction = life.transactions.transaction(KEY)
-    assert {each.node_id for each in life.pending} == {SECOND, THIRD}
-    for question, index in zip(life.pending, (AT_SECOND, AT_THIRD), strict=True):
-        (marker,) = question.request.markers
-        assert (marker.producer_id, marker.producer_epoch) == transaction.producer
+def test_marker_names_its_transaction_and_its_partition(cluster, producer, commit):
+    with caught(cluster) as requests:
+        producer.decide(HERE, AT_FIRST, AT_SECOND, commit=commit)
+        producer.complete()
+    coordinator_epoch = stored(cluster, TRANSACTION_STATE, producer.index).leader_epoch
+    for index, sent in zip((AT_FIRST, AT_SECOND), requests, strict=True):
+        ((marker,),) = (each.markers for each in sent)
+        assert (marker.producer_id, marker.producer_epoch) == (producer.producer_id, producer.epoch)
         assert marker.transaction_result == commit
         assert marker.transaction_version == CLASSIC
-        shard = life.transactions.log.shard_of(KEY)
-        assert marker.coordinator_epoch == shard.log.leader_epoch
+        assert marker.coordinator_epoch == coordinator_epoch
         (topic,) = marker.topics
-        assert (topic.name, topic.partition_indexes) == (TOPIC, [index])
-        assert topic.topic_id == life.catalogue.topics[TOPIC].topic_id
-        assert topic.leader_epoch == EPOCH
+        assert (topic.name, topic.partition_indexes) == (T.name, [index])
+        assert topic.topic_id == cluster.brokers[0].server.catalogue.topics[T.name].topic_id
+        assert topic.leader_epoch == stored(cluster, T.name, index).leader_epoch
+    assert [len(producer.markers(T.name, index)) for index in range(3)] == [1, 1, 1]
 
 
-# ------------------------------------------------------------------------------ in which order (R2)
+# ------------------------------------------------------------------------------------------ order
 
 
-def test_nothing_leaves_before_the_decision_is_durable_r2(life):
+def test_nothing_leaves_before_the_decision_is_durable_r2(world, cluster, producer):
     """Mutant: ``is_durable=True`` for every debt."""
-    placed(life)
-    for _ in range(20):
-        life.turns()
-        life.clock.advance(milliseconds=1_000)
-    assert life.peers.asked == []
-    assert life.log(TOPIC, HERE).next_offset == 1, "here it is placed behind the decision"
-    life.settle()
-    assert life.peers.asked == []
-    life.turns()
-    assert len(life.pending) == 2
+    assert producer.add(T, HERE, AT_FIRST, AT_SECOND) == 0
+    log = log_of(producer.broker, T.name, HERE)
+    end = log.next_offset
+    with caught(cluster) as requests:
+        cluster.hold_commits(0)
+        producer.wire.send(END_TXN, producer.end_request(commit=True), 4)
+        wait_until(lambda: log.next_offset == end + 1, "the marker here is appended")
+        world.sleep(3)
+        assert requests == ([], [])
+        cluster.release_commits(0)
+        assert producer.wire.receive().error_code == 0
+        producer.complete()
+        assert [len(each) for each in requests] == [1, 1]
 
 
-def test_who_decides_is_answered_before_the_markers_are_r4(life):
-    life.add(KEY, AT_SECOND)
-    life.settle()
-    ended = life.end_transaction(KEY, commit=True)
-    life.turns()
-    assert ended.answers == []
-    life.settle()
-    assert ended.answer.error == NONE
-    life.come_to_rest()
-    assert life.question.node_id == SECOND
-    waiting = life.add(KEY, AT_SECOND)
-    life.come_to_rest()
-    assert waiting.answers == []
-    life.question.answer()
-    life.come_to_rest()
-    assert waiting.answer.error == NONE
+def test_refusal_of_a_decision_lets_no_marker_leave_r2(world, cluster, producer):
+    """Mutant: a refused decision counts as durable. Its shard is still here at that moment."""
+    assert producer.add(T, AT_FIRST) == 0
+    markers = producer.broker.server.transactions.remote_markers
+    with caught(cluster) as (sent, _):
+        cluster.hold_commits(0)
+        producer.wire.send(END_TXN, producer.end_request(commit=True), 4)
+        wait_until(lambda: markers._debts)
+        (debt,) = markers._debts.values()
+        decided = remote_markers._Decided(markers, debt)
+        producer.broker.call(lambda: decided.refused(Refusal([])))
+        world.sleep(3)
+        assert sent == []
+        cluster.release_commits(0)
+        producer.complete()
+        assert len(sent) == 1
 
 
-def test_a_transaction_is_complete_when_all_have_answered_r3(life):
-    """Mutant: ``answered`` completes whatever is still owed."""
-    decided(life)
-    life.asked_of(THIRD).answer()
-    assert not is_complete(life)
-    assert life.owed(KEY) == [AT_SECOND]
-    life.asked_of(SECOND).answer()
-    assert is_complete(life)
-    life.pass_ms(10_000)
-    assert len(life.peers.asked) == 2
-    assert life.transactions.remote_markers.owed_by_node() == {}
+def test_transaction_completes_when_all_have_answered_r3(world, cluster, producer):
+    """Mutants: ``answered`` completes whatever is owed; what is sent counts as written."""
+    with (
+        caught(cluster) as (_, second),
+        cluster.brokers[1].intercept(WRITE_TXN_MARKERS, fail=E.NOT_LEADER_OR_FOLLOWER),
+    ):
+        producer.decide(HERE, AT_FIRST, AT_SECOND)
+        world.sleep(5)
+        assert not producer.is_idle
+        assert producer.owed == [(T.name, AT_FIRST)]
+        assert len(second) == 1, "what was answered is not sent again"
+    producer.complete()
 
 
-def test_a_marker_here_that_cannot_be_written_yet_is_waited_for_r3(life):
-    life.markers.is_delayed = True
-    decided(life)
-    for question in life.pending:
-        question.answer()
-    assert not is_complete(life)
-    assert life.owed(KEY) == [HERE]
-    life.markers.is_delayed = False
-    life.pass_ms(100)
-    assert is_complete(life)
-    assert len(life.peers.asked) == 2, "what was answered is not asked again"
+def test_marker_here_that_cannot_be_written_is_waited_for_r3(world, cluster, producer, monkeypatch):
+    writer = producer.broker.server.transactions._markers._markers
+    with caught(cluster) as requests, monkeypatch.context() as patch:
+        patch.setattr(writer, "write", lambda *_given: E.KAFKA_STORAGE_ERROR)
+        producer.decide(HERE, AT_FIRST, AT_SECOND)
+        world.sleep(5)
+        assert not producer.is_idle
+        assert producer.owed == [(T.name, HERE)]
+        assert [len(each) for each in requests] == [1, 1]
+    producer.complete()
+    assert len(producer.markers(T.name, HERE)) == 1
 
 
-def test_a_completion_that_cannot_be_written_is_tried_again(life):
-    decided(life)
-    log = life.transactions.log.shard_of(KEY).log
-    log.closed = True
-    for question in life.pending:
-        question.answer()
-    assert not is_complete(life)
-    assert life.owed(KEY) == []
-    log.closed = False
-    life.pass_ms(100)
-    assert is_complete(life)
+def test_end_of_a_transaction_is_answered_before_its_markers_r4(world, cluster, producer):
+    began_s = world.now_s
+    with cluster.brokers[1].intercept(WRITE_TXN_MARKERS, fail=E.NOT_LEADER_OR_FOLLOWER):
+        producer.decide(AT_FIRST)
+        assert world.now_s - began_s < 1
+        assert producer.owed == [(T.name, AT_FIRST)]
+    wait_until(lambda: producer.add(T, AT_FIRST) == 0, "the next transaction")
+    producer.end()
+    producer.complete()
 
 
-def test_a_partition_nobody_leads_is_waited_for(life):
-    life.lead(AT_SECOND, NO_NODE)
-    decided(life, KEY, AT_SECOND)
-    life.pass_ms(1_000)
-    assert life.peers.asked == []
-    life.lead(AT_SECOND, THIRD)
-    life.pass_ms(1_000)
-    life.asked_of(THIRD).answer()
-    assert is_complete(life)
-
-
-# --------------------------------------------------------------------------- answers, in each state
+# ---------------------------------------------------------------------------------------- answers
 
 
 @pytest.mark.parametrize("code", [*REFUSALS, None], ids=lambda code: code.name if code else "none")
-def test_what_is_refused_is_asked_again_for_ever(life, code, caplog):
+def test_refused_marker_is_sent_again(cluster, producer, code, caplog):
+    """Mutant: UNKNOWN_TOPIC_OR_PARTITION of a peer ends the debt (R8). None: it is left out."""
     caplog.set_level(logging.WARNING)
-    decided(life)
-    life.asked_of(THIRD).answer()
-    for _ in range(30):
-        life.asked_of(SECOND).answer(but={AT_SECOND: code})
-        assert not is_complete(life)
-        assert life.pending == [], "after a pause"
-        life.pass_ms(1_000)
-        assert life.question.markers == {(KEY, AT_SECOND)}
-    name = E.UNKNOWN_SERVER_ERROR.name if code is None else code.name
-    assert f"id={KEY} missing=1 attempts=1 reason={TOPIC}-1 at broker {SECOND}: {name}" in (
-        caplog.text
-    )
-    assert life.transactions.remote_markers.owed_by_node() == {SECOND: 1}
-    life.question.answer()
-    assert is_complete(life)
+    fault = {"fail": code} if code else {"answer": lambda *_given: WriteTxnMarkersResponse([])}
+    with cluster.brokers[1].intercept(WRITE_TXN_MARKERS, times=20, **fault) as refused:
+        producer.decide(AT_FIRST)
+        producer.complete()
+        assert refused.count == 20
+    name = (code or E.UNKNOWN_SERVER_ERROR).name
+    reason = f"{T.name}-1 at broker 1"
+    reason += " is not known" if code == E.UNKNOWN_TOPIC_OR_PARTITION else f": {name}"
+    assert f"id={producer.name} missing=1 attempts=1 reason={reason}" in caplog.text
+    assert len(producer.markers(T.name, AT_FIRST)) == 1
 
 
-@pytest.mark.parametrize("failure", Failure)
-def test_a_broker_that_does_not_answer_is_asked_again_for_ever(life, failure, caplog):
+def test_broker_that_loses_the_connection_is_asked_again_and_more_rarely(
+    world, cluster, producer, caplog
+):
     caplog.set_level(logging.WARNING)
-    decided(life)
-    life.asked_of(THIRD).answer()
-    for pause_ms in [*range(100, 1_001, 100), *[1_000] * 4]:
-        life.asked_of(SECOND).fail(failure)
-        assert not is_complete(life)
-        life.pass_ms(pause_ms - 1)
-        assert life.pending == []
-        life.pass_ms(2)
-        assert life.question.markers == {(KEY, AT_SECOND)}
-    lines = [each for each in caplog.messages if f"a broker node={SECOND}" in each]
+    asked_s = []
+
+    def lose_connection(_context, _request):
+        asked_s.append(world.now_s)
+        raise CloseConnection("lost by the test")
+
+    with cluster.brokers[1].intercept(WRITE_TXN_MARKERS, answer=lose_connection, times=14):
+        producer.decide(AT_FIRST, AT_SECOND)
+        producer.complete()
+    pauses_ms = [1000 * (later - former) for former, later in pairwise(asked_s)]
+    for pause_ms, expected_ms in zip(pauses_ms, [*range(100, 1001, 100), *[1000] * 3], strict=True):
+        assert expected_ms <= pause_ms < expected_ms + 1000, "the connection has pauses of its own"
+    lines = [each for each in caplog.messages if "markers of a broker node=1" in each]
     assert len(lines) == 4, "one for each power of two"
-    assert f"markers=1 id={KEY} attempts=1 reason={failure.name}: as the test says" in lines[0]
-    life.question.answer()
-    assert is_complete(life)
+    assert f"markers=1 id={producer.name} attempts=1 reason=LOST" in lines[0]
 
 
-def test_who_pauses_is_sent_nothing_new_either(life):
-    """Mutant: what comes meanwhile is sent at once."""
-    decided(life, KEY, AT_SECOND)
-    life.question.fail(Failure.UNREACHABLE)
-    decided(life, OTHER, AT_SECOND)
-    assert life.pending == []
-    life.pass_ms(100)
-    assert life.question.markers == {(KEY, AT_SECOND), (OTHER, AT_SECOND)}
+def test_answer_that_comes_too_late_is_asked_for_again(cluster, producer, caplog):
+    caplog.set_level(logging.WARNING)
+    with cluster.brokers[1].intercept(WRITE_TXN_MARKERS, delay_ms=40_000, times=1):
+        producer.decide(AT_FIRST)
+        producer.complete()
+    assert f"id={producer.name} attempts=1 reason=LATE" in caplog.text
 
 
-@pytest.mark.parametrize("code", [NONE, *REFUSALS, E.UNKNOWN_TOPIC_OR_PARTITION])
+def test_requests_wait_for_the_pause_of_their_broker(cluster, producers):
+    """Mutant: a marker that comes meanwhile is sent at once."""
+    first, second = producers
+    with (
+        caught(cluster) as (sent, _),
+        cluster.brokers[1].intercept(WRITE_TXN_MARKERS, drop=True, times=9) as dropped,
+    ):
+        first.decide(AT_FIRST)
+        wait_until(lambda: dropped.count == 8)
+        second.decide(AT_FIRST)
+        for each in producers:
+            each.complete()
+        assert dropped.count == 9
+        ids = [each.producer_id for each in producers]
+        assert sorted(ids_in(dropped.requests[-1])) == sorted(ids)
+        assert len(sent) == 1
+
+
+# ---------------------------------------------------------------- partitions of the coordinator go
+
+
 @pytest.mark.parametrize("comes_back", [False, True])
-def test_what_is_answered_after_the_shard_was_lost_is_ignored_r6(life, code, comes_back):
-    """Mutant: ``forget`` does not end the debts."""
-    decided(life)
-    late = life.pending
-    life.lose(TRANSACTION_STATE, index_of(KEY))
-    life.check()
-    if comes_back:
-        life.gain(TRANSACTION_STATE, index_of(KEY))
-        life.come_to_rest()
-        assert life.owed(KEY) == [AT_SECOND, AT_THIRD]
-    for question in late:
-        question.answer(code)
-    life.come_to_rest()
-    life.check()
+def test_answer_after_the_loss_of_the_shard_is_ignored_r6(world, cluster, producer, comes_back):
+    """Mutants: ``forget`` does not end the debts; an answer counts for a debt that has ended."""
+    counts = producer.broker.server.transactions.counts
+    with (
+        caught(cluster) as (sent, _),
+        cluster.brokers[1].intercept(WRITE_TXN_MARKERS, delay_ms=5_000, times=1),
+    ):
+        producer.decide(AT_FIRST)
+        wait_until(lambda: sent)
+        written = counts.markers_written
+        producer.lose()
+        check_coordinators(producer.broker)
+        if comes_back:
+            producer.gain()
+            assert producer.owed == [(T.name, AT_FIRST)]
+        world.sleep(4)
+        assert len(sent) == 1, "one request at a time for each broker"
+        world.sleep(60)
+        assert len(sent) == 1 + comes_back
+        assert counts.markers_written == written + comes_back
     if not comes_back:
-        life.pass_ms(60_000)
-        assert life.pending == []
-        return
-    assert life.owed(KEY) == [AT_SECOND, AT_THIRD], "they were asked by who had lost it"
-    for question in life.pending:
-        question.answer()
-    assert is_complete(life)
+        producer.gain()
+    producer.complete()
 
 
-def test_who_has_lost_the_shard_sends_nothing_more_r6(life):
-    """Mutant: ``forget`` leaves what waits, or a timer. In each state there is."""
-    decided(life, KEY, AT_SECOND, AT_THIRD)
-    life.asked_of(SECOND).fail(Failure.LOST)  # It pauses.
-    life.asked_of(THIRD).answer(E.NOT_LEADER_OR_FOLLOWER)  # A timer runs.
-    life.lose(TRANSACTION_STATE, index_of(KEY))
-    sent = len(life.peers.asked)
-    life.pass_ms(60_000)
-    assert len(life.peers.asked) == sent
-    life.check()
+def test_nothing_is_sent_for_a_lost_shard_r6(world, cluster, producer):
+    """Mutant: ``forget`` leaves what waits, or a timer. One broker pauses, a timer runs."""
+    with (
+        caught(cluster) as (_, second),
+        cluster.brokers[1].intercept(WRITE_TXN_MARKERS, drop=True) as dropped,
+        cluster.brokers[2].intercept(WRITE_TXN_MARKERS, fail=E.NOT_LEADER_OR_FOLLOWER) as refused,
+    ):
+        producer.decide(AT_FIRST, AT_SECOND)
+        wait_until(lambda: dropped.count > 2 and refused.count > 2)
+        producer.lose()
+        check_coordinators(producer.broker)
+        world.sleep(0.1)  # For a request that was on its way.
+        counts = dropped.count, refused.count
+        world.sleep(60)
+        assert (dropped.count, refused.count) == counts
+        assert second == []
+    producer.gain()
+    producer.complete()
 
 
-def test_a_shard_that_is_lost_before_its_decision_is_durable_r6(life):
-    placed(life)
-    life.lose(TRANSACTION_STATE, index_of(KEY))
-    life.pass_ms(60_000)
-    assert life.peers.asked == []
-    life.check()
+def test_shard_is_lost_before_its_decision_is_durable_r6(world, cluster, producer):
+    assert producer.add(T, AT_FIRST, AT_SECOND) == 0
+    with caught(cluster) as requests:
+        cluster.hold_commits(0)
+        producer.wire.send(END_TXN, producer.end_request(commit=True), 4)
+        transactions = producer.broker.server.transactions
+        wait_until(lambda: producer.broker.call(lambda: transactions.is_deciding(producer.name)))
+        producer.lose()
+        cluster.release_commits(0)
+        assert producer.wire.receive().error_code == 0
+        world.sleep(60)
+        assert requests == ([], [])
+    producer.gain()
+    producer.complete()
 
 
-def test_what_waits_behind_a_request_goes_with_its_shard_r6(life):
-    decided(life, KEY, AT_SECOND)
-    decided(life, OTHER, AT_SECOND)
-    assert life.question.markers == {(KEY, AT_SECOND)}, "one at a time"
-    life.lose(TRANSACTION_STATE, index_of(OTHER))
-    life.question.answer()
-    life.pass_ms(60_000)
-    assert life.pending == []
-    assert is_complete(life)
+def test_markers_that_wait_behind_a_request_go_with_their_shard_r6(world, cluster, producers):
+    first, second = producers
+    with (
+        caught(cluster) as (sent, _),
+        cluster.brokers[1].intercept(WRITE_TXN_MARKERS, delay_ms=2_000, times=1),
+    ):
+        first.decide(AT_FIRST)
+        second.decide(AT_FIRST)
+        second.lose()
+        first.complete()
+        world.sleep(10)
+        assert [ids_in(each) for each in sent] == [[first.producer_id]]
+    second.gain()
+    second.complete()
 
 
-def test_a_broker_that_ends_sends_nothing_more(life):
-    decided(life, KEY, AT_SECOND, AT_THIRD)
-    decided(life, OTHER, AT_SECOND)
-    life.asked_of(THIRD).fail(Failure.CLOSED)
-    late = life.asked_of(SECOND)
-    life.transactions.close()
-    late.answer()
-    sent = len(life.peers.asked)
-    life.pass_ms(60_000)
-    assert len(life.peers.asked) == sent
-    assert life.state(KEY).is_decided
+def test_all_markers_are_sent_again_after_a_gain(cluster, producer):
+    with cluster.brokers[1].intercept(WRITE_TXN_MARKERS, drop=True):
+        producer.decide(HERE, AT_FIRST, AT_SECOND)
+        wait_until(lambda: producer.owed == [(T.name, AT_FIRST)])
+        producer.lose()
+        producer.gain()
+    producer.complete()
+    assert [len(producer.markers(T.name, index)) for index in range(3)] == [2, 1, 2], (
+        "what is known of markers is in memory only"
+    )
 
 
-def test_after_a_gain_all_is_sent_again(life):
-    decided(life)
-    life.asked_of(SECOND).answer()
-    assert life.owed(KEY) == [AT_THIRD]
-    life.lose(TRANSACTION_STATE, index_of(KEY))
-    life.asked_of(THIRD).fail(Failure.LOST)
-    life.gain(TRANSACTION_STATE, index_of(KEY))
-    life.come_to_rest()
-    life.pass_ms(1_000)
-    assert {each.node_id for each in life.pending} == {SECOND, THIRD}
-    for question in life.pending:
-        question.answer()
-    assert is_complete(life)
-    markers = partition_history(batches_of(life.log(TOPIC, HERE)), (TOPIC, HERE)).markers
-    assert len(markers) == 2, "here, too: what is known of markers is in memory only"
+# -------------------------------------------------------------------------------- another leader
 
 
-# ------------------------------------------------------------------------------ who leads it by now
+def test_markers_go_to_the_present_leader(cluster, producer, caplog):
+    """The broker cannot be reached; it keeps no marker of a partition that has another leader."""
+    caplog.set_level(logging.WARNING)
+    cluster.cut(0, 1)
+    producer.decide(AT_FIRST)
+    wait_until(lambda: f"id={producer.name} attempts=2 reason=" in caplog.text)
+    assert producer.broker.server.transactions.remote_markers.owed_by_node() == {1: 1}
+    cluster.move(T.name, AT_FIRST, to=2)
+    producer.complete()
+    cluster.mend(0, 1)
 
 
-@pytest.mark.parametrize("failure", [Failure.LATE, Failure.UNKNOWN_NODE])
-def test_whoever_leads_it_by_now_is_asked(life, failure):
-    decided(life, KEY, AT_SECOND)
-    life.lead(AT_SECOND, THIRD)
-    life.question.fail(failure)
-    life.pass_ms(100)
-    life.pass_ms(100)
-    assert life.question.node_id == THIRD
-    assert life.transactions.remote_markers.owed_by_node() == {THIRD: 1}
-    life.question.answer()
-    assert is_complete(life)
-
-
-def test_a_broker_that_is_gone_keeps_nothing_that_has_another_leader(life, monkeypatch):
-    """All that waits for it is looked at when it pauses; mutant: only what is tried next."""
+def test_unreachable_broker_keeps_no_marker_that_has_another_leader(
+    cluster, producers, monkeypatch
+):
+    """Mutant: only what is sent next has its leader looked up."""
     monkeypatch.setattr(remote_markers, "MARKERS_PER_REQUEST_MAX", 1)
-    life.lead(AT_THIRD, SECOND)
-    for key in IDS:
-        decided(life, key, AT_SECOND, AT_THIRD)
-    life.asked_of(SECOND).fail(Failure.UNREACHABLE)
-    life.lead(AT_THIRD, THIRD)
-    life.pass_ms(100)
-    life.pass_ms(100)
-    found = set()
-    while len(life.pending) > 1:
-        found |= life.asked_of(THIRD).markers
-        life.asked_of(THIRD).answer()
-        life.come_to_rest()
-    assert found == {(key, AT_THIRD) for key in IDS}
-    for _ in IDS:
-        assert life.question.node_id == SECOND
-        life.question.answer()
-        life.come_to_rest()
-    assert all(is_complete(life, key) for key in IDS)
+    cluster.cut(0, 1)
+    for each in producers:
+        assert each.add(BESIDE, 0) == 0
+        each.decide(AT_FIRST)
+    cluster.move(T.name, AT_FIRST, to=2)
+    for each in producers:
+        wait_until(lambda each=each: each.owed == [(BESIDE.name, 0)])
+    cluster.mend(0, 1)
+    for each in producers:
+        each.complete()
 
 
-# -------------------------------------------------------------------- many transactions, and limits
+# ----------------------------------------------------------------------- many markers, and limits
 
 
-def test_one_request_at_a_time_with_all_that_waits(life):
-    decided(life, KEY, AT_SECOND)
-    decided(life, OTHER, AT_SECOND, AT_THIRD)
-    assert life.asked_of(SECOND).markers == {(KEY, AT_SECOND)}
-    life.asked_of(SECOND).answer(E.NOT_LEADER_OR_FOLLOWER)
-    life.come_to_rest()
-    assert life.asked_of(SECOND).markers == {(OTHER, AT_SECOND)}
-    life.pass_ms(1_000)
-    assert life.asked_of(SECOND).markers == {(OTHER, AT_SECOND)}
-    life.asked_of(SECOND).answer()
-    life.asked_of(THIRD).answer()
-    assert is_complete(life, OTHER)
-    assert life.question.markers == {(KEY, AT_SECOND)}
-    life.question.answer()
-    assert is_complete(life)
+def test_one_request_at_a_time_with_all_that_waits(world, cluster, producers):
+    first, second = producers
+    with (
+        caught(cluster) as (sent, _),
+        cluster.brokers[1].intercept(WRITE_TXN_MARKERS, delay_ms=2_000, times=1),
+    ):
+        assert second.add(BESIDE, 0) == 0
+        first.decide(AT_FIRST)
+        second.decide(AT_FIRST)
+        world.sleep(1)
+        assert len(sent) == 1
+        for each in producers:
+            each.complete()
+        (marker,) = sent.pop().markers
+        assert len(sent) == 1
+        assert {(each.name, *each.partition_indexes) for each in marker.topics} == {
+            (T.name, AT_FIRST),
+            (BESIDE.name, 0),
+        }
 
 
-def test_what_is_decided_in_one_turn_is_sent_together(life):
-    for key in IDS:
-        life.add(key, AT_SECOND)
-    life.settle()
-    for key in IDS:
-        life.end_transaction(key, commit=True)
-    life.come_to_rest()
-    assert life.question.markers == {(key, AT_SECOND) for key in IDS}
-    life.question.answer(but={AT_SECOND: NONE})
-    assert all(is_complete(life, key) for key in IDS)
+@pytest.mark.parametrize("limit", ["MARKERS_PER_REQUEST_MAX", "REQUEST_BYTES_MAX"])
+def test_requests_are_limited(cluster, producers, monkeypatch, limit):
+    monkeypatch.setattr(remote_markers, limit, 1)
+    with caught(cluster) as (sent, _):
+        for each in producers:
+            assert each.add(BESIDE, 0) == 0
+            each.decide(AT_FIRST)
+        for each in producers:
+            each.complete()
+        topics = [topic for each in sent for marker in each.markers for topic in marker.topics]
+        assert len(sent) == len(topics) == 4
 
 
-@pytest.mark.parametrize(
-    ("limit", "value"), [("MARKERS_PER_REQUEST_MAX", 1), ("REQUEST_BYTES_MAX", 1)]
-)
-def test_a_request_is_limited(life, monkeypatch, limit, value):
-    monkeypatch.setattr(remote_markers, limit, value)
-    life.lead(AT_THIRD, SECOND)
-    for key in IDS:
-        decided(life, key, AT_SECOND, AT_THIRD)
-    for count in range(4):
-        assert len(life.question.markers) == 1, count
-        life.question.answer()
-        life.come_to_rest()
-    assert all(is_complete(life, key) for key in IDS)
-
-
-def test_markers_of_later_turns(life, monkeypatch):
-    """Some refused, before all are sent: nothing is written twice, nothing is left out."""
+def test_attempt_waits_for_the_turns_of_the_one_before(cluster, producer, monkeypatch):
+    """Mutant: what is refused meanwhile is tried at once, and the rest is written twice."""
     monkeypatch.setattr(marker_phase, "MARKERS_PER_TURN", 1)
-    life.markers.is_delayed = True
-    placed(life)
-    life.settle()
-    assert life.peers.asked == []
-    life.turn()
-    life.markers.is_delayed = False
-    life.come_to_rest()
-    life.asked_of(SECOND).answer(E.NOT_LEADER_OR_FOLLOWER)
-    life.asked_of(THIRD).answer()
-    life.pass_ms(1_000)
-    life.asked_of(SECOND).answer()
-    assert is_complete(life)
-    markers = partition_history(batches_of(life.log(TOPIC, HERE)), (TOPIC, HERE)).markers
-    assert len(markers) == 1
+    with cluster.brokers[1].intercept(WRITE_TXN_MARKERS, fail=E.NOT_LEADER_OR_FOLLOWER, times=5):
+        assert producer.add(BESIDE, 0) == 0
+        producer.decide(HERE, AT_FIRST, AT_SECOND)
+        producer.complete()
+    assert [len(producer.markers(T.name, index)) for index in range(3)] == [1, 1, 1]
 
 
-def test_an_attempt_waits_for_the_later_turns_of_the_one_before(life, monkeypatch):
-    """Mutant: what is refused meanwhile is tried again at once, and the rest is written twice."""
-    monkeypatch.setattr(marker_phase, "MARKERS_PER_TURN", 1)
-    asyncio.run(life.catalogue.create_topic("last", 1, {}))
-    life.come_to_rest()
-    places = frozenset({TopicPartition(TOPIC, AT_SECOND), TopicPartition("last", 0)})
-    life.transactions.add(AddPartitions(KEY, *life.producers[KEY], places, CLASSIC))
-    life.settle()
-    life.end_transaction(KEY, commit=True)
-    life.settle()
-    assert len(life.later) == 2, "the rest is written, and a request is sent"
-    life.later.pop()()
-    life.question.answer(E.NOT_LEADER_OR_FOLLOWER)
-    life.clock.advance(milliseconds=100)
-    life.come_to_rest()
-    life.pass_ms(1_000)
-    life.question.answer()
-    assert is_complete(life)
-    markers = partition_history(batches_of(life.log("last", 0)), ("last", 0)).markers
-    assert len(markers) == 1
-
-
-# ------------------------------------------------------------------------ topics that are not there
+# ------------------------------------------------------------------------- topics that are deleted
 
 
 class Absent:
-    """A topic that the catalogue shows again, or does not, when it has asked the MetaStore."""
+    """The topic ``t``, which a broker's catalogue does not show until it asks the MetaStore."""
 
-    def __init__(self, life: OwingLife) -> None:
-        self.life = life
+    def __init__(self, broker, monkeypatch):
         self.is_shown = True
         self.comes_back = False
-        self.refusal: KafkaError | None = None
+        self.refusal = None
         self.looks = 0
-        self._partition = life.catalogue.partition
-        life.catalogue.partition = self._look  # type: ignore[method-assign]
-        life.catalogue.catch_up = self.catch_up  # type: ignore[method-assign]
+        catalogue = broker.server.catalogue
+        self._partition = catalogue.partition
+        monkeypatch.setattr(catalogue, "partition", self._look)
+        monkeypatch.setattr(catalogue, "catch_up", self._catch_up)
 
     def _look(self, topic, index):
-        return self._partition(topic, index) if self.is_shown else None
+        return self._partition(topic, index) if self.is_shown or topic != T.name else None
 
-    async def catch_up(self) -> None:
+    async def _catch_up(self):
         self.looks += 1
         if self.refusal is not None:
             raise self.refusal
@@ -486,189 +490,53 @@ class Absent:
 
 
 @pytest.fixture
-def absent(life):
-    return Absent(life)
+def absent(producers, monkeypatch):
+    return Absent(producers[0].broker, monkeypatch)
 
 
-@pytest.mark.parametrize("when", ["before", "asked", "refused", "away"])
-def test_the_metastores_word_ends_the_debt_r8(life, absent, when):
+@pytest.mark.parametrize("when", ["before", "asked", "refused", "unreachable"])
+def test_deleted_topic_needs_no_marker_r8(cluster, producer, when):
+    """The MetaStore alone says that it is deleted, whatever its former leader answers."""
+    topic = Named(f"deleted-{when}")
+    cluster.create_topic(topic.name, 1)
+    cluster.move(topic.name, 0, to=1)
+    catalogue = cluster.brokers[1].server.catalogue
+    topic_id = catalogue.topics[topic.name].topic_id
+    delete = lambda: cluster.brokers[1]._do(catalogue.delete_topic(topic_id))  # noqa: E731  short
+    fault = {"drop": True} if when == "unreachable" else {"fail": E.NOT_LEADER_OR_FOLLOWER}
+    if when == "asked":
+        fault = {"fail": E.UNKNOWN_TOPIC_OR_PARTITION}
+    assert producer.add(topic, 0) == 0
     if when == "before":
-        life.add(KEY, AT_SECOND)
-        life.settle()
-        absent.is_shown = False
-        life.end_transaction(KEY, commit=True)
-        life.come_to_rest()
-    else:
-        decided(life, KEY, AT_SECOND)
-        absent.is_shown = False
-        if when == "asked":
-            life.question.answer(E.UNKNOWN_TOPIC_OR_PARTITION)
-        elif when == "refused":
-            life.question.answer(E.NOT_LEADER_OR_FOLLOWER)
-        else:
-            life.question.fail(Failure.LATE)
-            life.catalogue.topics_version += 1
-        life.pass_ms(100)
-    assert is_complete(life)
-    assert absent.looks == 1
+        delete()
+    with cluster.brokers[1].intercept(WRITE_TXN_MARKERS, **fault) as asked:
+        producer.end()
+        if when != "before":
+            wait_until(lambda: asked.count > 2)
+            assert not producer.is_idle
+            delete()
+        producer.complete()
 
 
-def test_what_is_only_not_known_yet_is_owed_r8(life, absent):
+def test_topic_that_is_not_known_yet_is_owed_its_marker_r8(producer, absent):
     """Mutant: what is not known here counts as deleted."""
-    life.add(KEY, HERE, AT_SECOND)
-    life.settle()
-    absent.is_shown = False
-    absent.comes_back = True
-    life.end_transaction(KEY, commit=True)
-    life.come_to_rest()
-    assert not is_complete(life)
-    life.pass_ms(100)
-    assert life.question.markers == {(KEY, AT_SECOND)}
-    life.question.answer()
-    assert is_complete(life)
+    assert producer.add(T, AT_FIRST) == 0
+    absent.is_shown, absent.comes_back = False, True
+    producer.end()
+    producer.complete()
+    assert absent.looks == 1
+    assert len(producer.markers(T.name, AT_FIRST)) == 1
 
 
-def test_what_only_its_leader_does_not_know_yet_is_owed_r8(life, absent):
-    """Mutant: UNKNOWN_TOPIC_OR_PARTITION of a peer ends the debt."""
-    decided(life, KEY, AT_SECOND)
-    for looks in range(1, 4):
-        life.question.answer(E.UNKNOWN_TOPIC_OR_PARTITION)
-        assert not is_complete(life)
-        assert absent.looks == looks
-        life.pass_ms(1_000)
-    life.question.answer()
-    assert is_complete(life)
-
-
-def test_a_metastore_that_cannot_be_asked_ends_no_debt_r8(life, absent, caplog):
-    life.add(KEY, AT_SECOND)
-    life.settle()
+def test_metastore_that_cannot_be_asked_ends_no_debt_r8(world, producer, absent, caplog):
+    assert producer.add(T, AT_FIRST) == 0
     absent.is_shown = False
     absent.refusal = KafkaError(E.KAFKA_STORAGE_ERROR)
-    life.end_transaction(KEY, commit=True)
-    life.come_to_rest()
-    for _ in range(3):
-        life.pass_ms(1_000)
-        assert not is_complete(life)
+    producer.end()
+    world.sleep(5)
+    assert not producer.is_idle
     assert "the MetaStore cannot be asked, KAFKA_STORAGE_ERROR" in caplog.text
     absent.refusal = None
-    life.pass_ms(1_000)
-    assert is_complete(life)
-
-
-# ---------------------------------------------------------------------------------------- at random
-
-
-class Judge:
-    """Whether what is complete was answered: by those who were asked since the shard is here."""
-
-    def __init__(self, life: OwingLife) -> None:
-        self.life = life
-        self.owed: dict[str, set[int]] = {}
-        """The partitions elsewhere of each transaction that is decided."""
-        self.answered: dict[str, set[int]] = {key: set() for key in IDS}
-        self.since: dict[str, int] = dict.fromkeys(IDS, 0)
-        """How many requests had left when the shard was lost last."""
-        self.completed = 0
-
-    def answers(self, question: Question) -> None:
-        """Credit what a request without errors has brought."""
-        number = self.life.peers.asked.index(question)
-        for key, index in question.markers:
-            if number >= self.since[key]:
-                self.answered[key].add(index)
-
-    def loses(self, key: str) -> None:
-        self.answered[key].clear()
-        self.since[key] = len(self.life.peers.asked)
-
-    def look(self) -> None:
-        """Look at what the last step has led to."""
-        nodes = [each.node_id for each in self.life.pending]
-        assert len(nodes) == len(set(nodes)), "one request at a time for each broker"
-        for transaction in self.life.transactions.all:
-            key = transaction.transactional_id
-            if transaction.state.is_decided:
-                partitions = {each.partition for each in transaction.partitions}
-                self.owed[key] = partitions - {HERE}
-            elif key in self.owed:
-                assert self.owed.pop(key) <= self.answered[key], "all have answered"
-                self.answered[key].clear()
-                self.completed += 1
-
-
-def step(life: OwingLife, judge: Judge, chance: Random) -> None:
-    """One of the things that can happen."""
-    key = chance.choice(IDS)
-    index = index_of(key)
-    is_here = life.transactions.log.shard_at(index) is not None
-    drawn = chance.random()
-    if drawn < 0.2 and is_here:
-        life.add(key, *chance.sample(range(3), chance.randint(1, 3)))
-    elif drawn < 0.35 and is_here:
-        life.end_transaction(key, commit=chance.random() < 0.5)
-    elif drawn < 0.65 and life.pending:
-        question = chance.choice(life.pending)
-        outcome = chance.random()
-        if outcome < 0.6:
-            judge.answers(question)
-            question.answer()
-        elif outcome < 0.8:
-            question.answer(chance.choice(REFUSALS))
-        else:
-            question.fail(chance.choice(list(Failure)))
-    elif drawn < 0.75:
-        life.clock.advance(milliseconds=chance.choice([10, 100, 1_000]))
-    elif drawn < 0.8:
-        life.lead(chance.choice([AT_SECOND, AT_THIRD]), chance.choice([SECOND, THIRD]))
-    elif drawn < 0.83 and is_here:
-        life.lose(TRANSACTION_STATE, index)
-        judge.loses(key)
-    elif drawn < 0.88 and not is_here:
-        life.gain(TRANSACTION_STATE, index)
-    elif drawn < 0.94:
-        life.settle()
-    else:
-        life.come_to_rest()
-
-
-@pytest.mark.parametrize("part", range(PARTS))
-def test_whatever_happens_each_transaction_ends_with_all_its_markers(part):
-    """Answers of every kind, shards and leaders that move; then all is well again."""
-    seeds = range(SEED + part * RUNS, SEED + (part + 1) * RUNS)
-    completed = 0
-    for seed in seeds:
-        print(f"seed of this run: {seed}")
-        completed += run(seed)
-    assert completed, "a transaction was decided and completed in one of the runs"
-
-
-def run(seed: int) -> int:
-    """Return how many transactions were decided and completed."""
-    life = OwingLife()
-    try:
-        return run_of(life, Random(seed))
-    finally:
-        life.end()
-
-
-def run_of(life: OwingLife, chance: Random) -> int:
-    for key in IDS:
-        life.init(key)
-    life.settle()
-    judge = Judge(life)
-    for _ in range(200):
-        step(life, judge, chance)
-        judge.look()
-    for key in IDS:
-        if life.transactions.log.shard_at(index_of(key)) is None:
-            life.gain(TRANSACTION_STATE, index_of(key))
-    for _ in range(20):
-        life.pass_ms(1_000)
-        for question in life.pending:
-            judge.answers(question)
-            question.answer()
-        judge.look()
-    life.check()
-    assert judge.owed == {}
-    return judge.completed
+    producer.complete()
+    absent.is_shown = True
+    assert producer.markers(T.name, AT_FIRST) == []

@@ -7,11 +7,14 @@ import pytest
 from barnabas.broker.topics.tombstones import KEPT_S, Tombstones
 from barnabas.storage.metastore.interface import MetaStoreRefused
 from tests.broker.harness import NODE_ID
-from tests.broker.moving import moving_pair
+from tests.broker.moves import led_cluster
 from tests.broker.several import ScriptedView, node
 from tests.broker.test_following import OTHER, broker_of, new_store
 from tests.storage.metastore.histories import topic_id
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 
 @pytest.fixture
@@ -99,21 +102,21 @@ async def test_a_store_that_refuses_is_asked_again(administration, monkeypatch):
     assert there(administration) == []
 
 
-def test_a_broker_of_a_cluster_forgets_none_by_itself():
+def test_controller_of_a_cluster_forgets_a_deleted_topic(world):
     """Its checkpoints vouch for no directory; the controller's clock does, be it this broker's."""
-    with moving_pair({"t": 2}) as cluster:
-        controller, other = cluster.brokers
-        assert controller.view.controller_id == controller.view.node_id
-        catalogue = controller.server.catalogue
-        controller.do(lambda: catalogue.delete_topic(catalogue.topics["t"].topic_id))
-        other.follow()
+    with led_cluster({"t": [0, 1]}, brokers=2) as cluster:
+        first = cluster.brokers[0]
+        catalogue, store = first.server.catalogue, first.server.metastore
+        first._do(catalogue.delete_topic(catalogue.topics["t"].topic_id))
+        number = first.call(lambda: first.server.view.controller_id)
+        controller, other = cluster.brokers[number], cluster.brokers[1 - number]
         for broker in cluster.brokers:
             broker.call(lambda broker=broker: broker.server.logs.checkpoint())
             broker.call(broker.server.catalogue.forget_deleted)
-        store = controller.server.metastore
         assert len(store.load().deleted) == 1
         for _ in range(2):
             other.clock.advance(seconds=KEPT_S)
+            world.sleep(1)
         assert len(store.load().deleted) == 1
 
         def is_forgotten() -> bool:

@@ -2,7 +2,7 @@
 
 The responses to the clients and the final state of the cluster must agree. Each acknowledged record
 exists exactly once and in order. Each transaction is complete or has no effect. Committed offsets
-never decrease. No transaction stays open.
+never decrease. No transaction stays open. The memory of the coordinators agrees with their logs.
 
 ``python -m tests.cluster.torture --seeds 200 --seconds 600`` runs one world for each seed.
 """
@@ -17,12 +17,16 @@ from collections import Counter
 from typing import NamedTuple
 
 from barnabas.testing import Cluster, World
+from tests.broker.coordinators_inside import check_coordinators
+from tests.broker.leadership_inside import check_at_rest, check_leadership
 from tests.cluster.nemesis import HURRIED, STEADY, Pace, nemesis_of
 from tests.seeds import SEED
 from tests.workload.settings import PARTITIONS, PLACES, TOPICS
 from tests.workload.simulated import Workload
 
 COMMIT_MS = 6
+LOOK_EVERY = 5
+"""Harms from one look at the memory of the brokers to the next."""
 INTERNAL = [
     (topic, index) for topic in ("__consumer_offsets", "__transaction_state") for index in range(3)
 ]
@@ -37,6 +41,22 @@ class Tortured(NamedTuple):
     harms: Counter[str]
     done: dict[str, int]
     """Number of operations of each client."""
+
+
+class Inspector:
+    """Checks the memory of the brokers, now and then."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._looks = 0
+
+    def look(self, every: int = LOOK_EVERY) -> None:
+        """Check all brokers that run, at every so many calls."""
+        self._looks += 1
+        if self._looks % every == 0:
+            for number in self._cluster.running:
+                check_coordinators(self._cluster.brokers[number])
+                check_leadership(self._cluster.brokers[number])
 
 
 def torture(seed: int, seconds: float, pace: Pace) -> Tortured:
@@ -56,13 +76,21 @@ def _live(seed: int, seconds: float, pace: Pace) -> tuple[Counter[str], dict[str
         with Workload(cluster.bootstrap_servers, seed, pace.between_requests_s) as workload:
             workload.goes_on()
             places = [*PLACES, *INTERNAL]
-            nemesis = nemesis_of(cluster, seed, places, pace, workload.raise_errors)
+            inspector = Inspector(cluster)
+
+            def look() -> None:
+                workload.raise_errors()
+                inspector.look()
+
+            nemesis = nemesis_of(cluster, seed, places, pace, look)
             nemesis.run(seconds)
             print(f"seed={seed} {dict(nemesis.faults)}")
             cluster.wait_until_served()
             workload.goes_on()
             workload.end()
             workload.judge()
+            inspector.look(every=1)
+            check_at_rest(cluster)
             return nemesis.faults, workload.done
 
 

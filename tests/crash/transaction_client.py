@@ -164,13 +164,16 @@ class Producer:
             self.sequences[place] += len(values)
         return result.error_code, result.base_offset
 
+    def add_offsets(self, group: str) -> int:
+        """AddOffsetsToTxn of a classic client."""
+        added = AddOffsetsToTxnRequest(self.key, *self.identity, group)
+        code: int = self.client.ask(ADD_OFFSETS_TO_TXN, added, 3).error_code
+        return code
+
     def send_offsets(self, group: str, place: Place, offset: int) -> int:
         """Commit the offset of a group within the transaction."""
-        if self.generation == CLASSIC:
-            added = AddOffsetsToTxnRequest(self.key, *self.identity, group)
-            code = self.client.ask(ADD_OFFSETS_TO_TXN, added, 3).error_code
-            if code:
-                return code
+        if self.generation == CLASSIC and (code := self.add_offsets(group)):
+            return code
         partition = TxnOffsetCommitRequestPartition(place[1], offset)
         topic = TxnOffsetCommitRequestTopic(place[0], [partition])
         request = TxnOffsetCommitRequest(self.key, group, *self.identity, topics=[topic])

@@ -9,8 +9,9 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from kafka import KafkaProducer
 
-from tests.broker.moving import moving_pair
-from tests.broker.test_moving_at_random import Mover
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.testing import Cluster
+from tests.broker.moves import key_at, led_cluster, seize
 from tests.seeds import SEED
 from tests.waiting import wait_until
 
@@ -20,7 +21,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 
-TOPICS = {"data": 2, "txn": 1, "__consumer_offsets": 1, "__transaction_state": 1}
+PLACES = [("data", 0), ("data", 1), (GROUP_OFFSETS, 0)]
+GROUP = key_at(0, "g")
 MOVES = 12
 PAUSE_S = 0.005
 """Between two records of a partition, so that moves meet some of them."""
@@ -85,7 +87,7 @@ class GroupReader(threading.Thread):
         self._consumer = Consumer(
             {
                 "bootstrap.servers": servers,
-                "group.id": "g",
+                "group.id": GROUP,
                 "auto.offset.reset": "earliest",
                 "auto.commit.interval.ms": 50,
                 "retry.backoff.ms": 20,
@@ -104,12 +106,24 @@ class GroupReader(threading.Thread):
         self._consumer.close()
 
 
+def move(cluster: Cluster, random: Random) -> None:
+    """Have the other broker lead a partition, in order or without a word, or end a session."""
+    topic, index = random.choice(PLACES)
+    cluster.wait_until_served()
+    former = cluster.leader(topic, index)
+    kind = random.choice(("planned", "planned", "seized", "again", "session"))
+    if kind == "session":
+        cluster.expire(former)
+    elif kind == "planned":
+        cluster.move(topic, index, to=1 - former)
+    else:
+        seize(cluster, topic, index, former if kind == "again" else 1 - former)
+
+
 @pytest.mark.parametrize("library", [KafkaPython, ConfluentKafka])
 def test_every_record_is_read_once_and_in_order(library):
-    with moving_pair(TOPICS, seed=SEED) as cluster:
+    with led_cluster({"data": [0, 0]}, brokers=2) as cluster:
         first, second = cluster.brokers
-        everything = [each for ids in cluster.ids.values() for each in ids]
-        cluster.give(first, *everything)
         reader = GroupReader(second.bootstrap_servers)
         reader.start()
         producer = library(first.bootstrap_servers)
@@ -125,10 +139,10 @@ def test_every_record_is_read_once_and_in_order(library):
 
         sending = threading.Thread(target=send, daemon=True)
         sending.start()
-        mover = Mover(cluster, Random(SEED))
+        random = Random(SEED)
         for _ in range(MOVES):
             before = sent
-            mover.move()
+            move(cluster, random)
             wait_until(lambda before=before: sent > before)
         is_moved.set()
         sending.join()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 
 import pytest
 from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from barnabas.broker.cluster.errands import Errands
-from barnabas.broker.cluster.stored_moves import StoredMoves
-from barnabas.storage.memory_cluster_index import MemoryClusterIndex
-from tests.broker import moving
+from barnabas.protocol.messages.produce import PRODUCE
+from tests.broker.data_plane import Named, Wire, batch, produce_request
+from tests.broker.moves import led_cluster, log_of
 from tests.cluster.watched import STAYS, WatchedCluster
 from tests.counterparts import kafka_tools
 from tests.counterparts.kafka_tools import run_tool
@@ -25,76 +23,18 @@ TOPIC = "t"
 PARTITIONS = 6
 
 
-class LivePicture:
-    """The picture of a cluster that is always the newest."""
-
-    def __init__(self, index) -> None:
-        self._index = index
-
-    @property
-    def picture_version(self) -> int:
-        return self._index.picture(1 << 62).version
-
-    def wanted(self, partition_id: int) -> int | None:
-        return self._index.rows[partition_id].wanted_node
-
-    def pinned(self, partition_id: int) -> int | None:
-        return self._index.rows[partition_id].pinned_node
-
-
-class WishingBroker(moving.MovingBroker):
-    """One that keeps wishes in the store."""
-
-    def _new_server(self, view=None, peers=None, durable_logs=None):
-        server = super()._new_server(view, peers, durable_logs)
-        index = self._store.index
-        self.errands = Errands(MemoryClusterIndex(index))
-        self.moves = StoredMoves(self.errands, LivePicture(index), lambda: None)
-        server.moves = self.moves
-        return server
-
-
-class Movers:
-    """What has partitions led by whom they are to be led by, while it may."""
-
-    def __init__(self, cluster) -> None:
-        self._cluster = cluster
-        self._index = cluster.store.index
-        self._is_over = threading.Event()
-        self.may_move = threading.Event()
-        self.may_move.set()
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        while not self._is_over.wait(0.01):
-            if self.may_move.is_set():
-                for partition_id, row in [*self._index.rows.items()]:
-                    if row.wanted_node is not None:
-                        broker = self._cluster.brokers[row.wanted_node - 1]
-                        if self._cluster.leader[partition_id] is not broker:
-                            self._cluster.move(broker, partition_id)
-                        self._index.want({partition_id: None})
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error) -> None:
-        self._is_over.set()
-        self._thread.join()
-
-
 @pytest.fixture
-def cluster(monkeypatch):
-    """The first broker leads both partitions of a topic."""
-    monkeypatch.setattr(moving, "MovingBroker", WishingBroker)
-    with moving.moving_pair({TOPIC: 2}) as cluster:
-        cluster.give(cluster.brokers[0], *cluster.ids[TOPIC])
-        with contextlib.ExitStack() as stack:
-            for broker in cluster.brokers:
-                stack.callback(broker.errands.close)
-            cluster.movers = stack.enter_context(Movers(cluster))
-            yield cluster
+def cluster():
+    """The first broker leads both partitions of a topic, and cannot give them away yet."""
+    with led_cluster({TOPIC: [0, 0]}, brokers=2) as cluster, contextlib.ExitStack() as stack:
+        cluster.hold_commits(0)
+        for index in (0, 1):
+            wire = stack.enter_context(Wire(cluster.brokers[0].address))
+            wire.send(PRODUCE, produce_request(9, Named(TOPIC), (index, batch())), 9)
+            log = log_of(cluster.brokers[0], TOPIC, index)
+            wait_until(lambda log=log: log.next_offset > 0)
+        yield cluster
+        cluster.release_commits(0)
 
 
 def servers(cluster) -> str:
@@ -109,16 +49,15 @@ def tool(cluster, main_class, *arguments):
 
 def test_kafkas_tools_ask_for_moves_and_take_that_back(cluster, tmp_path):
     plan = tmp_path / "plan.json"
-    partitions = [{"topic": TOPIC, "partition": each, "replicas": [2]} for each in (0, 1)]
+    partitions = [{"topic": TOPIC, "partition": each, "replicas": [1]} for each in (0, 1)]
     plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
     file = ("--reassignment-json-file", str(plan))
     reassign = kafka_tools.REASSIGN_PARTITIONS
 
-    cluster.movers.may_move.clear()
     executed = tool(cluster, reassign, *file, "--execute")
     assert "Successfully started partition reassignments for t-0,t-1" in executed
     listed = tool(cluster, reassign, "--list")
-    assert "t-0: replicas: 2,1. adding: 2. removing: 1." in listed
+    assert "t-0: replicas: 1,0. adding: 1. removing: 0." in listed
     assert "Reassignment of partition t-1 is still in progress." in tool(
         cluster, reassign, *file, "--verify", "--preserve-throttles"
     )

@@ -4,58 +4,46 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
+from barnabas.broker.cli import leader_moves
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.leader_moves import Placed, away_from
 from barnabas.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.storage.runtime.clock import monotonic, sleep
 from tests.broker.cli.inline import Shell
-from tests.broker.scripted_moves import OneOfThree
-from tests.broker.several import LISTENER, ScriptedView, node
+from tests.broker.data_plane import Named, Wire, batch, produce_request
+from tests.broker.moves import INTERNAL_PARTITIONS, led_cluster, log_of
 from tests.seeds import SEED
+from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 
-class Meeting(OneOfThree):
-    """Wishes are met at once, but for those that a test holds back."""
-
-    def _new_server(self, view=None, peers=None, durable_logs=None):
-        server = super()._new_server(view, peers, durable_logs)
-        self.held: set[int] = set()
-        self.elsewhere: dict[int, int] = {}
-        """Who comes to lead partitions instead of whom was wished for."""
-        self.moves.want = self._meeting(self.moves.want)
-        self.moves.pin = self._meeting(self.moves.pin)
-        return server
-
-    def _meeting(self, made):
-        async def wish(wishes):
-            await made(wishes)
-            for partition_id, node_id in [*self.moves.wishes.items()]:
-                if partition_id not in self.held:
-                    self.view.led_by(partition_id, self.elsewhere.get(partition_id, node_id))
-                    del self.moves.wishes[partition_id]
-
-        return wish
+LEADERS = {"t": [0, 0, 1, 0]}
 
 
 @pytest.fixture
-def cluster():
-    """Partitions 1 to 4 of t are led by 1, 1, 2 and 1; broker 3 leads nothing."""
-    nodes = [node(each, (LISTENER, "127.0.0.1", 9)) for each in (1, 2, 3)]
-    with Meeting(ScriptedView(1, nodes, {3: 2}), {"t": 4}) as running:
+def cluster(world):
+    """Partitions 0, 1 and 3 of t are led by broker 0, and 2 by broker 1; broker 2 leads nothing."""
+    with led_cluster(LEADERS) as running:
         yield running
 
 
 @pytest.fixture
 def shell(cluster, monkeypatch):
-    host, port = cluster.address
+    """Run a command, whose pauses take simulated time."""
+    monkeypatch.setattr(leader_moves, "time", SimpleNamespace(monotonic=monotonic, sleep=sleep))
+    host, port = cluster.brokers[0].address
     return Shell(monkeypatch, f"{host}:{port}")
 
 
 def leaders(cluster):
-    ids = [each.partition_id for each in cluster.server.catalogue.topic("t").partitions]
-    return [cluster.view.leader_of(each).node_id for each in ids]
+    return [cluster.leader("t", index) for index in range(4)]
 
 
 def cordoned(shell):
@@ -64,66 +52,63 @@ def cordoned(shell):
 
 
 def test_a_topic_is_moved(shell, cluster):
-    moved = shell("cluster", "move", "t", "--to", 3, "--format", "json").json
+    moved = shell("cluster", "move", "t", "--to", 2, "--format", "json").json
     assert moved == [
-        {"partition": f"t-{at}", "changed": True, "from": before, "to": 3}
-        for at, before in enumerate([1, 1, 2, 1])
+        {"partition": f"t-{at}", "changed": True, "from": before, "to": 2}
+        for at, before in enumerate(LEADERS["t"])
     ]
-    assert leaders(cluster) == [3, 3, 3, 3]
-    assert shell("cluster", "move", "t:0", "--to", 3).lines == ["t-0 is led by broker 3 already"]
+    assert leaders(cluster) == [2, 2, 2, 2]
+    assert shell("cluster", "move", "t:0", "--to", 2).lines == ["t-0 is led by broker 2 already"]
 
 
-def test_what_is_moved_is_pinned_until_it_is_released(shell, cluster):
+def test_what_is_moved_is_pinned_until_it_is_released(world, shell, cluster):
     def pins():
         found = shell("cluster", "describe", "--format", "json").json["pins"]
         return [tuple(each.values()) for each in found]
 
     assert pins() == []
-    shell("cluster", "move", "t:0,2", "--to", 1)
-    assert pins() == [("t-0", 1, 1), ("t-2", 1, 1)], "be it led there already"
-    shell("cluster", "move", "t:3", "--to", 3, "--dry-run")
-    assert shell("cluster", "drain", 1).exit_code == 0
-    assert leaders(cluster) == [2, 3, 2, 3]
-    assert pins() == [("t-0", 1, 2), ("t-2", 1, 2)]
+    shell("cluster", "move", "t:0,2", "--to", 0)
+    assert pins() == [("t-0", 0, 0), ("t-2", 0, 0)], "be it led there already"
+    shell("cluster", "move", "t:3", "--to", 2, "--dry-run")
+    assert shell("cluster", "drain", 0).exit_code == 0
+    world.sleep(5)  # Partitions may move once more, to where the command wished them.
+    before = leaders(cluster)
+    assert 0 not in before
+    assert pins() == [("t-0", 0, before[0]), ("t-2", 0, before[2])]
     assert shell("cluster", "describe").lines[-4:] == [
         "",
         "PARTITION PINNED TO LEADER",
-        "t-0 1 2",
-        "t-2 1 2",
+        f"t-0 0 {before[0]}",
+        f"t-2 0 {before[2]}",
     ]
     would = shell("cluster", "release", "t:0,1", "--dry-run").lines
     assert would == ["t-0 would be released", "t-1 is not pinned"]
     assert len(pins()) == 2
     assert shell("cluster", "release", "t:0,1").lines == ["t-0 released", "t-1 is not pinned"]
-    assert pins() == [("t-2", 1, 2)]
+    assert pins() == [("t-2", 0, before[2])]
     released = shell("cluster", "release", "t", "--format", "json").json
     assert [each["changed"] for each in released] == [False, False, True, False]
     assert pins() == []
-    assert leaders(cluster) == [2, 3, 2, 3], "all of it stays where it is"
+    assert leaders(cluster) == before, "all of it stays where it is"
 
 
-def test_nothing_is_moved_to_another_broker_that_is_drained(shell, cluster, monkeypatch):
-    asked = {2: True, 3: False}
-    monkeypatch.setattr("barnabas.broker.cli.cluster._cordoned", lambda _cluster: asked)
+def test_nothing_is_moved_to_another_broker_that_is_drained(shell, cluster):
     assert shell("cluster", "drain", 1).exit_code == 0
-    assert leaders(cluster) == [3, 3, 2, 3]
-    asked[3] = True
-    cluster.view.led_by(1, 1)
-    assert shell("cluster", "drain", 1).exit_code == 0
-    assert leaders(cluster)[0] == 2, "where all are, one of them"
+    assert shell("cluster", "drain", 0).exit_code == 0
+    assert leaders(cluster) == [2, 2, 2, 2]
 
 
 def test_some_partitions_are_moved(shell, cluster):
-    assert shell("cluster", "move", "t:0,2", "--to", 1).lines == [
-        "t-0 is led by broker 1 already",
+    assert shell("cluster", "move", "t:0,2", "--to", 0).lines == [
+        "t-0 is led by broker 0 already",
         "t-2 moved",
     ]
-    assert leaders(cluster) == [1, 1, 1, 1]
+    assert leaders(cluster) == [0, 0, 0, 0]
 
 
 def test_a_topic_may_be_named_again(shell):
     def moved(*names):
-        return shell("cluster", "move", *names, "--to", 3, "--dry-run").lines
+        return shell("cluster", "move", *names, "--to", 2, "--dry-run").lines
 
     assert moved("t:0", "t:2") == ["t-0 would be moved", "t-2 would be moved"]
     assert moved("t:0", "t") == moved("t", "t:0") == [f"t-{at} would be moved" for at in range(4)]
@@ -133,33 +118,46 @@ def test_a_topic_may_be_named_again(shell):
 
 
 def test_a_broker_is_drained(shell, cluster):
-    would = shell("cluster", "drain", 1, "--dry-run").lines
-    assert would == ["t-0 would be moved", "t-1 would be moved", "t-3 would be moved"]
-    assert leaders(cluster) == [1, 1, 2, 1]
-    assert shell("cluster", "drain", 1).lines == ["t-0 moved", "t-1 moved", "t-3 moved"]
-    assert leaders(cluster) == [3, 2, 2, 3]
-    assert shell("cluster", "drain", 1).lines == []
-    assert cordoned(shell) == {1: True, 2: None, 3: None}, "the others are not there to be asked"
+    def of_t(lines):
+        return [each for each in lines if each.startswith("t-")]
+
+    would = shell("cluster", "drain", 0, "--dry-run").lines
+    assert of_t(would) == ["t-0 would be moved", "t-1 would be moved", "t-3 would be moved"]
+    assert leaders(cluster) == LEADERS["t"]
+    drained = shell("cluster", "drain", 0).lines
+    assert of_t(drained) == ["t-0 moved", "t-1 moved", "t-3 moved"]
+    assert len(drained) == 3 + 2 * INTERNAL_PARTITIONS
+    after = leaders(cluster)
+    assert after[2] == 1
+    assert {*after} == {1, 2}
+    assert shell("cluster", "drain", 0).lines == []
+    assert cordoned(shell) == {0: True, 1: False, 2: False}
     assert "yes" in shell("cluster", "describe").lines[-3].split()
-    configs = ("cluster", "configs", "cordoned.log.dirs", "--broker", 1)
+    configs = ("cluster", "configs", "cordoned.log.dirs", "--broker", 0)
     assert shell(*configs).lines[1] == "cordoned.log.dirs * broker"
-    assert shell("cluster", "drain", 1, "--undo", "--dry-run").lines == [
-        "broker 1 could lead partitions again"
+    assert shell("cluster", "drain", 0, "--undo", "--dry-run").lines == [
+        "broker 0 could lead partitions again"
     ]
-    assert shell("cluster", "drain", 1, "--undo").lines == ["broker 1 can lead partitions again"]
+    assert shell("cluster", "drain", 0, "--undo").lines == ["broker 0 can lead partitions again"]
     assert shell(*configs).lines[1] == "cordoned.log.dirs default"
-    assert cordoned(shell)[1] is False
+    assert cordoned(shell)[0] is False
 
 
-def test_where_a_partition_is_in_the_end_is_told(shell, cluster):
-    cluster.elsewhere = {1: 2}
-    drained = shell("cluster", "drain", 1, "--format", "json").json
-    assert [(each["partition"], each["to"]) for each in drained] == [
-        ("t-0", 2),
-        ("t-1", 2),
-        ("t-3", 3),
-    ], "t-0 was asked to go to broker 3"
-    assert leaders(cluster) == [2, 2, 2, 3]
+def test_where_a_partition_is_in_the_end_is_told(shell, cluster, monkeypatch):
+    """Another broker has it than the one that it was asked to go to."""
+    index = cluster._store.index
+    (t_0, *_) = cluster._partition_ids("t")
+    want = index.want
+
+    def elsewhere(nodes, **more):
+        want({at: 3 - to if at == t_0 and to else to for at, to in nodes.items()}, **more)
+
+    monkeypatch.setattr(index, "want", elsewhere)
+    drained = shell("cluster", "drain", 0, "--dry-run", "--format", "json").json
+    (asked,) = (each["to"] for each in drained if each["partition"] == "t-0")
+    drained = shell("cluster", "drain", 0, "--format", "json").json
+    (found,) = (each["to"] for each in drained if each["partition"] == "t-0")
+    assert found == 3 - asked == leaders(cluster)[0]
 
 
 def test_a_broker_that_cannot_say_whether_it_is_cordoned_is_not_called_free(shell, cluster):
@@ -167,21 +165,25 @@ def test_a_broker_that_cannot_say_whether_it_is_cordoned_is_not_called_free(shel
         return shell("cluster", "describe").lines[-3].split()[-1]
 
     assert is_shown() == "no"
-    assert shell("cluster", "describe").lines[-1].split()[-1] == "unknown", "it is not there"
-    cluster.server.routes.get(DESCRIBE_LOG_DIRS.key).max_version = 4
-    assert cordoned(shell) == {1: None, 2: None, 3: None}
+    cluster.brokers[0].server.routes.get(DESCRIBE_LOG_DIRS.key).max_version = 4
+    assert cordoned(shell)[0] is None
     assert is_shown() == "unknown"
 
 
 def test_what_is_on_its_way_is_shown_and_what_is_late_is_told(shell, cluster):
-    cluster.held = {2}
-    late = shell("cluster", "move", "t", "--to", 3, "--timeout", "0.5")
-    assert late.exit_code == 1
-    assert late.stdout.splitlines() == ["t-0 moved", "t-2 moved", "t-3 moved"]
-    assert late.stderr == "barnabas: t-1: not led by broker 3 yet\n"
-    described = shell("cluster", "describe", "--format", "json").json["brokers"]
-    found = {each["id"]: (each["leads"], each["coming"]) for each in described}
-    assert found == {1: (1, 0), 2: (0, 0), 3: (3, 1)}
+    first = cluster.brokers[0]
+    cluster.hold_commits(0)
+    with Wire(first.address) as wire:
+        wire.send(PRODUCE, produce_request(9, Named("t"), (1, batch())), 9)
+        wait_until(lambda: log_of(first, "t", 1).next_offset == 1)
+        late = shell("cluster", "move", "t", "--to", 2, "--timeout", "8")
+        assert late.exit_code == 1
+        assert late.stdout.splitlines() == ["t-0 moved", "t-2 moved", "t-3 moved"]
+        assert late.stderr == "barnabas: t-1: not led by broker 2 yet\n"
+        described = shell("cluster", "describe", "--format", "json").json["brokers"]
+        found = {each["id"]: (each["leads"], each["coming"]) for each in described}
+        assert found == {0: (1 + 2 * INTERNAL_PARTITIONS, 0), 1: (0, 0), 2: (3, 1)}
+        cluster.release_commits(0)
 
 
 def test_mistakes(shell):

@@ -19,10 +19,8 @@ from barnabas.protocol.messages.update_features import (
     FeatureUpdateKey,
     UpdateFeaturesRequest,
 )
-from barnabas.testing import Broker
+from barnabas.testing import Broker, Cluster
 from tests.broker.data_plane import Wire
-from tests.broker.scripted_moves import OneOfThree
-from tests.broker.several import LISTENER, ScriptedView, node
 
 NONE, INVALID = ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
@@ -148,22 +146,22 @@ def test_the_first_version_only_upgrades(wire):
 @pytest.mark.parametrize(
     ("features", "message"),
     [
-        ({TRANSACTIONS: (0, 1)}, "Broker 2 only supports versions 0-1"),
-        ({TRANSACTIONS: (1, 1)}, "Broker 2 only supports versions 1"),
-        ({}, "Broker 2 does not support this feature."),
+        ({TRANSACTIONS: (0, 1)}, "Broker 1 only supports versions 0-1"),
+        ({TRANSACTIONS: (1, 1)}, "Broker 1 only supports versions 1"),
+        ({}, "Broker 1 does not support this feature."),
     ],
 )
-def test_a_level_that_another_broker_does_not_support(features, message):
-    def another(features):
-        return node(2, (LISTENER, "host-2", 9092))._replace(features=features)
-
-    view = ScriptedView(1, [node(1), another(features)])
+def test_a_level_that_another_broker_does_not_support(world, features, message, monkeypatch):
     config = {"barnabas.transaction.version": "1"}
-    with OneOfThree(view, {"t": 1}, **config) as broker, Wire(broker.address) as wire:
-        code, said, _ = update(wire, (TRANSACTIONS, 2, UPGRADE))
+    with Cluster(brokers=2, config=config) as cluster, Wire(cluster.brokers[0].address) as wire:
+        view = cluster.brokers[0].server.view
+        first, second = view.nodes
+        with monkeypatch.context() as patch:
+            older = second._replace(features=features)
+            patch.setattr(view, "nodes", [first, older])
+            code, said, _ = update(wire, (TRANSACTIONS, 2, UPGRADE))
         assert code == INVALID
         assert said.endswith(f"Invalid update version 2 for feature {TRANSACTIONS}. {message}")
         assert finalized(wire)[1][TRANSACTIONS] == 1
-        view.in_service(node(1), another(FEATURES))
         assert update(wire, (TRANSACTIONS, 2, UPGRADE))[0] == NONE
         assert finalized(wire)[1][TRANSACTIONS] == 2

@@ -29,26 +29,32 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
 )
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from barnabas.testing import Cluster
 from tests.broker.console.asking import HTTP
 from tests.broker.http.test_server import get_json
-from tests.broker.scripted_moves import OneOfThree
-from tests.broker.several import LISTENER, ScriptedView, node
+from tests.broker.moves import SETTINGS, Held, RecordedMoves, frozen, unled
+from tests.waiting import wait_until
 
 NONE = ErrorCode.NONE
-SECOND, THIRD = (node(each, (LISTENER, f"host-{each}", 9092)) for each in (2, 3))
 SINCE_OFFLINE_REPLICAS = 5
 HERE, THERE, NOWHERE = 0, 1, 2
 """Partitions of the topic, by where their leader is."""
 
 
 @pytest.fixture(scope="module")
-def broker():
-    """Broker 1 of three, the third of which is fenced."""
-    view = ScriptedView(1, [node(1), SECOND], {2: 2, 3: NO_NODE})
-    view.fenced = [THIRD]
-    settings = {"default.replication.factor": "3", **HTTP}
-    with OneOfThree(view, {"t": 3}, **settings) as found:
-        yield found
+def broker(world):
+    """Broker 0 of three, the third of which is fenced."""
+    settings = {"default.replication.factor": "3", **HTTP, **SETTINGS}
+    with Cluster(brokers=3, config=settings) as cluster:
+        cluster.create_topic("t", 3)
+        for index, number in ((HERE, 0), (THERE, 1), (NOWHERE, 0)):
+            cluster.move("t", index, to=number)
+        with frozen(cluster):
+            unled(cluster, "t", NOWHERE)
+            cluster.kill(2)
+            found = cluster.brokers[0]
+            wait_until(lambda: len(found.server.view.fenced) == 1)
+            yield found
 
 
 def shown(response):
@@ -64,18 +70,18 @@ def metadata(wire, version):
 
 
 EXPECTED = [
-    (1, [1, 2, 3], [1, 2], [3]),
-    (2, [1, 2, 3], [1, 2], [3]),
-    (NO_NODE, [1, 2, 3], [], [3]),
+    (0, [0, 1, 2], [0, 1], [2]),
+    (1, [0, 1, 2], [0, 1], [2]),
+    (NO_NODE, [0, 1, 2], [], [2]),
 ]
 
 
 @pytest.mark.parametrize("version", [5, 6, 12, 13])
 def test_metadata_shows_the_configured_replication_factor(broker, wire, version):
     response = metadata(wire, version)
-    assert [each.node_id for each in response.brokers] == [1, 2], "in service"
+    assert [each.node_id for each in response.brokers] == [0, 1], "in service"
     assert shown(response) == EXPECTED
-    assert [each.replica_nodes[0] for each in response.topics[0].partitions][:NOWHERE] == [1, 2]
+    assert [each.replica_nodes[0] for each in response.topics[0].partitions][:NOWHERE] == [0, 1]
 
 
 @pytest.mark.parametrize("version", [1, 4])
@@ -85,7 +91,7 @@ def test_older_metadata_has_no_offline_replicas(broker, wire, version):
 
 def test_oldest_metadata_names_brokers_in_service_only(broker, wire):
     """Clients of that time look up each replica among the brokers."""
-    in_service = [(leader, [1, 2], isr, []) for leader, _, isr, _ in EXPECTED]
+    in_service = [(leader, [0, 1], isr, []) for leader, _, isr, _ in EXPECTED]
     assert shown(metadata(wire, 0)) == in_service
 
 
@@ -101,22 +107,27 @@ async def test_console_shows_the_same_of_partitions_led_here(broker):
     assert topic["replicas"] == 3
     _, partitions = await get_json(address, "/api/v1/topics/t/partitions")
     (here,) = partitions["items"]
-    assert here["leader"] == here["replicas"][0] == 1
-    assert (sorted(here["replicas"]), sorted(here["in_sync"])) == ([1, 2, 3], [1, 2])
+    assert here["leader"] == here["replicas"][0] == 0
+    assert (sorted(here["replicas"]), sorted(here["in_sync"])) == ([0, 1, 2], [0, 1])
 
 
-def test_a_client_that_cannot_reach_a_broker_sees_its_replicas_offline(broker, wire):
-    hidden = node(2, ("INTERNAL", "inside", 1))
-    broker.call(lambda: broker.view.in_service(node(1), hidden))
-    try:
-        here, there, _ = shown(metadata(wire, 12))
-    finally:
-        broker.call(lambda: broker.view.in_service(node(1), SECOND))
-    assert (here[:3], sorted(here[3])) == ((1, [1, 2, 3], [1, 2]), [2, 3])
-    assert (there[:3], sorted(there[3])) == ((NO_NODE, [1, 2, 3], [1, 2]), [2, 3])
+def test_a_client_that_cannot_reach_a_broker_sees_its_replicas_offline(broker, wire, monkeypatch):
+    """The other broker has no address at the listener of the client."""
+    looks = Held(monkeypatch, broker.server._member._membership, "look_once")
+    wait_until(lambda: looks.calls)
+    view = broker.server.view
+    first, second = view.nodes
+    hidden = second._replace(endpoints={"INTERNAL": ("inside", 1)})
+    monkeypatch.setattr(view, "nodes", [first, hidden])
+    here, there, _ = shown(metadata(wire, 12))
+    looks.release()
+    assert (here[:3], sorted(here[3])) == ((0, [0, 1, 2], [0, 1]), [1, 2])
+    assert (there[:3], sorted(there[3])) == ((NO_NODE, [0, 1, 2], [0, 1]), [1, 2])
 
 
-def test_a_reassignment_may_name_fenced_replicas(broker, wire):
+def test_a_reassignment_may_name_fenced_replicas(broker, wire, monkeypatch):
+    moves = RecordedMoves(broker, monkeypatch)
+
     def alter(*replicas):
         asked = [ReassignableTopic("t", [ReassignablePartition(HERE, list(replicas))])]
         request = AlterPartitionReassignmentsRequest(60_000, False, asked)
@@ -124,17 +135,17 @@ def test_a_reassignment_may_name_fenced_replicas(broker, wire):
         (found,) = response.responses[0].partitions
         return found.error_code
 
-    assert alter(2, 1) == ErrorCode.INVALID_REPLICATION_FACTOR, (
+    assert alter(1, 0) == ErrorCode.INVALID_REPLICATION_FACTOR, (
         "it is 3, whichever brokers are fenced"
     )
-    assert alter(3, 1, 2) == NONE
-    assert broker.moves.asked_to_pin[-1] == {1: 3}, "it leads once it is in service"
-    assert alter(2, 3, 1) == NONE
+    assert alter(2, 0, 1) == NONE
+    assert moves.asked_to_pin[-1] == {1: 2}, "it leads once it is in service"
+    assert alter(1, 2, 0) == NONE
     response = wire.ask(LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest(), 0)
     (ongoing,) = response.topics[0].partitions
-    assert sorted(ongoing.replicas) == [1, 2, 3]
+    assert sorted(ongoing.replicas) == [0, 1, 2]
     assert (ongoing.adding_replicas, ongoing.removing_replicas) == ([], [])
-    assert alter(1, 2, 3) == NONE
+    assert alter(0, 1, 2) == NONE
 
 
 def test_a_new_topic_may_name_fenced_replicas(broker, wire):
@@ -143,11 +154,11 @@ def test_a_new_topic_may_name_fenced_replicas(broker, wire):
         request = CreateTopicsRequest([CreatableTopic(name, -1, -1, assignments)], 60_000)
         return wire.ask(CREATE_TOPICS, request, 7).topics[0]
 
-    assert create("placed", 1, 3, 2).error_code == NONE
-    assert create("to-be-placed", 3, 1, 2).error_code == NONE
-    refused = create("nowhere", 3)
+    assert create("placed", 0, 2, 1).error_code == NONE
+    assert create("to-be-placed", 2, 0, 1).error_code == NONE
+    refused = create("nowhere", 2)
     assert refused.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
-    assert "[3] are fenced" in refused.error_message
+    assert "[2] are fenced" in refused.error_message
 
 
 def test_describe_cluster_lists_fenced_brokers_on_request(broker, wire):
@@ -156,5 +167,5 @@ def test_describe_cluster_lists_fenced_brokers_on_request(broker, wire):
         response = wire.ask(DESCRIBE_CLUSTER, request, 2)
         return [(each.broker_id, each.is_fenced) for each in response.brokers]
 
-    assert listed(fenced=False) == [(1, False), (2, False)]
-    assert listed(fenced=True) == [(1, False), (2, False), (3, True)]
+    assert listed(fenced=False) == [(0, False), (1, False)]
+    assert listed(fenced=True) == [(0, False), (1, False), (2, True)]

@@ -45,30 +45,61 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsTopics,
 )
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from tests.broker.scripted_moves import OneOfThree
-from tests.broker.several import LISTENER, ScriptedView, node
+from barnabas.testing import Cluster
+from tests.broker.data_plane import Wire
+from tests.broker.moves import SETTINGS, RecordedMoves, frozen, unled
 from tests.seeds import SEED
+from tests.waiting import wait_until
 
 NONE = ErrorCode.NONE
 MANUAL = "The manual partition assignment includes "
 NOT_NEEDED = "Leader election not needed for topic partition."
-OTHERS = [node(each, (LISTENER, f"host-{each}", 9092)) for each in (2, 3)]
 
 
 @pytest.fixture(scope="module")
-def shared_broker():
-    view = ScriptedView(1, [node(1), *OTHERS], {2: 2, 3: NO_NODE})
-    with OneOfThree(view, {"t": 3}) as found:
-        yield found
+def cluster(world):
+    """Broker 0 leads partition 0, broker 1 partition 1, and no broker partition 2."""
+    with Cluster(brokers=3, config=SETTINGS) as cluster:
+        cluster.create_topic("t", 3)
+        for index in range(3):
+            cluster.move("t", index, to=index)
+        yield cluster
 
 
 @pytest.fixture
-def broker(shared_broker):
-    """Partition 0 is led here, 1 by broker 2, 2 by nobody."""
-    leaders = dict(shared_broker.view.leaders)
-    yield shared_broker
-    shared_broker.view.leaders = leaders
-    shared_broker.moves.__init__(shared_broker.view)
+def broker(cluster, monkeypatch):
+    """Broker 0, while nothing moves."""
+    with frozen(cluster):
+        if cluster.leader("t", 2) is not None:
+            unled(cluster, "t", 2)
+        yield still(cluster, monkeypatch)
+
+
+def still(cluster, monkeypatch):
+    index, found = cluster._store.index, cluster.brokers[0]
+    for pins in (True, False):
+        index.want(dict.fromkeys(range(1, 4)), pins=pins)
+    view = found.server.view
+    wait_until(lambda: [view.leader_of(each).node_id for each in (1, 2, 3)] == [0, 1, NO_NODE])
+    wait_until(lambda: not any(found.server.moves.pinned(each) for each in (1, 2, 3)))
+    found.moves = RecordedMoves(found, monkeypatch)
+    return found
+
+
+@pytest.fixture
+def wire(cluster):
+    with Wire(cluster.brokers[0].address) as opened:
+        yield opened
+
+
+def pin(cluster, pins):
+    """Pin partitions, without a wish to move them."""
+    index = cluster._store.index
+    index.want(pins, pins=True)
+    index.want(dict.fromkeys(pins))
+    moves = cluster.brokers[0].server.moves
+    wait_until(lambda: all(moves.pinned(each) == to for each, to in pins.items()))
+    wait_until(lambda: all(moves.wanted(each) is None for each in pins))
 
 
 def alter(wire, *partitions, topic="t", version=1, factor=True, timeout_ms=60_000):
@@ -136,42 +167,44 @@ def described(wire, topic):
 
 class TestAlter:
     def test_a_wish_is_made_told_of_and_taken_back(self, broker, wire):
-        assert alter(wire, (0, [2])) == (NONE, [(NONE, "")])
-        assert broker.moves.asked_to_pin == [{1: 2}]
-        assert ongoing(wire) == {("t", 0): ([2, 1], [2], [1])}
+        assert alter(wire, (0, [1])) == (NONE, [(NONE, "")])
+        assert broker.moves.asked_to_pin == [{1: 1}]
+        assert ongoing(wire) == {("t", 0): ([1, 0], [1], [0])}
         assert ongoing(wire, [("t", [0, 1, 9]), ("nope", [0])]) == ongoing(wire)
         assert ongoing(wire, [("t", [1])]) == {}
         assert alter(wire, (0, None)) == (NONE, [(NONE, "")])
         assert ongoing(wire) == {}
 
     def test_who_leads_already_is_no_wish_and_ends_one(self, broker, wire):
-        assert alter(wire, (0, [1]), (1, [2, 3])) == (NONE, [(NONE, "")] * 2)
+        assert alter(wire, (0, [0]), (1, [1, 2])) == (NONE, [(NONE, "")] * 2)
         assert ongoing(wire) == {}
-        alter(wire, (1, [3]))
+        alter(wire, (1, [2]))
         assert ongoing(wire).keys() == {("t", 1)}
-        assert alter(wire, (1, [2])) == (NONE, [(NONE, "")])
+        assert alter(wire, (1, [1])) == (NONE, [(NONE, "")])
         assert ongoing(wire) == {}
-        assert broker.moves.asked_to_pin == [{1: 1, 2: 2}, {2: 3}, {2: 2}]
+        assert broker.moves.asked_to_pin == [{1: 0, 2: 1}, {2: 2}, {2: 1}]
         assert broker.moves.asked == []
 
     def test_a_partition_that_nobody_leads(self, broker, wire):
-        assert alter(wire, (2, [3])) == (NONE, [(NONE, "")])
+        assert alter(wire, (2, [2])) == (NONE, [(NONE, "")])
         # Before, it is shown at a broker that could lead it.
-        assert ongoing(wire) == {("t", 2): ([3, 1], [3], [1])}
+        (((topic, index), (replicas, adding, removing)),) = ongoing(wire).items()
+        assert (topic, index, adding, replicas) == ("t", 2, [2], [2, *removing])
+        assert removing in ([0], [1])
 
     @pytest.mark.parametrize(
         ("replicas", "message"),
         [
             ([], "an empty replica list."),
-            ([4], "broker 4, but no such broker is registered."),
-            ([3, -1], "broker -1, but no such broker is registered."),
-            ([2, 3, 2], "the broker 2 more than once."),
+            ([3], "broker 3, but no such broker is registered."),
+            ([2, -1], "broker -1, but no such broker is registered."),
+            ([1, 2, 1], "the broker 1 more than once."),
         ],
     )
     def test_what_no_partition_can_have(self, broker, wire, replicas, message):
         refused = (ErrorCode.INVALID_REPLICA_ASSIGNMENT, MANUAL + message)
-        assert alter(wire, (0, replicas), (1, [1])) == (NONE, [refused, (NONE, "")])
-        assert broker.moves.asked_to_pin == [{2: 1}], "one by one"
+        assert alter(wire, (0, replicas), (1, [0])) == (NONE, [refused, (NONE, "")])
+        assert broker.moves.asked_to_pin == [{2: 0}], "one by one"
 
     def test_nothing_to_cancel_and_unknown_partitions(self, broker, wire):
         nothing = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
@@ -189,75 +222,78 @@ class TestAlter:
             ErrorCode.INVALID_REPLICATION_FACTOR,
             "The replication factor is changed from 1 to 2",
         )
-        assert alter(wire, (0, [2, 1]), factor=False) == (NONE, [refused])
-        assert alter(wire, (0, [2, 1])) == (NONE, [(NONE, "")])
+        assert alter(wire, (0, [1, 0]), factor=False) == (NONE, [refused])
+        assert alter(wire, (0, [1, 0])) == (NONE, [(NONE, "")])
 
     def test_the_last_word_of_a_request_counts(self, broker, wire):
         codes = [NONE, NONE, NONE, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS]
-        _, found = alter(wire, (0, [2]), (0, [3]), (0, None), (0, None))
+        _, found = alter(wire, (0, [1]), (0, [2]), (0, None), (0, None))
         assert [code for code, _ in found] == codes
-        assert broker.moves.asked_to_pin == [{1: 1}]
+        assert broker.moves.asked_to_pin == [{1: 0}]
 
-    def test_a_store_that_does_not_answer_in_time(self, broker, wire):
-        broker.moves.is_away = True
+    def test_a_store_that_does_not_answer_in_time(self, cluster, broker, wire):
+        cluster.cut_from_store(0)
         timed_out = ErrorCode.REQUEST_TIMED_OUT
-        code, found = alter(wire, (0, [2]), timeout_ms=1)
+        code, found = alter(wire, (0, [1]), timeout_ms=1)
         assert timed_out in {code, *(each for each, _ in found)}
+        cluster.mend_to_store(0)
+        wait_until(lambda: cluster._store.index.rows[1].pinned_node == 1, "it was made later")
 
 
 class TestPins:
     def test_a_reassignment_pins_and_its_cancellation_pins_to_who_leads(self, broker, wire):
-        alter(wire, (0, [2]), (1, [2]), (2, [3]))
-        assert pins(wire) == {("t", 0): 2, ("t", 1): 2, ("t", 2): 3}
+        alter(wire, (0, [1]), (1, [1]), (2, [2]))
+        assert pins(wire) == {("t", 0): 1, ("t", 1): 1, ("t", 2): 2}
         assert pins(wire, include_pins=False) is None, "Kafka's clients are not told"
         alter(wire, (0, None), (2, None))
-        assert pins(wire) == {("t", 0): 1, ("t", 1): 2}, "nobody leads the last one"
+        assert pins(wire) == {("t", 0): 0, ("t", 1): 1}, "nobody leads the last one"
         assert ongoing(wire) == {}
 
     def test_a_move_without_a_pin(self, broker, wire):
-        alter(wire, (0, [1]))
-        assert alter_pinning(wire, 0, [3], Pinning.LEFT) == NONE
-        assert (pins(wire), ongoing(wire).keys()) == ({("t", 0): 1}, {("t", 0)})
-        assert alter_pinning(wire, 0, [1], Pinning.LEFT) == NONE
-        assert alter_pinning(wire, 0, [1], Pinning.LEFT) == NONE
+        alter(wire, (0, [0]))
+        assert alter_pinning(wire, 0, [2], Pinning.LEFT) == NONE
+        assert (pins(wire), ongoing(wire).keys()) == ({("t", 0): 0}, {("t", 0)})
+        assert alter_pinning(wire, 0, [0], Pinning.LEFT) == NONE
+        assert alter_pinning(wire, 0, [0], Pinning.LEFT) == NONE
         assert ongoing(wire) == {}
-        assert broker.moves.asked == [{1: 3}, {1: None}]
+        assert broker.moves.asked == [{1: 2}, {1: None}]
         assert alter_pinning(wire, 0, None, Pinning.LEFT) == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
 
     def test_the_end_of_a_pin(self, broker, wire):
-        alter(wire, (0, [2]), (1, [2]))
+        alter(wire, (0, [1]), (1, [1]))
         for _ in range(2):
             assert alter_pinning(wire, 0, None, Pinning.ENDED) == NONE
-            assert (pins(wire), ongoing(wire)) == ({("t", 1): 2}, {})
+            assert (pins(wire), ongoing(wire)) == ({("t", 1): 1}, {})
         assert alter_pinning(wire, 9, None, Pinning.ENDED) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def test_no_other_pinning(self, broker, wire):
         for pinning in (-1, 3):
-            assert alter_pinning(wire, 0, [2], pinning) == ErrorCode.INVALID_REQUEST
+            assert alter_pinning(wire, 0, [1], pinning) == ErrorCode.INVALID_REQUEST
         assert broker.moves.asked_to_pin == broker.moves.asked == []
 
 
 class TestElect:
-    def test_what_is_led_elsewhere_than_where_it_is_pinned(self, broker, wire):
-        """Of partitions 0 and 1, led by brokers 1 and 2; 2 is led by nobody."""
-        broker.moves.pins = {1: 3, 2: 2, 3: 9}
+    def test_what_is_led_elsewhere_than_where_it_is_pinned(self, cluster, broker, wire):
+        pin(cluster, {1: 2, 2: 1, 3: 9})
         needless = (ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED)
         absent = (
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
             "The preferred leader was not available.",
         )
         assert elected(wire, [0, 1, 2]) == {0: (NONE, None), 1: needless, 2: absent}
-        assert broker.moves.asked == [{1: 3}]
+        assert broker.moves.asked == [{1: 2}]
         assert elected(wire, None) == {0: (NONE, None), 2: absent}
-        broker.moves.pins = {1: 9, 3: 3}
+        pin(cluster, {1: 9, 2: None, 3: 2})
         assert elected(wire, None) == {0: absent, 2: (NONE, None)}, "its broker is not there"
         assert elected(wire, [0], kind=1) == {0: needless}, "it has a leader"
 
-    def test_a_store_that_does_not_answer_in_time(self, broker, wire):
-        broker.moves.pins = {1: 3}
-        broker.moves.is_away = True
+    def test_a_store_that_does_not_answer_in_time(self, cluster, broker, wire):
+        pin(cluster, {1: 2})
+        cluster.cut_from_store(0)
         request = ElectLeadersRequest(0, [TopicPartitions("t", [0])], 1)
         assert wire.ask(ELECT_LEADERS, request, 2).error_code == ErrorCode.REQUEST_TIMED_OUT
+        cluster.mend_to_store(0)
+        wait_until(lambda: cluster._store.index.rows[1].wanted_node == 2, "it was made later")
 
     @pytest.mark.parametrize(
         ("kind", "code"),
@@ -286,13 +322,15 @@ class TestTopics:
         return result
 
     @pytest.mark.parametrize(("factor", "told"), [(-1, 1), (1, 1), (3, 3), (32_767, 32_767)])
-    def test_any_replication_factor(self, broker, wire, factor, told):
+    def test_any_replication_factor(self, cluster, wire, factor, told):
         name = f"factor{factor}"
         result = self.create(wire, name, factor)
+        cluster.wait_until_served()
+        wait_until(lambda: all(leader != NO_NODE for leader, _, _ in described(wire, name)))
         assert (result.error_code, result.replication_factor) == (NONE, told)
         for leader, replicas, isr in described(wire, name):
             assert replicas == isr
-            assert (leader, len(replicas)) == (1, min(told, 3))
+            assert (leader, len(replicas)) == (replicas[0], min(told, 3))
 
     @pytest.mark.parametrize("factor", [0, -2])
     def test_no_replication_factor(self, broker, wire, factor):
@@ -308,19 +346,19 @@ class TestTopics:
         assert [len(each) for _, each, _ in described(wire, "altered")] == [3, 3, 3]
 
     def test_leaders_by_hand(self, broker, wire):
-        result = self.create(wire, "by-hand", -1, [3, 1], [1, 2], [2, 3])
+        result = self.create(wire, "by-hand", -1, [2, 0], [0, 1], [1, 2])
         assert (result.error_code, result.replication_factor) == (NONE, 2)
         topic = broker.server.catalogue.topic("by-hand")
         first, _, third = (each.partition_id for each in topic.partitions)
         second = topic.partitions[1].partition_id
-        assert broker.moves.asked_to_pin == [{first: 3, second: 1, third: 2}]
-        added = [CreatePartitionsAssignment(each) for each in ([2, 1], [1, 3])]
-        request = CreatePartitionsRequest([CreatePartitionsTopic("by-hand", 5, added)])
+        assert broker.moves.asked_to_pin == [{first: 2, second: 0, third: 1}]
+        added = [CreatePartitionsAssignment(each) for each in ([1, 0], [0, 2])]
+        request = CreatePartitionsRequest([CreatePartitionsTopic("by-hand", 5, added)], 60_000)
         assert wire.ask(CREATE_PARTITIONS, request, 3).results[0].error_code == NONE
         added_ids = [each.partition_id for each in topic.partitions[3:]]
-        assert broker.moves.asked_to_pin[1:] == [dict(zip(added_ids, [2, 1], strict=True))]
+        assert broker.moves.asked_to_pin[1:] == [dict(zip(added_ids, [1, 0], strict=True))]
 
-    @pytest.mark.parametrize("assignments", [([4],), ([1], [1, 2]), ([2, 2],)])
+    @pytest.mark.parametrize("assignments", [([3],), ([0], [0, 1]), ([1, 1],)])
     def test_assignments_that_nobody_can_have(self, broker, wire, assignments):
         result = self.create(wire, "refused", -1, *assignments)
         assert result.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
