@@ -30,6 +30,8 @@ LOGS_EVERY = 5
 OPERATIONS_AT_LEAST = 20
 """Before a kill; some follow each other without a load between them."""
 MORE_SETTINGS = {"barnabas.checkpoint.interval.ms": "300", "log.segment.bytes": str(2 << 20)}
+PADS = (0, 0, 0, 500, 5_000, 20_000, 50_000)
+"""Bytes: below and above what is copied, kept by reference, and received outside the ring."""
 KINDS = tuple(
     kind if kind.role == "abandoner" else kind._replace(transaction_timeout_ms=PATIENT_MS)
     for kind in (
@@ -108,7 +110,7 @@ def test_acknowledged_records_survive_kills():
         with WireClient(broker) as client:
             for topic in TOPICS:
                 create_topic(client, topic, PARTITIONS)
-        with Workload(broker.bootstrap_servers, seed, 0.05, KINDS) as workload:
+        with Workload(broker.bootstrap_servers, seed, 0.05, KINDS, PADS) as workload:
             workload.goes_on()
             kills = kill_again_and_again(broker, workload, Random(seed))
             workload.end()

@@ -26,7 +26,7 @@ from tests.history.model import (
 from tests.workload.journal import Operations
 
 CLOCK_NS = counter_ns() - time.time_ns()
-"""From the time of day to the clock of a history."""
+"""Difference of the clock of a history and the time of day."""
 PRECISION_NS = 1_000_000
 
 

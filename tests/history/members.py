@@ -81,7 +81,7 @@ class _Committed:
 
 
 def _read_again(evidence: Evidence) -> Iterator[Violation]:
-    """No member begins before an offset that was committed when it was assigned the partition.
+    """Find members that begin before an offset that was committed when they were assigned it.
 
     At-least-once allows more only of records whose offsets were not committed yet.
     """

@@ -44,7 +44,7 @@ def find(evidence: Evidence) -> Iterator[Violation]:
 
 
 def _went_back(evidence: Evidence) -> Iterator[Violation]:
-    """From one LOOK to the next nothing goes back, and nothing disappears."""
+    """Find offsets that went back, or disappeared, from one LOOK to the next."""
     highest: dict[GroupPlace, tuple[int, int]] = {}
     for number, operation in enumerate(evidence.history):
         if operation.kind != LOOK:
@@ -92,7 +92,7 @@ def _unseen(evidence: Evidence) -> Iterator[Violation]:
 
 
 def _changed(evidence: Evidence) -> Iterator[Violation]:
-    """From one END to the next only commits change offsets."""
+    """Find offsets that changed from one END to the next without a commit."""
     before: dict[str, tuple[int, dict[GroupPlace, int]]] = {}
     for number, operation in enumerate(evidence.history):
         if operation.kind in {COMMIT, TRANSACTION}:

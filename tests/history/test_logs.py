@@ -71,7 +71,7 @@ def test_a_whole_transaction_is_sound():
     assert found.values("t") == {0: [], 1: []}
 
 
-def test_what_is_open_or_decided_is_sound_and_not_complete():
+def test_open_or_decided_transaction_is_sound_and_not_complete():
     logs(committed()[:2], [data()], []).check()
     decided = logs(committed(), [data(), marker()], [data()])
     decided.check()

@@ -23,7 +23,7 @@ class Transact(NamedTuple):
     """Time after each part."""
     aborts: bool = False
     abandons: bool = False
-    """Leave the transaction open; the next one has another transactional id."""
+    """Whether the transaction stays open; the next one has another transactional id."""
 
 
 class Transform(NamedTuple):

@@ -37,8 +37,6 @@ SENT_AT_ONCE = 3
 MOST_TARGETS = 8
 BATCHES_AT_ONCE = 5
 """Batches of a producer and partition that a broker can recognize as duplicates."""
-PAD_BYTES = (0, 0, 0, 500, 5_000, 20_000, 50_000)
-"""Below and above the sizes that are copied, kept by reference, and received outside the ring."""
 ABANDON_REST_S = 1.0
 POLLS_PER_COMMIT, COMMIT_INTERVAL_S = 3, 0.4
 
@@ -82,7 +80,7 @@ def bulk(settings: Settings, chance: Random) -> Iterator[Operation]:
             for place in chance.choices(WRITTEN, k=BATCHES_AT_ONCE)
             for _ in range(chance.randint(1, 8))
         ]
-        yield Send(tuple(writes), chance.choice(PAD_BYTES))
+        yield Send(tuple(writes), chance.choice(settings.pads))
         yield _rest(settings, chance, 0)
 
 

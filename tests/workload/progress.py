@@ -34,7 +34,7 @@ class CommitUnsure(Exception):
 
 
 class Progress:
-    """What a member has read and not committed yet, and its journal."""
+    """Records that a member has read and not committed yet, and its journal."""
 
     def __init__(self, settings: Settings, journal: Journal) -> None:
         self._journal = journal
@@ -61,7 +61,8 @@ class Progress:
     def commit(self) -> Iterator[tuple[str, dict[Partition, int]]]:
         """Yield the name of an attempt and the offsets to commit, which may be none.
 
-        Notes the result; offsets whose commit failed are committed again if they are still ours.
+        Notes the result. Offsets whose commit failed are committed again, unless their partitions
+        have gone.
         """
         self._attempts += 1
         self._polls = 0

@@ -113,7 +113,7 @@ class Routing:
                     sent[number] = wire
         responses: list[Any] = [None] * len(requests)
         for number, (address, wire) in enumerate(zip(addresses, sent, strict=True)):
-            # A connection that was closed meanwhile owes nothing any more.
+            # No response comes from a connection that was closed meanwhile.
             if address is not None and wire is not None and self._wires.get(address) is wire:
                 with self._hanging_up(address):
                     responses[number] = wire.receive()

@@ -68,6 +68,8 @@ class Settings:
     login: Login = NOBODY
     rest_s: float | None = None
     """Longest time from one operation to the next, or ``None`` for that of the role."""
+    pads: tuple[int, ...] = (0,)
+    """Sizes of a bulk sender's padding, in bytes."""
     topics: tuple[str, ...] = ()
     """Topics of a sender, or ``()`` for those of the torture; topics of a member."""
     partitions: int = PARTITIONS
@@ -110,5 +112,6 @@ class Settings:
         found = json.loads(text)
         login = found.pop("login")
         tls = login.pop("tls")
-        found["topics"] = tuple(found["topics"])
+        for name in ("pads", "topics"):
+            found[name] = tuple(found[name])
         return cls(**found, login=Login(**login, tls=Tls(**tls) if tls else None))

@@ -16,6 +16,8 @@ from tests.workload.settings import INPUTS, LEFT, PATIENT_MS, PLACES, RIGHT, Kin
 from tests.workload.threads import ThreadClient
 
 READS: dict[str, Any] = {"topics": (LEFT, RIGHT), "group": "members", "leaves": 0.03}
+SMALL = (0, 0, 200)
+"""Padding of bulk senders: in a World more would only take long."""
 ABORTABLE = "TRANSACTION_ABORTABLE"
 """Error after which any client may abort its transaction."""
 
@@ -23,7 +25,7 @@ KINDS = tuple(
     kind._replace(transaction_timeout_ms=PATIENT_MS)
     for kind in (
         Kind("sender", "wire"),
-        Kind("sender", "wire"),
+        Kind("bulk", "wire"),
         Kind("committer", "wire"),
         Kind("writer", "wire_classic"),
         Kind("writer", "wire"),
@@ -49,12 +51,13 @@ class Workload:
         seed: int,
         rest_s: float | None = None,
         kinds: Sequence[Kind] = KINDS,
+        pads: tuple[int, ...] = SMALL,
     ) -> None:
         """``rest_s``: the longest time from one operation of a client to its next one."""
         self.servers = servers
         names = [f"{kind.role}-{kind.library}-{number}" for number, kind in enumerate(kinds)]
         self.clients = [
-            ThreadClient(Settings.of(kind, name, servers, seed, rest_s=rest_s, **READS))
+            ThreadClient(Settings.of(kind, name, servers, seed, rest_s=rest_s, pads=pads, **READS))
             for kind, name in zip(kinds, names, strict=True)
         ]
         by_name = dict(zip(names, kinds, strict=True))
@@ -97,7 +100,7 @@ class Workload:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let no client begin another operation; each ends its present one first."""
+        """Keep all clients from beginning another operation; each ends its present one first."""
         for client in self.clients:
             client.is_held = True
         wait_until(self._are_idle, lambda: self.done)

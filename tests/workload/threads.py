@@ -17,7 +17,7 @@ class ThreadClient(Client):
         self._thread = start_thread(self.settings.name, self._run_noting_error)
 
     def stop(self) -> None:
-        """Let it end its operation, and wait for its end."""
+        """Stop the client after its present operation, and wait for the end of its thread."""
         self.is_stopping = True
         self._thread.join(JOIN_S)
         assert not self._thread.is_alive(), f"{self.settings.name} has not ended"

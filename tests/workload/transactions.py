@@ -48,7 +48,7 @@ class Transactions:
             self.run(operation.parts, operation.pause_s, aborts=operation.aborts)
 
     def _abandon(self, operation: Transact) -> None:
-        """Leave a transaction open: nothing of it may ever be committed."""
+        """Run a transaction that stays open: no record of it may ever be committed."""
         session, journal = self._session, self._client.journal
         assert session is not None, "not ready"
         number = journal.begin(TRANSACTION, self._id)
@@ -166,8 +166,8 @@ class Transforms:
         source = self._input()
         if source is None:
             return
-        # The member's identity before the poll: it fences a member that has left the group,
-        # whatever its library has learnt meanwhile. Records that came while partitions moved may be
+        # The member's identity before the poll: it fences a member that has left the group, also
+        # if its library does not know that yet. Records that came while partitions moved may be
         # from before; they are left, and read again.
         group = source.group, source.metadata()
         source.was_moved = False

@@ -26,8 +26,15 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.storage.runtime.clock import now_ns
 from tests.broker.committed_reader import READ_COMMITTED, Seen, committed_records
-from tests.broker.data_plane import Named, fetch_request, list_offsets_request, produce_request
+from tests.broker.data_plane import (
+    Named,
+    batch,
+    fetch_request,
+    list_offsets_request,
+    produce_request,
+)
 from tests.history.model import COMMITTED
 from tests.workload.drivers import Failed, Over
 from tests.workload.routing import GROUP, Coordinated, Led, Routing
@@ -80,6 +87,11 @@ class WireClient:
             ),
             lambda response: response.error_code,
         ).base_offset
+
+
+def records_of(values: Sequence[bytes], **producer: Any) -> memoryview:
+    """Return a batch with the present time: retention deletes records with an old one."""
+    return batch(*values, times=[now_ns() // 1_000_000] * len(values), **producer)
 
 
 def commit_offset(client: WireClient, group: str, of: Led, offset: int) -> None:

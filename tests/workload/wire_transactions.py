@@ -19,11 +19,10 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from tests.broker.data_plane import batch
 from tests.broker.raw_producer import ADDS_SINCE, TIMEOUT_MS
 from tests.history.model import NOT_KNOWN
 from tests.workload.routing import GROUP, TRANSACTION, Coordinated, Led
-from tests.workload.wire_client import WireClient
+from tests.workload.wire_client import WireClient, records_of
 
 CLASSIC, IMPLICIT = 11, 12
 """Versions of Produce that decide of which version the transaction protocol is."""
@@ -87,8 +86,8 @@ class Transactional(WireClient):
         """Write one batch in the transaction; return its offset."""
         sequence = self._sequences.get(place, 0)
         self._sequences[place] = sequence + len(values)
-        records = batch(
-            *(value.encode() for value in values),
+        records = records_of(
+            [value.encode() for value in values],
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
             base_sequence=sequence,

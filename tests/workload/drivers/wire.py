@@ -14,7 +14,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.runtime.clock import monotonic, sleep
-from tests.broker.data_plane import Named, batch, produce_request
+from tests.broker.data_plane import Named, produce_request
 from tests.counterparts.logins import NOBODY, Login
 from tests.history.model import (
     COMMITTED,
@@ -35,6 +35,7 @@ from tests.workload.wire_client import (
     committed_offset,
     end_of,
     read,
+    records_of,
 )
 from tests.workload.wire_transactions import IMPLICIT, Transactional
 
@@ -157,7 +158,7 @@ class Sender(WireClient):
             self._sequences[place] = sequence + len(run)
             producer = {"producer_id": self._producer_id, "producer_epoch": 0}
             producer["base_sequence"] = sequence
-        records = batch(*(payload(each.value, pad_bytes) for each in run), **producer)
+        records = records_of([payload(each.value, pad_bytes) for each in run], **producer)
         return produce_request(PRODUCE_VERSION, Named(place.topic), (place.partition, records))
 
     def _new_producer_id(self, place: Led) -> int:
