@@ -41,6 +41,11 @@ class EmbeddedBarnabas(BrokerProcess):
             self._broker.__exit__(None, None, None)
             self._broker = None
 
+    def now_ms(self) -> int:
+        """Return the broker's time in milliseconds since the epoch."""
+        assert self._broker is not None, "not started"
+        return self._broker.clock.now_ms()
+
     def let_pass(self, seconds: float) -> None:
         """Move the broker's clock, and wait a moment for threads of the broker."""
         assert self._broker is not None, "not started"

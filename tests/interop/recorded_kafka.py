@@ -107,7 +107,7 @@ class RecordedKafka:
     def stopped(
         self, case: str, script: Callable[[Any], Any], directory: Path, **settings: str
     ) -> Stopped:
-        """Let ``directory`` be that of an Apache Kafka that ran ``script`` and has stopped.
+        """Fill ``directory`` as an Apache Kafka does that runs ``script`` and stops.
 
         ``settings`` are those of Apache Kafka. In `make test` its data directory comes from an
         archive beside the record. `make record` replaces the archive if the observations change;
@@ -115,6 +115,7 @@ class RecordedKafka:
         """
         archive = self._archives / f"{case}.tar.xz"
         if not self._mode:
+            assert archive.exists(), f"{archive} does not exist: run `make record`"
             left_s = unpack(archive, directory / DATA)
             return Stopped(self.observe(case, script), left_s)
         with ApacheKafka(directory, **settings) as kafka:
