@@ -219,7 +219,7 @@ property: $(VENV)/.dev ## Property tests (HYPOTHESIS_PROFILE=exhaustive for a lo
 .PHONY: crash
 crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
 	$(call heading,crash tests)
-	@$(PYTEST) --quiet $(CROWDED) $(or $(ARGS),tests/crash)
+	@$(PYTEST) --quiet $(CROWDED) -m "not nightly" $(or $(ARGS),tests/crash)
 
 # The modules that pyproject.toml names for mypyc, as the image has them; everything else beside
 # them as it is. Built from an sdist, since the hook builds where the sources are.
@@ -271,6 +271,7 @@ interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka
 nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its record, all crash tables, and DURATION= of each fault
 	$(call heading,nightly tests)
 	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
+	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/crash tests/attack tests/postgresql)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
 	@$(if $(ARGS),,for part in spark-crash soak torture torture-simulated soak-cluster; do \
 		$(MAKE) --no-print-directory $$part || exit 1; done)
@@ -304,13 +305,13 @@ browser-soak: $(VENV)/.counterparts ## What an open page costs, with 10,000 part
 .PHONY: postgresql
 postgresql: $(VENV)/.counterparts ## What a cluster keeps in PostgreSQL, on a primary and a standby that die
 	$(call heading,PostgreSQL)
-	@$(PYTEST) --quiet $(CROWDED) $(or $(ARGS),tests/postgresql)
+	@$(PYTEST) --quiet $(CROWDED) -m "not nightly" $(or $(ARGS),tests/postgresql)
 
-# Three at a time: a broker, its good neighbour and an attacker each.
+# Each has a broker, its good neighbour and an attacker, and waits half of its time.
 .PHONY: attack-small
 attack-small: $(VENV)/.dev ## Clients that mean harm, each for seconds; `make attack` for longer
 	$(call heading,attacks)
-	@$(PYTEST) --quiet $(if $(PARALLEL),--numprocesses=3 --dist=worksteal) $(or $(ARGS),tests/attack)
+	@$(PYTEST) --quiet $(CROWDED) -m "not nightly" $(or $(ARGS),tests/attack)
 
 .PHONY: spark-crash
 spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark sinks, and the heap over 100 batches; an hour

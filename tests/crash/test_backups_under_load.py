@@ -21,6 +21,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
+from tests.crash.amounts import amounts
 from tests.crash.test_crash_table import SETTINGS
 from tests.crash.test_kill_transactions import GROUP_PLACE, PLACES, TOPIC, WORKERS, Worker
 from tests.crash.transaction_client import (
@@ -35,7 +36,6 @@ from tests.crash.transaction_load import Written, values_found
 from tests.seeds import SEED
 from tests.waiting import wait_until
 
-BACKUPS = 20
 NONE = ErrorCode.NONE
 
 
@@ -79,10 +79,11 @@ def barnabas(*arguments: object) -> str:
 
 
 def take_backups(
-    broker: BarnabasProcess, workers: list[SteadyWorker], directory: Path, random: Random
+    broker: BarnabasProcess, workers: list[SteadyWorker], directory: Path, count: int
 ) -> list[Moment]:
     moments = []
-    for number in range(BACKUPS):
+    random = Random(SEED)
+    for number in range(count):
         time.sleep(random.uniform(0.05, 0.6))
         moment = Moment(
             directory / f"backup-{number}",
@@ -120,8 +121,10 @@ def judge(moment: Moment, workers: list[SteadyWorker], directory: Path) -> None:
             assert committed <= offset <= worker.values
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_backups_under_transactions(tmp_path):
+@amounts("backups", in_test=5, at_night=20)
+def test_backups_under_transactions(tmp_path, backups):
     print(f"seed {SEED}")
     workers = [SteadyWorker(number, Random(SEED + number)) for number in range(WORKERS)]
     wrong: list[BaseException] = []
@@ -142,7 +145,7 @@ def test_backups_under_transactions(tmp_path):
         for thread in threads:
             thread.start()
         wait_until(lambda: wrong or all(worker.answered for worker in workers))
-        moments = take_backups(broker, workers, tmp_path, Random(SEED))
+        moments = take_backups(broker, workers, tmp_path, backups)
         broker.kill()
         for thread in threads:
             thread.join()
@@ -150,5 +153,5 @@ def test_backups_under_transactions(tmp_path):
     for number, moment in enumerate(moments):
         judge(moment, workers, tmp_path / f"restored-{number}")
     answered = sum(worker.answered for worker in workers)
-    print(f"{BACKUPS} backups, {answered} transactions answered")
-    assert answered > 10 * BACKUPS
+    print(f"{backups} backups, {answered} transactions answered")
+    assert answered > 10 * backups

@@ -20,6 +20,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
+from tests.crash.amounts import amounts
 from tests.crash.test_crash_table import SETTINGS
 from tests.crash.test_kill_under_load import kill_during_recovery
 from tests.crash.transaction_client import (
@@ -37,7 +38,6 @@ from tests.waiting import wait_until
 TOPIC = "transactions"
 PLACES = [(TOPIC, index) for index in range(4)]
 GROUP_PLACE = (TOPIC, 0)
-KILLS = 8
 WORKERS = 4
 ABANDONED_MS = 10_000
 """Longer than a machine that is busy takes for what makes a transaction worth abandoning."""
@@ -163,7 +163,8 @@ def run_until_killed(broker: BarnabasProcess, workers: list[Worker], seconds: fl
 
 
 @pytest.mark.timeout(900)
-def test_transactions_survive_kills():
+@amounts("kills_wanted", in_test=4, at_night=8)
+def test_transactions_survive_kills(kills_wanted):
     seed = 5
     print(f"seed {seed}")
     random = Random(seed)
@@ -173,7 +174,7 @@ def test_transactions_survive_kills():
             create_topic(client, TOPIC, len(PLACES))
             found = client.ask(FIND_COORDINATOR, FindCoordinatorRequest("worker-0"), 3)
             assert found.error_code == NONE
-        for _ in range(KILLS):
+        for _ in range(kills_wanted):
             run_until_killed(broker, workers, random.uniform(0.2, 0.8))
             if random.random() < 0.3:
                 kill_during_recovery(broker, random)
@@ -195,5 +196,5 @@ def test_transactions_survive_kills():
         for worker in workers:
             worker.check(ended)
     answered = sum(worker.answered for worker in workers)
-    print(f"{KILLS} kills, {answered} transactions answered")
-    assert answered > 2 * KILLS, "the kills came before anything happened"
+    print(f"{kills_wanted} kills, {answered} transactions answered")
+    assert answered > 2 * kills_wanted, "the kills came before anything happened"

@@ -35,9 +35,9 @@ from barnabas.protocol.records import Record, encode_batch, iterate_batches, ite
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.wire_client import WireClient
+from tests.crash.amounts import amounts
 from tests.waiting import wait_until
 
-KILLS = 40
 IN_FLIGHT = 5
 ANSWERS_AT_LEAST = 40
 """Before a kill; some follow each other without a load between them."""
@@ -197,7 +197,8 @@ def _start_until_killed(broker: BarnabasProcess) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_acknowledged_records_survive_kills():
+@amounts("kills_wanted", in_test=12, at_night=40)
+def test_acknowledged_records_survive_kills(kills_wanted):
     seed = 20
     print(f"seed {seed}")
     random = Random(seed)
@@ -214,7 +215,7 @@ def test_acknowledged_records_survive_kills():
             request = CreateTopicsRequest([CreatableTopic(TOPIC, PARTITIONS, 1)])
             (created,) = client.ask(CREATE_TOPICS, request, 5).topics
             assert created.error_code == ErrorCode.NONE
-        while kills < KILLS:
+        while kills < kills_wanted:
             load = [threading.Thread(target=writer.run, args=(broker,)) for writer in writers]
             for thread in load:
                 thread.start()

@@ -11,7 +11,6 @@ bring everything that was decided, or left open for too long, to its end. A fail
 from __future__ import annotations
 
 import asyncio
-import os
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -28,15 +27,14 @@ from barnabas.coordinator.transactions.commands import MarkersPlaced
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.metastore.sqlite import SqliteMetaStore
 from barnabas.storage.simulated import Operation, SimulatedFileSystem
+from tests.crash.amounts import seeds
 from tests.crash.crashes import Keep
 from tests.crash.several_lives import NODES, RETRIABLE, Brokers, LifeOfSeveral, made_topics
 from tests.crash.transaction_history import Place
 from tests.crash.transaction_life import PARTITIONS, copy_of
 from tests.crash.transaction_load import TIMEOUT_MS, Load, PlainProducer, Written
 
-SEEDS = (
-    [int(os.environ["BARNABAS_CRASH_SEED"])] if "BARNABAS_CRASH_SEED" in os.environ else range(6)
-)
+SEEDS = seeds(in_test=3, at_night=6)
 STEPS = 4000
 SHARE = 0.05
 """Of how many operations on a disk the power loss is looked at."""
