@@ -35,6 +35,15 @@ CROWDED := $(if $(filter-out 1,$(JOBS)),--numprocesses=$$((2 * $(JOBS))) --dist=
 IN_FOURS := $(if $(filter-out 1,$(JOBS)),--numprocesses=4 --dist=loadfile --no-loadscope-reorder)
 ARGS ?=
 
+# Run two targets at once, $(1) into a log that is shown at the end.
+define both
+	@mkdir -p build
+	@$(MAKE) --no-print-directory $(1) >build/$(1).log 2>&1 & beside=$$!; failed=''; \
+	$(MAKE) --no-print-directory $(2) || failed='$(2)'; \
+	wait $$beside || failed+=' $(1)'; \
+	cat build/$(1).log; [ -z "$$failed" ]
+endef
+
 define heading
 	@printf '\n== %s\n' "$(1)"
 endef
@@ -49,7 +58,7 @@ help: ## This list
 run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
-PARTS := check-and-prepare unit-and-property crash compiled attack-small postgresql interop browser package
+PARTS := check-and-prepare unit-and-property crash-and-postgresql compiled attack-small interop browser-and-package
 
 .PHONY: test
 test: ## Everything that must be green, and the seconds of each part
@@ -221,6 +230,10 @@ crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
 	$(call heading,crash tests)
 	@$(PYTEST) --quiet $(CROWDED) -m "not nightly" $(or $(ARGS),tests/crash)
 
+.PHONY: crash-and-postgresql
+crash-and-postgresql: $(VENV)/.counterparts ## Both at once: each waits for disks and processes half of its time
+	$(call both,postgresql,crash)
+
 # The modules that pyproject.toml names for mypyc, as the image has them; everything else beside
 # them as it is. Built from an sdist, since the hook builds where the sources are.
 SOURCES := pyproject.toml $(shell find -L src -name '*.py')
@@ -322,6 +335,10 @@ spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark
 package: $(VENV)/.interop ## The wheel, installed and run outside of this directory
 	$(call heading,package)
 	@$(PYTEST) --quiet $(or $(ARGS),tests/package)
+
+.PHONY: browser-and-package
+browser-and-package: $(VENV)/.counterparts ## Both at once: each waits for other programs half of its time
+	$(call both,package,browser)
 
 # The newest Spark, in an environment of its own; the interop tests have the one before.
 COMPAT := $(VENV)-compat

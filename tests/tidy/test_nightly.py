@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import pytest
 
 from tests.tidy.source import ROOT, sources
-from tests.tidy.test_habits import RULES
+from tests.tidy.test_habits import RULES, suites
 
 
 def names(pattern: str) -> list[str]:
@@ -26,8 +26,6 @@ def names(pattern: str) -> list[str]:
 
 FILES = names("tests/**/test_*.py")
 """Test files with cases for the night."""
-PARTS = ("interop", "crash", "attack-small", "postgresql")
-"""Parts of `make test` that leave cases to the night."""
 DIRECTORIES = [name.rpartition("/")[0] for name in names("tests/**/conftest.py")]
 """Directories whose fixtures give their test files cases for the night."""
 
@@ -89,7 +87,7 @@ def test_make_test_and_make_nightly_collect_the_files_with_nightly_cases(nightly
     assert {name.rpartition("/")[0] for name in found - {*FILES}} == {*DIRECTORIES}
     collected = {"/".join(name.split("/")[:2]) for name in found}
     in_test, at_night = set(), set()
-    for target in PARTS:
+    for target in suites():
         recipe = RULES[target]["recipe"]
         if '-m "not nightly"' in recipe:
             in_test |= {*re.findall(r"tests/\w+", recipe)}
