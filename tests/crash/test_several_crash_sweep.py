@@ -10,7 +10,8 @@ Steps in which nothing but the clock has moved are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
 from random import Random
@@ -31,6 +32,7 @@ from tests.crash.several_lives import NODES, RETRIABLE, Brokers, made_topics
 from tests.crash.transaction_history import Place
 from tests.crash.transaction_life import PARTITIONS, TOPIC, copy_of
 from tests.crash.transaction_load import CLASSIC, IMPLICIT, TIMEOUT_MS, Load, Transactional
+from tests.products import case
 
 A, B, G = NODES
 ROLES = {TRANSACTION_STATE: A, TOPIC: B, GROUP_OFFSETS: G}
@@ -209,22 +211,30 @@ class Sweep:
                 assert log.last_stable_offset == log.high_watermark, f"{log} is not stable (C6)"
 
 
-@pytest.mark.parametrize("keep", [True, False], ids=["killed", "power loss"])
-@pytest.mark.parametrize("victim", NODES, ids=["coordinator", "data", "offsets"])
 # Both generations, decisions and ways to end it, but not everything with everything.
-@pytest.mark.parametrize(
-    ("versions", "keeps", "commit"),
-    [
-        (CLASSIC, False, False),
-        (CLASSIC, True, True),
-        (IMPLICIT, False, True),
-        (IMPLICIT, True, False),
-    ],
-    ids=["tv1-plain-abort", "tv1-kept-commit", "tv2-plain-commit", "tv2-kept-abort"],
-)
+TRANSACTIONS = {
+    "tv1-plain-abort": (CLASSIC, False, False),
+    "tv1-kept-commit": (CLASSIC, True, True),
+    "tv2-plain-commit": (IMPLICIT, False, True),
+    "tv2-kept-abort": (IMPLICIT, True, False),
+}
+VICTIMS = dict(zip(("coordinator", "data", "offsets"), NODES, strict=True))
+LOSSES = {"killed": True, "power loss": False}
+
+
+def sweeps() -> Iterator[object]:
+    """Yield all sweeps; in `make test` each victim with each loss has one of the transactions."""
+    kinds = (TRANSACTIONS, VICTIMS, LOSSES)
+    for names in itertools.product(*kinds):
+        number = sum(list(kind).index(name) for kind, name in zip(kinds, names, strict=True))
+        yield case(*names, in_test=number % len(TRANSACTIONS) == 0)
+
+
+@pytest.mark.parametrize(("transaction", "victim", "loss"), [*sweeps()])
 async def test_a_crash_after_each_step_leaves_a_transaction_that_ends_whole(
-    versions, keeps, commit, victim, keep
+    transaction, victim, loss
 ):
+    versions, keeps, commit = TRANSACTIONS[transaction]
     store, ids = await made_topics()
     number = 1 if versions is CLASSIC else 0
     sweep = Sweep(store, ids, number, commit=commit, keeps=keeps)
@@ -232,5 +242,5 @@ async def test_a_crash_after_each_step_leaves_a_transaction_that_ends_whole(
     print(f"{len(steps)} steps of {max(steps)}")
     assert len(steps) > STEPS_AT_LEAST
     for step in steps:
-        await sweep.run(victim, step, keep=keep)
+        await sweep.run(VICTIMS[victim], step, keep=LOSSES[loss])
     store.close()
