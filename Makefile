@@ -35,6 +35,15 @@ CROWDED := $(if $(filter-out 1,$(JOBS)),--numprocesses=$$((2 * $(JOBS))) --dist=
 IN_FOURS := $(if $(filter-out 1,$(JOBS)),--numprocesses=4 --dist=loadfile --no-loadscope-reorder)
 ARGS ?=
 
+# Run two targets at once, $(1) into a log that is shown at the end.
+define both
+	@mkdir -p build
+	@$(MAKE) --no-print-directory $(1) >build/$(1).log 2>&1 & beside=$$!; failed=''; \
+	$(MAKE) --no-print-directory $(2) || failed='$(2)'; \
+	wait $$beside || failed+=' $(1)'; \
+	cat build/$(1).log; [ -z "$$failed" ]
+endef
+
 define heading
 	@printf '\n== %s\n' "$(1)"
 endef
@@ -49,7 +58,7 @@ help: ## This list
 run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
-PARTS := check-and-prepare unit-and-property crash compiled attack-small postgresql interop browser package
+PARTS := check-and-prepare unit-and-property crash-and-postgresql compiled attack-small interop browser-and-package
 
 .PHONY: test
 test: ## Everything that must be green, and the seconds of each part
@@ -214,7 +223,11 @@ property: $(VENV)/.dev ## Property tests (HYPOTHESIS_PROFILE=exhaustive for a lo
 .PHONY: crash
 crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
 	$(call heading,crash tests)
-	@$(PYTEST) --quiet $(CROWDED) $(or $(ARGS),tests/crash)
+	@$(PYTEST) --quiet $(CROWDED) -m "not nightly" $(or $(ARGS),tests/crash)
+
+.PHONY: crash-and-postgresql
+crash-and-postgresql: $(VENV)/.counterparts ## Both at once: each waits for disks and processes half of its time
+	$(call both,postgresql,crash)
 
 # The modules that pyproject.toml names for mypyc, as the image has them; everything else beside
 # them as it is. Built from an sdist, since the hook builds where the sources are.
@@ -265,8 +278,8 @@ interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka
 .PHONY: nightly
 nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its record, all crash tables, and DURATION= of each fault
 	$(call heading,nightly tests)
-	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" \
-		$(or $(ARGS),tests/spark tests/interop tests/soak tests/torture tests/real)
+	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
+	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/crash tests/attack tests/postgresql tests/real)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
 	@$(if $(ARGS),,for part in spark-crash soak torture torture-simulated soak-cluster; do \
 		$(MAKE) --no-print-directory $$part || exit 1; done)
@@ -300,13 +313,13 @@ browser-soak: $(VENV)/.counterparts ## What an open page costs, with 10,000 part
 .PHONY: postgresql
 postgresql: $(VENV)/.counterparts ## What a cluster keeps in PostgreSQL, on a primary and a standby that die
 	$(call heading,PostgreSQL)
-	@$(PYTEST) --quiet $(CROWDED) $(or $(ARGS),tests/postgresql)
+	@$(PYTEST) --quiet $(CROWDED) -m "not nightly" $(or $(ARGS),tests/postgresql)
 
-# Three at a time: a broker, its good neighbour and an attacker each.
+# Each has a broker, its good neighbour and an attacker, and waits half of its time.
 .PHONY: attack-small
 attack-small: $(VENV)/.dev ## Clients that mean harm, each for seconds; `make attack` for longer
 	$(call heading,attacks)
-	@$(PYTEST) --quiet $(if $(PARALLEL),--numprocesses=3 --dist=worksteal) $(or $(ARGS),tests/attack)
+	@$(PYTEST) --quiet $(CROWDED) -m "not nightly" $(or $(ARGS),tests/attack)
 
 .PHONY: spark-crash
 spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark sinks, and the heap over 100 batches; an hour
@@ -317,6 +330,10 @@ spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark
 package: $(VENV)/.interop ## The wheel, installed and run outside of this directory
 	$(call heading,package)
 	@$(PYTEST) --quiet $(or $(ARGS),tests/package)
+
+.PHONY: browser-and-package
+browser-and-package: $(VENV)/.counterparts ## Both at once: each waits for other programs half of its time
+	$(call both,package,browser)
 
 # The newest Spark, in an environment of its own; the interop tests have the one before.
 COMPAT := $(VENV)-compat

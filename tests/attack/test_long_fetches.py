@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,6 +17,7 @@ from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
 from tests.broker.data_plane import Named, Wire, batch, fetch_request, values
 from tests.garbage import collector_of_a_daemon
+from tests.products import case
 from tests.waiting import wait_until
 
 BUSY_MS_MOST = 100
@@ -105,9 +107,19 @@ def test_the_loop_is_free_while_very_many_partitions_are_read(broker):
     wait_until(lambda: not broker.call(lambda: len(broker.server.fetch_waits)))
 
 
-@pytest.mark.parametrize("delay_s", [0, 0.01, 0.05, 0.5])
-@pytest.mark.parametrize("index", [0, PARTITIONS - 1])
-@pytest.mark.parametrize("isolation", [0, 1])
+MOMENTS = [0, 0.01, 0.05, 0.5]
+PLACES = [(0, 0), (0, PARTITIONS - 1), (1, 0), (1, PARTITIONS - 1)]
+"""Isolation of the reader, and partition of the record."""
+DELAYS = [case(0, in_test=False), case(0.02, in_test=True), case(0.5, in_test=False)]
+
+
+@pytest.mark.parametrize(
+    ("delay_s", "isolation", "index"),
+    [
+        case(delay_s, *place, in_test=PLACES.index(place) == MOMENTS.index(delay_s))
+        for delay_s, place in itertools.product(MOMENTS, PLACES)
+    ],
+)
 def test_a_record_ends_the_wait_whenever_it_comes(broker, delay_s, index, isolation):
     """Before its partition is read, between the slices, or while all is waited for."""
     topic = MANY[0] if not index else MANY[-1]
@@ -124,7 +136,7 @@ def test_a_record_ends_the_wait_whenever_it_comes(broker, delay_s, index, isolat
         assert time.monotonic() - begun < PATIENCE_MS / 1000 / 2
 
 
-@pytest.mark.parametrize("delay_s", [0, 0.02, 0.5])
+@pytest.mark.parametrize("delay_s", DELAYS)
 def test_another_request_behind_it_ends_the_wait(broker, delay_s):
     with Wire(broker.address) as wire, closing(Session(wire)) as session:
         session.send(max_wait_ms=PATIENCE_MS)
@@ -134,7 +146,7 @@ def test_another_request_behind_it_ends_the_wait(broker, delay_s):
         assert wire.receive().topics == []
 
 
-@pytest.mark.parametrize("delay_s", [0, 0.02, 0.5])
+@pytest.mark.parametrize("delay_s", DELAYS)
 def test_nothing_is_left_of_a_client_that_goes(broker, delay_s):
     with Wire(broker.address) as wire:
         session = Session(wire)
@@ -151,7 +163,7 @@ def _running(broker: Broker) -> list[str]:
     return [task.get_name() for task in broker.server._tasks if task.get_name() == "fetch"]
 
 
-@pytest.mark.parametrize("delay_s", [0, 0.02, 0.5])
+@pytest.mark.parametrize("delay_s", DELAYS)
 def test_a_topic_that_is_deleted_ends_the_wait(broker, delay_s, monkeypatch):
     monkeypatch.setattr(fetch, "PARTITIONS_AT_ONCE", 0)
     monkeypatch.setattr(fetch_reader, "PARTITIONS_PER_SLICE", 1)

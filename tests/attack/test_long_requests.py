@@ -36,6 +36,7 @@ from tests.broker.sample_requests import error_codes
 from tests.crash.transaction_client import TRANSACTIONS_V2, Producer
 from tests.crash.transaction_life import batches_of
 from tests.garbage import collector_of_a_daemon
+from tests.products import case
 
 BUSY_MS_MOST = 200
 """The rule is 50; a crowded machine that also traces coverage may take a few times as long."""
@@ -158,7 +159,7 @@ def fill_less(client: WireClient) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("version", [2, 7, 8, 10])
+@pytest.mark.parametrize("version", [case(each, in_test=each in {2, 10}) for each in (2, 7, 8, 10)])
 def test_a_fetch_of_all_that_a_group_has_committed_holds_nobody(broker, filled, version):
     names = [OffsetFetchRequestGroup(GROUP, topics=None)]
     old = OffsetFetchRequest(GROUP, None)
@@ -218,14 +219,20 @@ def test_a_look_for_what_has_expired_holds_nobody(broker, filled):
     assert len(broker.call(lambda: committed(broker))) == TOPICS * PARTITIONS
 
 
-@pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
 @pytest.mark.parametrize(
-    ("groups", "topics", "partitions"), [(3, TOPICS, PARTITIONS), (999, 1, 120)]
+    ("groups", "topics", "partitions", "end"),
+    [
+        case(3, TOPICS, PARTITIONS, "commit", in_test=True),
+        case(3, TOPICS, PARTITIONS, "abort", in_test=False),
+        case(999, 1, 120, "commit", in_test=False),
+        case(999, 1, 120, "abort", in_test=True),
+    ],
 )
 def test_the_end_of_a_transaction_over_very_many_offsets_holds_nobody(
-    broker, groups, topics, partitions, commit
+    broker, groups, topics, partitions, end
 ):
     """Who hears that it has ended and asks at once is shown all of it."""
+    commit = end == "commit"
     with WireClient(broker.address) as client:
         producer = Producer(client, f"ends-{groups}-{commit}", TRANSACTIONS_V2)
         client.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP), 3)

@@ -10,7 +10,7 @@ from tests.browser.cost import NOTE_LONG_TASKS, share_of, watch
 from tests.browser.looking import state_of
 from tests.interop.administration import create
 
-SECONDS = 4
+SECONDS = 2
 HEAP_MOST_BYTES = 30_000_000
 RUNAWAY_SHARE = 0.5
 """Nothing that a busy machine could make of a hundredth."""

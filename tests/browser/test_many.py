@@ -24,7 +24,7 @@ from tests.counterparts.wire_client import WireClient
 
 TOPICS, GROUPS = 10_000, 100_000
 AT_ONCE = 500
-SECONDS = 4
+SECONDS = 2
 HEAP_MOST_BYTES = 30_000_000
 PAGE_ROWS = 100
 

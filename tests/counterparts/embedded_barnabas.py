@@ -19,11 +19,18 @@ class EmbeddedBarnabas(BrokerProcess):
     def __init__(self, *arguments: object, **overrides: str) -> None:
         super().__init__(*arguments, **overrides)  # type: ignore[arg-type]
         self._broker: Broker | None = None
+        self._begin_s: float | None = None
+
+    def begin_at(self, seconds: float) -> None:
+        """Let the broker's clock be at ``seconds`` since the epoch when it starts."""
+        self._begin_s = seconds
 
     def start(self) -> Self:
         """Start the broker on its ports."""
         config = {"listeners": self.listeners, **self.overrides}
         broker = Broker(storage=self.data_directory, config=config)
+        if self._begin_s is not None:
+            broker.clock.jump(seconds=self._begin_s - broker.clock.now_ms() / 1000)
         broker.__enter__()
         self._broker = broker
         return self
@@ -33,6 +40,11 @@ class EmbeddedBarnabas(BrokerProcess):
         if self._broker is not None:
             self._broker.__exit__(None, None, None)
             self._broker = None
+
+    def now_ms(self) -> int:
+        """Return the broker's time in milliseconds since the epoch."""
+        assert self._broker is not None, "not started"
+        return self._broker.clock.now_ms()
 
     def let_pass(self, seconds: float) -> None:
         """Move the broker's clock, and wait a moment for threads of the broker."""

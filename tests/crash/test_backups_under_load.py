@@ -18,6 +18,7 @@ import pytest
 from barnabas.storage.runtime.clock import counter_ns
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
+from tests.crash.amounts import amounts
 from tests.crash.test_crash_table import SETTINGS
 from tests.crash.transaction_client import create_topic, history
 from tests.history.model import COMMITTED, OK, TRANSACTION, History, as_of
@@ -28,7 +29,6 @@ from tests.workload.settings import PARTITIONS, PATIENT_MS, TOPICS, Kind
 from tests.workload.simulated import Workload, assert_sound
 from tests.workload.wire_transactions import IMPLICIT, Transactional
 
-BACKUPS = 15
 REST_S = 0.15
 """Thousands more transactions would only take long to judge."""
 KINDS = tuple(
@@ -56,10 +56,11 @@ def barnabas(*arguments: object) -> str:
     return ended.stdout
 
 
-def take_backups(broker: BarnabasProcess, directory: Path, random: Random) -> dict[int, Path]:
+def take_backups(broker: BarnabasProcess, directory: Path, count: int) -> dict[int, Path]:
     """Return the backups by the times at which they began."""
     backups = {}
-    for number in range(BACKUPS):
+    random = Random(SEED)
+    for number in range(count):
         time.sleep(random.uniform(0.05, 0.6))
         begun_ns, backup = counter_ns(), directory / f"backup-{number}"
         print(barnabas("backup", backup, "-d", broker.data_directory), end="")
@@ -84,8 +85,10 @@ def judge(backup: Path, known: History, workload: Workload, directory: Path) -> 
         assert_sound([*known, *workload.read("restored", broker.bootstrap_servers)])
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_backups_under_transactions(tmp_path):
+@amounts("backups", in_test=5, at_night=20)
+def test_backups_under_transactions(tmp_path, backups):
     print(f"seed {SEED}")
     settings = SETTINGS | {"barnabas.checkpoint.interval.ms": "200"}
     with BarnabasProcess(tmp_path / "original", **settings) as broker:
@@ -94,11 +97,11 @@ def test_backups_under_transactions(tmp_path):
                 create_topic(client, topic, PARTITIONS)
         with Workload(broker.bootstrap_servers, SEED, REST_S, KINDS) as workload:
             workload.goes_on()
-            backups = take_backups(broker, tmp_path, Random(SEED))
+            taken = take_backups(broker, tmp_path, backups)
             workload.end()
         found = workload.history()
-    for number, (begun_ns, backup) in enumerate(backups.items()):
+    for number, (begun_ns, backup) in enumerate(taken.items()):
         judge(backup, [*as_of(found, begun_ns)], workload, tmp_path / f"restored-{number}")
     committed = sum(each.kind == TRANSACTION and each.outcome == OK for each in found)
-    print(f"{BACKUPS} backups, {committed} transactions committed")
-    assert committed > 5 * BACKUPS
+    print(f"{backups} backups, {committed} transactions committed")
+    assert committed > 5 * backups

@@ -6,17 +6,14 @@ or the new ones. Every change that has to do with a swap is a point to crash at,
 tenth. Run one seed again with ``BARNABAS_CRASH_SEED=<seed>``.
 """
 
-import os
-
 import pytest
 
 from barnabas.storage.simulated import Operation
+from tests.crash.amounts import seeds
 from tests.crash.compaction import CompactingWorkload, check_compacted
 from tests.crash.crashes import CrashRun
 
-SEEDS = (
-    [int(os.environ["BARNABAS_CRASH_SEED"])] if "BARNABAS_CRASH_SEED" in os.environ else range(2)
-)
+SEEDS = seeds(in_test=1, at_night=2)
 _OF_A_SWAP = ("rename", "unlink", "sync_directory")
 
 

@@ -23,6 +23,7 @@ from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCo
 from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
+from tests.crash.amounts import amounts
 from tests.crash.group_load import (
     LOAD_SECONDS_MAX,
     PARTITIONS,
@@ -37,7 +38,6 @@ from tests.crash.group_load import (
 from tests.crash.test_kill_under_load import kill_during_recovery
 from tests.waiting import wait_until
 
-KILLS = 16
 EACH = 3
 
 
@@ -89,7 +89,8 @@ def run_until_killed(broker: BarnabasProcess, workers: list[Worker], seconds: fl
 
 
 @pytest.mark.timeout(900)
-def test_groups_survive_kills():
+@amounts("kills_wanted", in_test=8, at_night=16)
+def test_groups_survive_kills(kills_wanted):
     seed = 4
     print(f"seed {seed}")
     random = Random(seed)
@@ -114,7 +115,7 @@ def test_groups_survive_kills():
             assert created.error_code == ErrorCode.NONE
             found = client.ask(FIND_COORDINATOR, FindCoordinatorRequest("keeper-0"), 3)
             assert found.error_code == ErrorCode.NONE
-        while kills < KILLS:
+        while kills < kills_wanted:
             run_until_killed(broker, workers, random.uniform(0.05, 0.5))
             kills += 1
             while random.random() < 0.3:

@@ -39,9 +39,9 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.records import Record, encode_batch
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
+from tests.crash.amounts import amounts
 from tests.waiting import wait_until
 
-KILLS = 15
 CHANGES_AT_LEAST = 6
 NAMES = ("orders", "payments", "shipments", "returns")
 
@@ -134,11 +134,12 @@ def wait_for_directories(data: Path, wanted: set[str]) -> None:
     )
 
 
-def test_topics_survive_kills(tmp_path):
+@amounts("kills_wanted", in_test=6, at_night=15)
+def test_topics_survive_kills(tmp_path, kills_wanted):
     random, chance = Random(1), Random(2)
     answers = Answers()
     with BarnabasProcess(tmp_path, barnabas_checkpoint_interval_ms="200") as broker:
-        for _ in range(KILLS):
+        for _ in range(kills_wanted):
             changes = threading.Thread(target=change_topics, args=(broker, answers, random))
             enough = answers.changes + CHANGES_AT_LEAST
             changes.start()
@@ -160,4 +161,4 @@ def test_topics_survive_kills(tmp_path):
                 wait_for_directories(broker.data_directory, directories_of(found))
             answers.partitions = found
             answers.in_doubt = None
-    assert answers.changes > 5 * KILLS, "the kills came before anything happened"
+    assert answers.changes > 5 * kills_wanted, "the kills came before anything happened"

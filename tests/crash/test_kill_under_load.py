@@ -17,6 +17,7 @@ import pytest
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.wire_client import WireClient
+from tests.crash.amounts import amounts
 from tests.crash.test_crash_table import SETTINGS
 from tests.crash.transaction_client import create_topic, history
 from tests.history.model import COMMITTED, OK
@@ -24,7 +25,6 @@ from tests.waiting import wait_until
 from tests.workload.settings import PARTITIONS, PATIENT_MS, TOPICS, Kind
 from tests.workload.simulated import Workload, assert_sound
 
-KILLS = 30
 LOGS_EVERY = 5
 """Kills from one look at the logs to the next."""
 OPERATIONS_AT_LEAST = 20
@@ -84,10 +84,12 @@ def check_logs(broker: BarnabasProcess) -> None:
         history(client)
 
 
-def kill_again_and_again(broker: BarnabasProcess, workload: Workload, random: Random) -> int:
+def kill_again_and_again(
+    broker: BarnabasProcess, workload: Workload, random: Random, wanted: int
+) -> int:
     """Kill the broker under load; return how often."""
     kills, checked = 0, 0
-    while kills < KILLS:
+    while kills < wanted:
         work_for_a_while(workload, random.uniform(0.05, 0.6))
         broker.kill()
         kills += 1
@@ -103,7 +105,8 @@ def kill_again_and_again(broker: BarnabasProcess, workload: Workload, random: Ra
 
 
 @pytest.mark.timeout(900)
-def test_acknowledged_records_survive_kills():
+@amounts("kills_wanted", in_test=12, at_night=40)
+def test_acknowledged_records_survive_kills(kills_wanted):
     seed = 20
     print(f"seed {seed}")
     with BarnabasProcess(**SETTINGS | MORE_SETTINGS) as broker:
@@ -112,7 +115,7 @@ def test_acknowledged_records_survive_kills():
                 create_topic(client, topic, PARTITIONS)
         with Workload(broker.bootstrap_servers, seed, 0.05, KINDS, PADS) as workload:
             workload.goes_on()
-            kills = kill_again_and_again(broker, workload, Random(seed))
+            kills = kill_again_and_again(broker, workload, Random(seed), kills_wanted)
             workload.end()
         found = workload.judge()
         with WireClient(broker) as client:

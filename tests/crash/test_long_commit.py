@@ -13,10 +13,10 @@ from barnabas.testing import Broker
 from tests.broker.long_commit import long_commit
 from tests.broker.sample_requests import error_codes
 from tests.counterparts.wire_client import WireClient
+from tests.crash.amounts import amounts
 
 GROUP = "many"
 TOPICS, PARTITIONS = 3, 2000
-DRAWS = 3
 CONFIG = {"offsets.topic.num.partitions": "1"}
 
 
@@ -30,16 +30,18 @@ def committed(broker: Broker) -> list[int]:
 class Cuts:
     """What a power loss would leave, at every change of the disk."""
 
-    def __init__(self, disk: SimulatedFileSystem, random: Random) -> None:
+    def __init__(self, disk: SimulatedFileSystem, random: Random, draws: int) -> None:
         self.disks: list[SimulatedFileSystem] = []
         self._disk = disk
         self._random = random
+        self._draws = draws
 
     def __call__(self, _operation: Operation) -> None:
-        self.disks += [self._disk.crash(self._random) for _ in range(DRAWS)]
+        self.disks += [self._disk.crash(self._random) for _ in range(self._draws)]
 
 
-def test_a_power_loss_leaves_all_of_a_long_commit_or_nothing():
+@amounts("draws", in_test=1, at_night=3)
+def test_a_power_loss_leaves_all_of_a_long_commit_or_nothing(draws):
     with Broker(config=CONFIG) as broker:
         print(f"seed {broker.seed}")
         for number in range(TOPICS):
@@ -50,7 +52,7 @@ def test_a_power_loss_leaves_all_of_a_long_commit_or_nothing():
             answers = [client.ask(OFFSET_COMMIT, long_commit(GROUP, 1, TOPICS, PARTITIONS), 8)]
             disk = broker._file_system
             assert isinstance(disk, SimulatedFileSystem)
-            disk.after = cuts = Cuts(disk, Random(broker.seed))
+            disk.after = cuts = Cuts(disk, Random(broker.seed), draws)
             answers.append(client.ask(OFFSET_COMMIT, long_commit(GROUP, 2, TOPICS, PARTITIONS), 8))
             disk.after = None
         metastore = copy_of(broker._metastore)

@@ -6,19 +6,17 @@ compared with the model. A failure prints the seed and the operation; run it aga
 ``BARNABAS_CRASH_SEED=<seed> pytest tests/crash/test_simulated_disk.py``.
 """
 
-import os
 from random import Random
 
 import pytest
 
 from barnabas.storage.simulated import SimulatedFileSystem
+from tests.crash.amounts import seeds
 from tests.crash.checker import check_recovery
 from tests.crash.crashes import CrashRun, Keep
 from tests.crash.workload import Workload
 
-SEEDS = (
-    [int(os.environ["BARNABAS_CRASH_SEED"])] if "BARNABAS_CRASH_SEED" in os.environ else range(10)
-)
+SEEDS = seeds(in_test=3, at_night=10)
 POINTS_PER_SEED = 170
 
 

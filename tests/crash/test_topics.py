@@ -22,6 +22,7 @@ from barnabas.storage.memory_read import MemorySlice
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.simulated import SimulatedCrash, SimulatedFileSystem
 from tests.broker.harness import CLUSTER_ID, NODE_ID, Administration
+from tests.products import case
 from tests.storage.engines import InlineEngine
 
 IMAGES_PER_POINT = 4
@@ -217,7 +218,7 @@ async def die_and_look(
     return False
 
 
-@pytest.mark.parametrize("syncs_whole", [False, True])
+@pytest.mark.parametrize("syncs_whole", [case(False, in_test=True), case(True, in_test=False)])
 async def test_at_every_file_operation(syncs_whole):
     points = 0
     for at in range(1, 10_000):

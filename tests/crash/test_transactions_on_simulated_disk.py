@@ -9,7 +9,6 @@ seed: ``BARNABAS_CRASH_SEED=<seed> pytest tests/crash/test_transactions_on_simul
 from __future__ import annotations
 
 import asyncio
-import os
 from random import Random
 
 import pytest
@@ -26,13 +25,12 @@ from barnabas.coordinator.transactions.state import (
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.simulated import Operation, SimulatedFileSystem
 from barnabas.storage.transaction_marker import TransactionMarker
+from tests.crash.amounts import seeds
 from tests.crash.crashes import Keep
 from tests.crash.transaction_life import PARTITIONS, TOPIC, Life, copy_of, new_metastore
 from tests.crash.transaction_load import TIMEOUT_MS, Load
 
-SEEDS = (
-    [int(os.environ["BARNABAS_CRASH_SEED"])] if "BARNABAS_CRASH_SEED" in os.environ else range(4)
-)
+SEEDS = seeds(in_test=2, at_night=4)
 LIVES = 3
 STEPS_PER_LIFE = 300
 SHARE = 0.3

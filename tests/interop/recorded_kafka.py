@@ -26,6 +26,7 @@ from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.embedded_barnabas import EmbeddedBarnabas
 from tests.counterparts.secured import Secured
+from tests.interop.recorded_directory import Stopped, pack, unpack
 
 MODE = os.environ.get("RECORD", "")
 MODES = ("", "1", "check")
@@ -44,6 +45,10 @@ DIRECTORY = Path(__file__).parent / "recorded"
 LINE_LENGTH = 160
 SAME_AS = "same as"
 """In place of a result that another label of the case has, too: most versions of an API agree."""
+DATA = "data"
+"""Name of the data directory in that of a broker."""
+CLEAN_OR_KILLED = {0, 143, -9}
+"""Exit codes of an Apache Kafka after SIGTERM, and after a script that has killed it."""
 SHORT = 40
 """Longest result that is always written in full."""
 SHOWN_MOST = 5
@@ -93,15 +98,46 @@ class RecordedKafka:
         if not self._mode:
             return copy.deepcopy(self._recorded(case))
         if case not in self._observed:
-            self._run(case, script)
+            if case in self._failed:
+                # Many tests may share a script of a minute.
+                raise self._failed[case]
+            self._run(case, script, self._start)
         return copy.deepcopy(self._observed[case])
 
-    def _run(self, case: str, script: Callable[[Any], Any]) -> None:
-        if case in self._failed:
-            # Many tests may share a script of a minute.
-            raise self._failed[case]
+    def stopped(
+        self, case: str, script: Callable[[Any], Any], directory: Path, **settings: str
+    ) -> Stopped:
+        """Fill ``directory`` as an Apache Kafka does that runs ``script`` and stops.
+
+        ``settings`` are those of Apache Kafka. In `make test` its data directory comes from an
+        archive beside the record. `make record` replaces the archive if the observations change;
+        delete the archive to have it replaced at the next `make record`.
+        """
+        archive = self._archives / f"{case}.tar.xz"
+        if not self._mode:
+            assert archive.exists(), f"{archive} does not exist: run `make record`"
+            left_s = unpack(archive, directory / DATA)
+            return Stopped(self.observe(case, script), left_s)
+        with ApacheKafka(directory, **settings) as kafka:
+            self._run(case, script, lambda: kafka)
+            assert kafka.terminate() in CLEAN_OR_KILLED
+        observed = copy.deepcopy(self._observed[case])
+        if self._mode == "1" and not (archive.exists() and self._is_recorded(case, observed)):
+            pack(directory / DATA, archive)
+        return Stopped(observed, None)
+
+    @property
+    def _archives(self) -> Path:
+        return self._path.with_suffix("")
+
+    def _is_recorded(self, case: str, observed: Any) -> bool:
+        """Whether the record of this version of Apache Kafka has these observations."""
+        is_new = self._record.get("broker") != ApacheKafka.name
+        return not is_new and self._record.get("cases", {}).get(case) == observed
+
+    def _run(self, case: str, script: Callable[[Any], Any], start: Callable[[], Any]) -> None:
         try:
-            self._observed[case] = plain(script(self._start()))
+            self._observed[case] = plain(script(start()))
         except Exception as error:
             self._failed[case] = error
             raise
@@ -127,6 +163,9 @@ class RecordedKafka:
         kept = {} if is_new or (is_whole and not self._failed) else self._record["cases"]
         cases = {case: shortened(each) for case, each in (kept | self._observed).items()}
         record = {"broker": ApacheKafka.name, "date": self._record.get("date"), "cases": cases}
+        for archive in self._archives.glob("*.tar.xz"):
+            if archive.name.removesuffix(".tar.xz") not in cases:
+                archive.unlink()
         # The date of the last change: what was recorded again without one is the same file.
         if not self._path.exists() or self._path.read_text(encoding="utf-8") != text_of(record):
             record["date"] = dt.datetime.now(dt.UTC).date().isoformat()

@@ -31,11 +31,9 @@ from barnabas.protocol.messages.describe_client_quotas import (
 from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.kraft_metadata import read_kraft_metadata
 from tests.broker.security.wire import Wire
-from tests.counterparts.apache_kafka import ApacheKafka
-from tests.counterparts.barnabas_process import BarnabasProcess
-from tests.counterparts.broker_process import HOST
+from tests.counterparts.broker_process import HOST, BrokerProcess
 from tests.counterparts.wire_client import WireClient
-from tests.products import case
+from tests.interop.recorded_kafka import Barnabas, plain
 from tests.waiting import wait_until
 
 CONTROLLED = {
@@ -101,8 +99,10 @@ def seen(client: WireClient) -> tuple[Any, Any]:
             for acl in each.acls
         },
         {
-            (frozenset((part.entity_type, part.entity_name) for part in each.entity), value.key): (
-                value.value
+            (
+                frozenset((part.entity_type, part.entity_name) for part in each.entity),
+                value.key,
+                value.value,
             )
             for each in quotas.entries
             for value in each.values
@@ -135,30 +135,34 @@ def vars_of(acl: Any) -> tuple[Any, ...]:
     return acl.principal, acl.host, acl.operation, acl.permission_type
 
 
-@pytest.mark.parametrize("snapshots", [case(True, in_test=True), case(False, in_test=False)])
-def test_users_acls_and_quotas_of_a_stopped_kafka(tmp_path, snapshots):
+def administered(kafka: BrokerProcess) -> Any:
+    """Change ACLs, users and quotas; return what a client sees of ACLs and quotas."""
+    with WireClient(kafka) as client:
+        administer(client)
+        # Its controller answers a change a moment before the broker knows of it.
+        wait_until(lambda: tuple(map(len, seen(client))) == (len(ACLS) - 1, 3), "it is known")
+        return seen(client)
+
+
+@pytest.mark.parametrize("snapshots", [True, False])
+def test_users_acls_and_quotas_of_a_stopped_kafka(kafka, tmp_path, snapshots):
     interval = {"metadata_log_max_snapshot_interval_ms": "1"} if snapshots else {}
-    with ApacheKafka(tmp_path / "kafka", **CONTROLLED, **interval) as kafka:
-        with WireClient(kafka) as client:
-            administer(client)
-            # Its controller answers a change a moment before the broker knows of it.
-            wait_until(lambda: tuple(map(len, seen(client))) == (len(ACLS) - 1, 3), "it is known")
-            before = seen(client)
-        kafka.terminate()
-        directory = kafka.data_directory
-        found = read_kraft_metadata(LocalFileSystem(), str(directory))
-        assert found is not None
-        assert set(found.scram_credentials) == {("alice", 1), ("bob", 2)}
-        assert has_snapshot(directory) or not snapshots
-        assert len(found.acls) == len(ACLS) - 1
-        barnabas = BarnabasProcess(tmp_path / "b", log_dirs=str(directory), **CONTROLLED)
-        port = barnabas.listen("SASL_PLAINTEXT")
-        barnabas.overrides["sasl.enabled.mechanisms"] = "SCRAM-SHA-256,SCRAM-SHA-512"
-        with barnabas:
-            with WireClient(barnabas) as client:
-                assert seen(client) == before
-            assert logins(port) == {"alice": 0, "bob": 0, "gone": 58}
-            barnabas.terminate()
-            barnabas.start()
-            with WireClient(barnabas) as client:
-                assert seen(client) == before
+    case = f"snapshots-{snapshots}"
+    stopped = kafka.stopped(case, administered, tmp_path, **CONTROLLED, **interval)
+    directory = tmp_path / "data"
+    found = read_kraft_metadata(LocalFileSystem(), str(directory))
+    assert found is not None
+    assert set(found.scram_credentials) == {("alice", 1), ("bob", 2)}
+    assert has_snapshot(directory) == snapshots
+    assert len(found.acls) == len(ACLS) - 1
+    barnabas = stopped.open(Barnabas(tmp_path, node_id="1", **CONTROLLED))
+    port = barnabas.listen("SASL_PLAINTEXT")
+    barnabas.overrides["sasl.enabled.mechanisms"] = "SCRAM-SHA-256,SCRAM-SHA-512"
+    with barnabas:
+        with WireClient(barnabas) as client:
+            assert plain(seen(client)) == stopped.observed
+        assert logins(port) == {"alice": 0, "bob": 0, "gone": 58}
+        barnabas.terminate()
+        barnabas.start()
+        with WireClient(barnabas) as client:
+            assert plain(seen(client)) == stopped.observed

@@ -31,7 +31,7 @@ from tests.counterparts.jars import delta_jars, spark_kafka_jars
 from tests.counterparts.java import java_home
 from tests.counterparts.probe import free_port
 from tests.counterparts.spark import quick_java, quick_launcher
-from tests.products import case, for_the_night
+from tests.products import for_the_night
 from tests.spark.tables import delta_settings, files_of_delta
 from tests.waiting import wait_until
 
@@ -284,8 +284,8 @@ def test_transactions(shell):
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("blocks_run", [case("first", in_test=True), case("all", in_test=False)])
-def test_spark(shell, blocks_run):
+@for_the_night(beside="tests/spark/test_pipeline.py::test_the_examples_write_each_result_once")
+def test_spark(shell):
     blocks = [block for block in blocks_of(ROOT / "docs/spark.md") if block.language == "sh"]
     *_, run = blocks[0].text.splitlines()
     for line in blocks[0].text.splitlines():
@@ -297,8 +297,7 @@ def test_spark(shell, blocks_run):
         shell, "consume", "movements", "--offset", "beginning", "--exit", "--format", "json"
     )
     assert len(movements) == 200_000, "two movements for each of 100,000 payments"
-    if blocks_run == "all":
-        later_blocks(shell, run)
+    later_blocks(shell, run)
 
 
 def later_blocks(shell: Shell, run: str) -> None:
@@ -361,7 +360,8 @@ delta = Pipeline(
 
 @pytest.mark.timeout(1800)
 @for_the_night(
-    beside="tests/spark/test_deployment.py::test_the_command_on_executors_of_which_one_dies"
+    beside="tests/spark/test_crash_table.py"
+    "::test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away"
 )
 def test_spark_on_a_cluster(shell):
     on_cluster, submitted, yarn, kubernetes = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -23,11 +24,11 @@ from barnabas.protocol.messages.share_group_heartbeat import (
     SHARE_GROUP_HEARTBEAT,
     ShareGroupHeartbeatRequest,
 )
-from tests.counterparts.apache_kafka import ApacheKafka
-from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.offsets_client import IMPLICIT, UNSTABLE, OffsetsClient
+from tests.counterparts.offsets_client import Producer as Transactional
 from tests.counterparts.wire_client import WireClient
+from tests.interop.recorded_kafka import Barnabas, plain
 from tests.waiting import wait_until
 
 TOPIC = "input"
@@ -133,54 +134,63 @@ def committed(broker: BrokerProcess, groups: list[str], *, stable: bool) -> dict
     }
 
 
+def leave_groups(kafka: BrokerProcess) -> Any:
+    """Leave groups of each kind; return them, their offsets, and a producer that has not ended."""
+    with WireClient(kafka) as client:
+        request = CreateTopicsRequest([CreatableTopic(TOPIC, 2, 1)], 60_000)
+        assert client.ask(CREATE_TOPICS, request, 5).topics[0].error_code == 0
+    writer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for number in range(20):
+        writer.produce(TOPIC, str(number), partition=number % 2)
+    writer.flush()
+    del writer
+    commit(kafka, "plain", 4, 5)
+    commit(kafka, "plain", 6)
+    commit(kafka, "deleted", 7)
+    commit(kafka, "aborted", 3)
+    commit(kafka, "open", 2)
+    commit_in_transaction(kafka, "committed", 8, end="commit")
+    commit_in_transaction(kafka, "aborted", 9, end="abort")
+    overtaken = commit_in_transaction(kafka, "overtaken", 1, end="leave open")
+    commit(kafka, "overtaken", 9)
+    overtaken.commit_transaction()
+    del overtaken
+    still_open = commit_in_transaction(kafka, "open", 9, end="leave open")
+    with OffsetsClient(kafka) as raw:
+        undecided = raw.begin_life("undecided", 900_000)
+        raw.committed(undecided, "undecided", {(TOPIC, 1): 5})
+    read_as_member(kafka, "classic")
+    read_as_member(kafka, "consumer", group_protocol="consumer")
+    with WireClient(kafka) as client:
+        share = ShareGroupHeartbeatRequest("share", "m" * 22, 0, None, [TOPIC])
+        assert client.ask(SHARE_GROUP_HEARTBEAT, share, 1).error_code == 0
+        deleted = client.ask(DELETE_GROUPS, DeleteGroupsRequest(["deleted"]), 2)
+        assert deleted.results[0].error_code == 0
+    groups = listed(kafka)
+    del groups["share"]  # Not served by Barnabas.
+    names = sorted([*groups, "deleted"])
+    offsets = {str(stable): committed(kafka, names, stable=stable) for stable in (False, True)}
+    # Before its producer ends, which would abort what is to stay open.
+    assert kafka.terminate() in {0, 143}
+    del still_open
+    return {"groups": groups, "offsets": offsets, "undecided": list(undecided)}
+
+
 @pytest.mark.timeout(600)
-def test_groups_of_kafka_are_there(tmp_path):
-    with ApacheKafka(tmp_path) as kafka:
-        with WireClient(kafka) as client:
-            request = CreateTopicsRequest([CreatableTopic(TOPIC, 2, 1)], 60_000)
-            assert client.ask(CREATE_TOPICS, request, 5).topics[0].error_code == 0
-        writer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
-        for number in range(20):
-            writer.produce(TOPIC, str(number), partition=number % 2)
-        writer.flush()
-        del writer
-        commit(kafka, "plain", 4, 5)
-        commit(kafka, "plain", 6)
-        commit(kafka, "deleted", 7)
-        commit(kafka, "aborted", 3)
-        commit(kafka, "open", 2)
-        commit_in_transaction(kafka, "committed", 8, end="commit")
-        commit_in_transaction(kafka, "aborted", 9, end="abort")
-        overtaken = commit_in_transaction(kafka, "overtaken", 1, end="leave open")
-        commit(kafka, "overtaken", 9)
-        overtaken.commit_transaction()
-        del overtaken
-        still_open = commit_in_transaction(kafka, "open", 9, end="leave open")
-        with OffsetsClient(kafka) as raw:
-            undecided = raw.begin_life("undecided", 900_000)
-            raw.committed(undecided, "undecided", {(TOPIC, 1): 5})
-        read_as_member(kafka, "classic")
-        read_as_member(kafka, "consumer", group_protocol="consumer")
-        with WireClient(kafka) as client:
-            share = ShareGroupHeartbeatRequest("share", "m" * 22, 0, None, [TOPIC])
-            assert client.ask(SHARE_GROUP_HEARTBEAT, share, 1).error_code == 0
-            deleted = client.ask(DELETE_GROUPS, DeleteGroupsRequest(["deleted"]), 2)
-            assert deleted.results[0].error_code == 0
-        groups = listed(kafka)
-        del groups["share"]  # Not served by Barnabas.
-        names = sorted([*groups, "deleted"])
-        before = {stable: committed(kafka, names, stable=stable) for stable in (False, True)}
-        assert kafka.terminate() in {0, 143}
-        del still_open
-    assert before[False]["aborted"] == [(TOPIC, 0, 3, 0)]
-    assert before[False]["overtaken"] == [(TOPIC, 0, 9, 0)]
-    assert before[False]["deleted"] == []
-    assert before[True]["open"] != before[False]["open"]
-    with BarnabasProcess(tmp_path, node_id="1") as barnabas:
+def test_groups_of_kafka_are_there(kafka, tmp_path):
+    stopped = kafka.stopped("groups", leave_groups, tmp_path)
+    groups, offsets = stopped.observed["groups"], stopped.observed["offsets"]
+    undecided = Transactional(*stopped.observed["undecided"])
+    names = sorted([*groups, "deleted"])
+    assert offsets["False"]["aborted"] == [[TOPIC, 0, 3, 0]]
+    assert offsets["False"]["overtaken"] == [[TOPIC, 0, 9, 0]]
+    assert offsets["False"]["deleted"] == []
+    assert offsets["True"]["open"] != offsets["False"]["open"]
+    with stopped.open(Barnabas(tmp_path, node_id="1")) as barnabas:
         for _ in range(2):
-            assert listed(barnabas) == groups
+            assert plain(listed(barnabas)) == groups
             for stable in (False, True):
-                assert committed(barnabas, names, stable=stable) == before[stable]
+                assert plain(committed(barnabas, names, stable=stable)) == offsets[str(stable)]
             barnabas.kill()
             barnabas.restart()
         read_again = consumer(barnabas, "classic")
@@ -191,10 +201,10 @@ def test_groups_of_kafka_are_there(tmp_path):
             raw.ended(undecided, IMPLICIT, commit=True)
             raw.begin_life("open-leave open")  # Ends what its former self has left open.
             # Both are answered when they are decided; what ends the transactions follows.
-            for group, offsets in (
+            for group, wanted_offsets in (
                 ("undecided", {(TOPIC, 0): -1, (TOPIC, 1): 5}),
                 ("open", {(TOPIC, 0): 2}),
             ):
-                wanted = {TOPIC: [index for _, index in offsets]}
+                wanted = {TOPIC: [index for _, index in wanted_offsets]}
                 wait_until(lambda g=group, w=wanted: UNSTABLE not in raw.fetch(g, w).values())
-                assert raw.fetch(group, wanted) == offsets
+                assert raw.fetch(group, wanted) == wanted_offsets

@@ -23,12 +23,11 @@ NAMES = {
         "confluent-cooperative",
         "kafka-python-eager",
         "aiokafka-eager",
-        "console-consumer",
         *STATIC,
     },
     "all": {kind.name for kind in KINDS},
 }
-"""Names of groups; the fewer have each library, each protocol, and static members."""
+"""Names of groups; the fewer have each library of Python, each protocol, and static members."""
 
 
 @pytest.fixture(scope="module", params=[case("fewer", in_test=True), case("all", in_test=False)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -25,24 +24,25 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.storage.checkpoint import decode_partition_metadata
 from barnabas.storage.directory_names import KRAFT_DIRECTORY
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.kraft_metadata import read_kraft_metadata
-from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
-from tests.products import case
+from tests.waiting import wait_until
 
 TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1
+TOPICS = {"kept", "gone", "plain"}
 
 
-def create(client: WireClient, name: str, **configs: str) -> bytes:
+def create(client: WireClient, name: str, **configs: str) -> None:
     settings = [CreatableTopicConfig(key.replace("_", "."), text) for key, text in configs.items()]
     request = CreateTopicsRequest([CreatableTopic(name, 1, 1, [], settings)], 60_000)
     (result,) = client.ask(CREATE_TOPICS, request, 7).topics
     assert result.error_code == 0
-    return result.topic_id
 
 
 def change(client: WireClient, kind: int, name: str, *configs: tuple[str, int, str | None]) -> None:
@@ -52,43 +52,45 @@ def change(client: WireClient, kind: int, name: str, *configs: tuple[str, int, s
     assert result.error_code == 0
 
 
-def administer(client: WireClient) -> dict[bytes, str]:
-    """Leave settings of every kind behind; return the topics that are left."""
-    kept = create(client, "kept", retention_ms="-1", cleanup_policy="compact")
-    change(
-        client, TOPIC, "kept", ("segment.bytes", SET, "2000000"), ("cleanup.policy", DELETE, None)
-    )
-    create(client, "gone", retention_ms="5")
-    request = DeleteTopicsRequest([DeleteTopicState("gone")], [], 60_000)
-    client.ask(DELETE_TOPICS, request, 6)
-    again = create(client, "gone", segment_ms="60000")
-    plain = create(client, "plain")
-    change(client, BROKER, "", ("log.retention.ms", SET, "888"))
-    change(client, BROKER, "1", ("log.retention.ms", SET, "777"))
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        answer = client.ask(INIT_PRODUCER_ID, InitProducerIdRequest(None, 0), 4)
-        if answer.error_code == 0:
-            break
-        time.sleep(0.05)
-    return {kept: "kept", again: "gone", plain: "plain"}
+def administer(kafka: BrokerProcess) -> None:
+    """Leave settings of every kind behind, and the topics of TOPICS."""
+    with WireClient(kafka) as client:
+        create(client, "kept", retention_ms="-1", cleanup_policy="compact")
+        change(
+            client,
+            TOPIC,
+            "kept",
+            ("segment.bytes", SET, "2000000"),
+            ("cleanup.policy", DELETE, None),
+        )
+        create(client, "gone", retention_ms="5")
+        request = DeleteTopicsRequest([DeleteTopicState("gone")], [], 60_000)
+        client.ask(DELETE_TOPICS, request, 6)
+        create(client, "gone", segment_ms="60000")
+        create(client, "plain")
+        change(client, BROKER, "", ("log.retention.ms", SET, "888"))
+        change(client, BROKER, "1", ("log.retention.ms", SET, "777"))
+
+        def has_producer_id() -> bool:
+            answer = client.ask(INIT_PRODUCER_ID, InitProducerIdRequest(None, 0), 4)
+            return bool(answer.error_code == 0)
+
+        wait_until(has_producer_id, "a producer ID", pause_s=0.05)
 
 
-@pytest.mark.parametrize("snapshots", [case(False, in_test=True), case(True, in_test=False)])
-def test_a_stopped_kafka(tmp_path, snapshots):
+@pytest.mark.parametrize("snapshots", [False, True])
+def test_a_stopped_kafka(kafka, tmp_path, snapshots):
     interval = {"metadata_log_max_snapshot_interval_ms": "1"} if snapshots else {}
-    with ApacheKafka(tmp_path, **interval) as kafka:
-        with WireClient(kafka) as client:
-            topics = administer(client)
-        kafka.terminate()
-        directory = kafka.data_directory
-        found = read_kraft_metadata(LocalFileSystem(), str(directory))
+    kafka.stopped(f"snapshots-{snapshots}", administer, tmp_path / "kafka", **interval)
+    directory = tmp_path / "kafka" / "data"
+    found = read_kraft_metadata(LocalFileSystem(), str(directory))
     taken = [
         each for each in (directory / KRAFT_DIRECTORY).glob("*.checkpoint") if int(each.name[:20])
     ]
     assert bool(taken) == snapshots
     assert found is not None
-    assert found.topics == topics
+    assert set(found.topics.values()) == TOPICS
+    assert found.topics == {topic_id(directory / f"{name}-0"): name for name in TOPICS}
     settings = {name: configs for name, configs in found.topic_configs.items() if configs}
     assert settings == {
         "kept": {"retention.ms": "-1", "segment.bytes": "2000000"},
@@ -97,6 +99,11 @@ def test_a_stopped_kafka(tmp_path, snapshots):
     assert found.broker_configs["1"] == {"log.retention.ms": "777"}
     assert found.broker_configs[""]["log.retention.ms"] == "888"
     assert found.next_producer_id == 1000
+
+
+def topic_id(partition: Path) -> bytes:
+    """Return the topic's ID that Apache Kafka wrote into the directory of a partition."""
+    return decode_partition_metadata((partition / "partition.metadata").read_bytes())
 
 
 def test_a_directory_without_metadata(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,8 +11,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from barnabas.protocol.messages.metadata import MetadataRequestTopic
+from tests.counterparts.embedded_barnabas import EmbeddedBarnabas
+from tests.interop.recorded_directory import Stopped, pack
 from tests.interop.recorded_kafka import DIRECTORY, RecordedKafka, plain, text_of
 
+DAY_S = 86_400
 RESULT = {"a": 1, "b": [None, True, "x" * 200], "c": {"d": "e"}}
 
 
@@ -172,3 +176,50 @@ def test_every_record_belongs_to_a_test_file():
     records = {path.stem for path in DIRECTORY.glob("*.json")}
     assert records
     assert records <= {path.stem.removeprefix("test_") for path in here.glob("test_*.py")}
+
+
+# ------------------------------------------------------------------------------- data directories
+
+
+def data_directory(path: Path) -> Path:
+    (path / "orders-0").mkdir(parents=True)
+    (path / "empty").mkdir()
+    (path / "orders-0" / "0.log").write_bytes(b"records")
+    os.utime(path / "orders-0" / "0.log", (2_000_000_000, 2_000_000_000))
+    return path
+
+
+def test_recorded_directory_is_returned_with_the_time_of_its_last_change(tmp_path):
+    path = tmp_path / "file.json"
+    recorded(path, "case", RESULT)
+    archive = tmp_path / "file" / "case.tar.xz"
+    pack(data_directory(tmp_path / "kafka"), archive)
+    kafka = RecordedKafka(path, lambda: pytest.fail("started"), "")
+    stopped = kafka.stopped("case", lambda _: pytest.fail("called"), tmp_path / "copy")
+    assert stopped == (["a broker", RESULT], 2_000_000_000)
+    assert (tmp_path / "copy" / "data" / "orders-0" / "0.log").read_bytes() == b"records"
+    assert (tmp_path / "copy" / "data" / "empty").is_dir()
+
+
+def test_case_without_a_directory_says_how_to_record_it(tmp_path):
+    path = tmp_path / "file.json"
+    recorded(path, "case", RESULT)
+    with pytest.raises(AssertionError, match="run `make record`"):
+        kafka_of(path, "").stopped("case", id, tmp_path / "copy")
+
+
+def test_directory_of_a_case_without_a_test_is_removed(tmp_path):
+    path = tmp_path / "file.json"
+    archives = [tmp_path / "file" / f"{case}.tar.xz" for case in ("case", "old")]
+    for archive in archives:
+        pack(data_directory(tmp_path / archive.stem), archive)
+    recorded(path, "case", RESULT)
+    assert [archive.exists() for archive in archives] == [True, False]
+
+
+def test_barnabas_opens_a_recorded_directory_at_the_time_of_its_last_change(tmp_path):
+    barnabas = Stopped(None, 2_000_000_000).open(EmbeddedBarnabas(tmp_path))
+    with barnabas:
+        assert isinstance(barnabas, EmbeddedBarnabas)
+        seconds = barnabas.now_ms() / 1000 - 2_000_000_000
+    assert 0 < seconds < DAY_S

@@ -12,7 +12,7 @@ from tests.interop.transactional import Confluent as Transactional
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
-RECORDS = 30_000
+RECORDS = 10_000
 REAL_TIME_RECORDS = 100
 WARM_UP_RECORDS = 20
 # How long the broker keeps a fetch for which nothing comes.

@@ -20,6 +20,7 @@ from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.interop.administration import create
 from tests.interop.dump import complaints
+from tests.products import for_the_night
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
@@ -178,6 +179,10 @@ def described_producers(kafka: ApacheKafka, topic: str) -> set[tuple[str, ...]]:
     return {tuple(line.split()) for line in lines[start + 1 :] if line.strip()}
 
 
+@for_the_night(
+    beside="tests/interop/test_storage_formats.py"
+    "::test_kafkas_tool_finds_no_fault_and_reads_the_same"
+)
 def test_kafka_starts_from_a_snapshot_with_our_trailer(tmp_path):
     with ApacheKafka(tmp_path / "kafka") as kafka:
         create(kafka.bootstrap_servers, "followed", partitions=1)

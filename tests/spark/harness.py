@@ -194,6 +194,20 @@ class SparkDriver:
         unready.write_text(effect)
         unready.rename(self.failpoints / place)
 
+    def kill_workers_of(self, job: Job, place: str) -> None:
+        """Run a query, and kill each Python worker that comes to a place, until the query ends."""
+        armed = self.failpoints / place
+        self.arm(place, "kill")
+        self.begin(job)
+        deadline = time.monotonic() + PATIENCE_S
+        while self.is_active(job):
+            if time.monotonic() > deadline:
+                raise DriverDied(f"{job.name} does not end: {self.output()}")
+            if not armed.exists():
+                self.arm(place, "kill")
+            time.sleep(LOOK_S)
+        armed.unlink(missing_ok=True)
+
     def wait_for(self, place: str) -> Path:
         """Wait until the place was reached; return the sign that somebody is there."""
         deadline = time.monotonic() + PATIENCE_S

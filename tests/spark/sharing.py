@@ -9,7 +9,7 @@ from typing import Final
 
 from xdist.scheduler import LoadFileScheduling
 
-SESSION, DRIVER, STORE_DRIVER = "spark", "driver", "store_driver"
+SESSION, DRIVER = "spark", "driver"
 """The fixtures, of session scope, of the Sparks that are shared."""
 SHARED_BY_FILE: Final = {
     "tests/interop/test_spark.py": SESSION,
@@ -20,8 +20,8 @@ SHARED_BY_FILE: Final = {
     "tests/spark/test_crash_table.py": DRIVER,
     "tests/spark/test_losses.py": DRIVER,
     "tests/spark/test_monitor.py": DRIVER,
-    "tests/spark/test_object_store.py": STORE_DRIVER,
-    "tests/spark/test_tables.py": STORE_DRIVER,
+    "tests/spark/test_tables.py": DRIVER,
+    "tests/spark/test_object_store.py": DRIVER,
 }
 
 

@@ -158,6 +158,7 @@ def kill_one(executors: Callable[[], list[int]]) -> None:
     os.kill(executors()[0], signal.SIGKILL)
 
 
+@for_the_night(beside="tests/spark/test_crash_table.py::test_a_python_worker_dies")
 def test_the_command_on_executors_of_which_one_dies(servers, tmp_path):
     file = write_pipelines(tmp_path, servers, "local-cluster")
     master = "local-cluster[2,1,1024]"
@@ -171,7 +172,8 @@ def test_the_command_on_executors_of_which_one_dies(servers, tmp_path):
 
 
 @for_the_night(
-    beside="tests/spark/test_deployment.py::test_the_command_on_executors_of_which_one_dies"
+    beside="tests/spark/test_crash_table.py"
+    "::test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away"
 )
 def test_spark_submit_to_a_cluster_stopped_in_the_middle_and_an_executor_dies(servers, tmp_path):
     file = write_pipelines(tmp_path, servers, "submitted", HALF)
@@ -238,14 +240,14 @@ def program_of(submitted: int, file: str) -> int:
             ["--servers", "{servers}"],
             1,
             "refused-two_phase: Spark has no Kafka connector: give spark-submit the option --jars",
-            in_test=True,
+            in_test=False,
         ),
         case(
             ["--master", "local[1]"],
             ["--master", "local[2]"],
             2,
             "--master, --packages, --conf and --ui are for spark-submit to say here",
-            in_test=False,
+            in_test=True,
         ),
         case(
             ["--master", "spark://127.0.0.1:1", "--deploy-mode", "cluster"],

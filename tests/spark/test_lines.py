@@ -8,18 +8,23 @@ from __future__ import annotations
 import json
 import signal
 import urllib.request
-from collections import Counter, defaultdict
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import confluent_kafka
 import pytest
 
+from barnabas.spark_connector.cache import cache_directory
 from barnabas.spark_connector.ledger import Ledger
 from barnabas.spark_connector.options import LEDGER_TOPIC
 from barnabas.spark_connector.preflight import cluster_of
 from barnabas.spark_connector.sinks import Sink
 from examples import spark_data
-from tests.products import for_the_night
+from tests.products import case, for_the_night
 from tests.spark.command import PATIENT_VIEW, start_command
+from tests.spark.packages import avro_numbers, package
 from tests.spark.test_pipeline import committed
 
 INPUT, EVENTS = "lines-in", "lines-events"
@@ -27,8 +32,6 @@ RECORDS = 400
 PER_BATCH = 300
 ACCOUNTS = 10
 PATIENCE_S = 300
-KINDS = ("two_phase", "single_transaction", "stock")
-UPDATED = ("auto", *KINDS)
 PIPELINES = f"""
 from barnabas.spark_connector import Pipeline, Sink, Source
 
@@ -52,42 +55,89 @@ def per_hour(events):
     times = times.withWatermark("at", "1 minute").groupBy(F.window("at", "1 hour")).count()
     return times.selectExpr("to_json(struct(unix_seconds(window.start) as hour, count)) as value")
 
-def pipeline(what, transform, kind, source="{INPUT}", per_batch={PER_BATCH}, **sink):
-    return Pipeline(
-        source=Source(topic=source, options={{"maxOffsetsPerTrigger": per_batch}}),
-        transform=transform,
-        sink=Sink(sink_id=f"{{what}}-{{kind}}", topic=f"out-{{what}}-{{kind}}", kind=kind, **sink))
+def in_avro(payments):
+    from pyspark.sql.avro.functions import to_avro
+    number = "cast(get_json_object(cast(value as string), '$.id') as int) as number"
+    return payments.selectExpr(number).select(to_avro("number", '"int"').alias("value"))
 
-for kind in {KINDS}:
-    globals()[f"doubled_{{kind}}"] = pipeline("doubled", doubled, kind)
-    globals()[f"joined_{{kind}}"] = pipeline("joined", joined, kind)
-for kind in {UPDATED}:
-    globals()[f"counted_{{kind}}"] = pipeline("counted", counted, kind, output_mode="update")
-whole = pipeline("whole", counted, "two_phase", output_mode="complete")
-hours = pipeline("hours", per_hour, "two_phase", "{EVENTS}", 2)
+MORE = {{"counted": {{"output_mode": "update"}}, "whole": {{"output_mode": "complete"}}}}
+SOURCES = {{"hours": Source(topic="{EVENTS}", options={{"maxOffsetsPerTrigger": 2}})}}
+PAYMENTS = Source(topic="{INPUT}", options={{"maxOffsetsPerTrigger": {PER_BATCH}}})
+TRANSFORMS = {{"doubled": doubled, "joined": joined, "counted": counted, "whole": counted,
+              "hours": per_hour, "avro": in_avro}}
+
+for name in NAMES:
+    what, kind = name.split("-")
+    globals()[name.replace("-", "_")] = Pipeline(
+        source=SOURCES.get(what, PAYMENTS),
+        transform=TRANSFORMS[what],
+        sink=Sink(sink_id=name, topic=f"out-{{name}}", kind=kind, **MORE.get(what, {{}})))
 print("a file that prints something")
 """
-NAMES = [
-    *(f"{what}-{kind}" for what in ("doubled", "joined") for kind in KINDS),
-    *(f"counted-{kind}" for kind in UPDATED),
-    "whole-two_phase",
-    "hours-two_phase",
-]
+IN_TEST = (
+    *(f"{what}-{kind}" for what in ("doubled", "joined") for kind in ("two_phase", "stock")),
+    *(f"counted-{kind}" for kind in ("auto", "single_transaction")),
+    *(f"{what}-two_phase" for what in ("whole", "hours", "avro")),
+)
+FOR_THE_NIGHT = (
+    *(f"{what}-single_transaction" for what in ("doubled", "joined")),
+    *(f"counted-{kind}" for kind in ("two_phase", "stock")),
+)
+"""Pipelines that one command runs together."""
+
+
+def kinds_of(what: str) -> list[object]:
+    """Return the cases of a test of each kind of pipelines."""
+    names = [name for name in (*IN_TEST, *FOR_THE_NIGHT) if name.startswith(f"{what}-")]
+    return [case(name.partition("-")[2], in_test=name in IN_TEST) for name in names]
+
+
 # Two a batch. What is late goes by the watermark of the batch before, so 20 is.
 SECONDS = (0, 10, 100_000, 100_010, 100_011, 100_012, 20, 100_020)
 pytestmark = pytest.mark.timeout(900)
 
 
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory):
-    return tmp_path_factory.mktemp("lines")
+class Batches:
+    """The lines of all pipelines; those of one command run when the first of them is asked for."""
+
+    def __init__(self, directory: Path, servers: str) -> None:
+        self.directory = directory
+        self.servers = servers
+        self._found: dict[str, list[dict[str, Any]]] = {}
+
+    def __getitem__(self, name: str) -> list[dict[str, Any]]:
+        if name not in self._found:
+            self._run(IN_TEST if name in IN_TEST else FOR_THE_NIGHT)
+        return self._found[name]
+
+    def write(self, names: Sequence[str]) -> str:
+        """Write a file of pipelines; return its name."""
+        text = f"{PATIENT_VIEW}NAMES = {names!r}\n{PIPELINES}"
+        (self.directory / "lines.py").write_text(text)
+        return "lines.py"
+
+    def _run(self, names: Sequence[str]) -> None:
+        spark_data.create_topics(self.servers, [f"out-{name}" for name in names], 2)
+        # Packages that are fetched stand beside the connector's jars.
+        cache = f"spark.jars.ivy={cache_directory() / 'ivy'}"
+        more = ("--packages", package("spark-avro"), "--conf", cache) if names is IN_TEST else ()
+        file = self.write(names)
+        with start_command(self.directory, file, self.servers, "--once", *more) as process:
+            try:
+                output, errors = process.communicate(timeout=PATIENCE_S)
+            finally:
+                process.kill()
+        assert (process.returncode, errors) == (0, "a file that prints something\n")
+        for line in output.splitlines():
+            batch = json.loads(line)
+            self._found.setdefault(batch["pipeline"], []).append(batch)
 
 
 @pytest.fixture(scope="module")
-def batches(barnabas, directory):
+def batches(barnabas, tmp_path_factory):
     """What all pipelines report, by their names."""
     servers = barnabas.bootstrap_servers
-    spark_data.create_topics(servers, [INPUT, *(f"out-{name}" for name in NAMES)], 2)
+    spark_data.create_topics(servers, [INPUT], 2)
     spark_data.create_topics(servers, [EVENTS], 1)
     rows = (each._replace(topic=INPUT) for each in spark_data.payments(RECORDS))
     spark_data.send(servers, rows)
@@ -95,25 +145,14 @@ def batches(barnabas, directory):
     for second in SECONDS:
         producer.produce(EVENTS, b"%d" % second)
     assert producer.flush(PATIENCE_S) == 0
-    (directory / "lines.py").write_text(PATIENT_VIEW + PIPELINES)
-    with start_command(directory, "lines.py", servers, "--once") as process:
-        try:
-            output, errors = process.communicate(timeout=PATIENCE_S)
-        finally:
-            process.kill()
-    assert (process.returncode, errors) == (0, "a file that prints something\n")
-    found = defaultdict(list)
-    for line in output.splitlines():
-        batch = json.loads(line)
-        found[batch["pipeline"]].append(batch)
-    return found
+    return Batches(tmp_path_factory.mktemp("lines"), servers)
 
 
 def total(batches, name):
     return sum(batch[name] for batch in batches)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", kinds_of("joined"))
 def test_rows_are_those_of_the_result_and_not_those_that_were_read(batches, barnabas, kind):
     doubled, joined = batches[f"doubled-{kind}"], batches[f"joined-{kind}"]
     assert len(doubled) == len(joined) == 2
@@ -130,9 +169,14 @@ def test_rows_are_those_of_the_result_and_not_those_that_were_read(batches, barn
             assert durations == (None, None) if kind == "stock" else min(durations) > 0
 
 
-def test_state_and_watermark_are_null_where_there_are_none(batches):
-    for name in NAMES:
-        has_state = not name.startswith("doubled")
+@pytest.mark.parametrize(
+    "names",
+    [case(IN_TEST, in_test=True), case(FOR_THE_NIGHT, in_test=False)],
+    ids=["in-test", "for-the-night"],
+)
+def test_state_and_watermark_are_null_where_there_are_none(batches, names):
+    for name in names:
+        has_state = not name.startswith(("doubled", "avro"))
         for batch in batches[name]:
             assert (batch["state_rows"] is not None) == has_state
             assert (batch["late_rows"] is not None) == has_state
@@ -150,7 +194,7 @@ def test_late_rows_and_the_watermark_they_come_behind(batches, barnabas):
     assert total(hours, "rows") == 1
 
 
-@pytest.mark.parametrize("kind", UPDATED)
+@pytest.mark.parametrize("kind", kinds_of("counted"))
 def test_results_that_change_are_written_by_each_kind_and_each_once(batches, barnabas, kind):
     counted = batches[f"counted-{kind}"]
     written = committed(barnabas.bootstrap_servers, f"out-counted-{kind}")
@@ -173,6 +217,12 @@ def test_whole_results_are_written_with_each_batch(batches, barnabas):
     assert [batch["rows"] for batch in whole] == [ACCOUNTS] * 2
     written = committed(barnabas.bootstrap_servers, "out-whole-two_phase")
     assert len(written) == 2 * ACCOUNTS
+
+
+def test_rows_in_the_format_of_a_fetched_package(batches, barnabas):
+    assert total(batches["avro-two_phase"], "rows") == RECORDS
+    found = avro_numbers(barnabas.bootstrap_servers, "out-avro-two_phase", 2, RECORDS)
+    assert found == list(range(RECORDS))
 
 
 # ------------------------------------------------------------------------------- repeated batches
@@ -246,11 +296,11 @@ def test_a_batch_that_was_decided_and_is_repeated_says_what_was_decided(
     beside="tests/spark/test_lines.py"
     "::test_rows_are_those_of_the_result_and_not_those_that_were_read"
 )
-@pytest.mark.usefixtures("batches")
-def test_sparks_ui_is_where_the_command_says(barnabas, directory):
+def test_sparks_ui_is_where_the_command_says(batches):
     arguments = ("--pipeline", "doubled-stock", "--ui", "--conf", "spark.ui.port=0")
-    servers = barnabas.bootstrap_servers
-    with start_command(directory, "lines.py", servers, *arguments) as process:
+    assert batches["doubled-stock"]
+    file = batches.write(IN_TEST)
+    with start_command(batches.directory, file, batches.servers, *arguments) as process:
         try:
             assert process.stderr.readline() == "a file that prints something\n"
             line = process.stderr.readline()

@@ -84,6 +84,16 @@ def test_deleted_output_topic_ends_the_query(jobs, barnabas, driver):
         assert driver.sentence(job).startswith(expected)
 
 
+def test_python_workers_killed_at_each_attempt_end_the_query(jobs, barnabas, driver):
+    (job,) = [each for each in jobs(barnabas) if each.sink == TWO_PHASE]
+    feed(job, range(BATCH))
+    driver.kill_workers_of(job, "W1-middle")
+    expected = "a Python worker process died in the middle of a batch"
+    assert driver.sentence(job).startswith(expected)
+    driver.run(job)
+    judge([barnabas], job, BATCH)
+
+
 def test_other_checkpoint_ends_the_query_before_it_writes(jobs, barnabas, driver):
     for job in jobs(barnabas):
         feed(job, range(BATCH))

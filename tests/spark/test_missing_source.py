@@ -45,6 +45,7 @@ def servers(barnabas):
     return barnabas.bootstrap_servers
 
 
+@for_the_night(beside="tests/spark/test_doctor.py::test_a_data_source_that_is_unknown_everywhere")
 def test_python_that_has_no_data_source_is_named(servers, tmp_path):
     venv.create(tmp_path / "bare", with_pip=False)
     bare = str(tmp_path / "bare" / "bin" / "python")
@@ -53,9 +54,7 @@ def test_python_that_has_no_data_source_is_named(servers, tmp_path):
     assert said.startswith(f"{HEAD} {bare} (PYSPARK_PYTHON), the Python of its workers, has no")
 
 
-@for_the_night(
-    beside="tests/spark/test_missing_source.py::test_python_that_has_no_data_source_is_named"
-)
+@for_the_night(beside="tests/spark/test_doctor.py::test_a_broken_package_of_data_sources_is_named")
 def test_package_that_hides_all_data_sources_is_named(servers, tmp_path):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "pyspark_broken.py").write_text("raise ValueError('no licence')\n")

@@ -98,10 +98,7 @@ def _without_credentials(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
-@for_the_night(
-    beside="tests/spark/test_object_store.py"
-    "::test_worker_with_wrong_credentials_ends_the_query_with_one_sentence"
-)
+@for_the_night(beside="tests/spark/test_store_files.py::test_store_that_fails_is_one_sentence")
 @pytest.mark.usefixtures("_without_credentials")
 def test_killed_drivers_continue_from_checkpoint_on_s3(s3, barnabas, driver, tmp_path):
     plays = [StorePlay(row, "killed", barnabas, tmp_path, s3) for row in KILLS]
@@ -128,10 +125,7 @@ def worker_without_credentials_warns_once(driver, barnabas, tmp_path, s3):
     assert results(play.job, RECORDS).is_exact
 
 
-@for_the_night(
-    beside="tests/spark/test_object_store.py"
-    "::test_worker_with_wrong_credentials_ends_the_query_with_one_sentence"
-)
+@for_the_night(beside="tests/spark/test_store_files.py::test_store_that_fails_is_one_sentence")
 def test_other_offsets_than_the_ledger_has_are_refused(s3, barnabas, driver, tmp_path):
     play = StorePlay(Row(DATA_SOURCE, "C3"), "replaced", barnabas, tmp_path, s3)
     driver.run(play.job)
@@ -148,6 +142,7 @@ def test_other_offsets_than_the_ledger_has_are_refused(s3, barnabas, driver, tmp
     play.judge(2 * BATCH)
 
 
+@for_the_night(beside="tests/spark/test_store_files.py::test_store_that_fails_is_one_sentence")
 def test_worker_with_wrong_credentials_ends_the_query_with_one_sentence(
     s3, barnabas, driver, tmp_path
 ):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from kafka import KafkaConsumer, TopicPartition
 
 from barnabas.spark_connector.cache import cache_directory
 from examples import spark_data
-from tests.counterparts.jars import spark_jars
 from tests.products import for_the_night
 from tests.spark.command import PATIENT_VIEW, start_command
+from tests.spark.packages import avro_numbers, package
 
 RECORDS = 200
 PATIENCE_S = 300
@@ -53,41 +52,18 @@ def run(barnabas, tmp_path_factory):
     return start
 
 
-def package(name):
-    (core,) = spark_jars().glob("spark-core_*.jar")
-    # As in spark-core_2.13-4.2.0.jar.
-    scala, _, version = core.stem.removeprefix("spark-core_").partition("-")
-    return f"org.apache.spark:{name}_{scala}:{version}"
-
-
-def zigzag(data):
-    """An int as Avro writes it."""
-    value = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(data))
-    return value >> 1 ^ -(value & 1)
-
-
+@for_the_night(beside="tests/spark/test_lines.py::test_rows_in_the_format_of_a_fetched_package")
 def test_a_pipeline_that_writes_avro(run, barnabas):
     # Where the next run finds them, too.
     cache = f"spark.jars.ivy={cache_directory() / 'ivy'}"
     code, lines, errors = run("--packages", package("spark-avro"), "--conf", cache)
     assert (code, errors) == (0, [])
     assert sum(json.loads(line)["rows"] for line in lines) == RECORDS
-    consumer = KafkaConsumer(
-        bootstrap_servers=barnabas.bootstrap_servers, isolation_level="read_committed"
-    )
-    place = TopicPartition("in-avro", 0)
-    consumer.assign([place])
-    consumer.seek_to_beginning()
-    found = []
-    while len(found) < RECORDS:
-        records = consumer.poll(timeout_ms=1000 * PATIENCE_S, max_records=RECORDS)
-        assert records, found
-        found += [zigzag(each.value) for each in records[place]]
-    consumer.close()
-    assert sorted(found) == list(range(RECORDS))
+    found = avro_numbers(barnabas.bootstrap_servers, "in-avro", 1, RECORDS)
+    assert found == list(range(RECORDS))
 
 
-@for_the_night(beside="tests/spark/test_packages.py::test_a_pipeline_that_writes_avro")
+@for_the_night(beside="tests/spark/test_lines.py::test_rows_in_the_format_of_a_fetched_package")
 def test_what_is_missing_without_the_package(run):
     code, lines, errors = run()
     assert (code, lines) == (1, [])
@@ -98,7 +74,7 @@ def test_what_is_missing_without_the_package(run):
     )
 
 
-@for_the_night(beside="tests/spark/test_packages.py::test_a_pipeline_that_writes_avro")
+@for_the_night(beside="tests/spark/test_lines.py::test_rows_in_the_format_of_a_fetched_package")
 def test_a_package_that_there_is_not(run):
     code, lines, errors = run("--packages", package("spark-no-such-thing"))
     assert (code, lines) == (1, [])

@@ -7,16 +7,21 @@ import signal
 import subprocess
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from examples import spark_data
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.broker_process import BrokerProcess
 from tests.products import for_the_night
 from tests.spark.command import start_command
+from tests.spark.conftest import SETTINGS
 from tests.spark.movements import check_movements, committed
 
-RECORDS = 4000
+RECORDS = 2000
 PATIENCE_S = 600
 # The ledger in batches so small that a signal comes between the first and the last.
 PIPELINES = """
@@ -24,7 +29,7 @@ from dataclasses import replace
 from examples import spark_enrichment, spark_ledger, spark_sessions
 
 ledger = spark_ledger.pipeline
-ledger = replace(ledger, source=replace(ledger.source, options={"maxOffsetsPerTrigger": 1000}))
+ledger = replace(ledger, source=replace(ledger.source, options={"maxOffsetsPerTrigger": 500}))
 enrichment = spark_enrichment.pipeline
 enrichment = replace(enrichment, sink=replace(enrichment.sink, kind="single_transaction"))
 sessions = spark_sessions.pipeline
@@ -56,11 +61,11 @@ class Command:
 
     def __init__(self, directory: Path, servers: str) -> None:
         self._directory = directory
-        self._servers = servers
+        self.servers = servers
 
     def start(self, text: str, *arguments: str) -> subprocess.Popen[str]:
         (self._directory / "my_pipeline.py").write_text(text)
-        return start_command(self._directory, "my_pipeline.py", self._servers, *arguments)
+        return start_command(self._directory, "my_pipeline.py", self.servers, *arguments)
 
     def sockets(self) -> list[Path]:
         """Return the Unix sockets of Spark's Python workers that there are now."""
@@ -76,9 +81,10 @@ class Command:
         return process.returncode, output.splitlines(), errors.splitlines()
 
 
-@pytest.fixture(scope="module")
-def command(barnabas):
-    servers = barnabas.bootstrap_servers
+@contextmanager
+def filled(broker: BrokerProcess) -> Iterator[Command]:
+    """Give the command a broker with the input of all examples."""
+    servers = broker.bootstrap_servers
     for name, generator in spark_data.GENERATORS.items():
         spark_data.create_topics(servers, spark_data.TOPICS[name], 2)
         spark_data.send(servers, generator(RECORDS))
@@ -87,8 +93,30 @@ def command(barnabas):
         yield Command(Path(directory), servers)
 
 
-def test_the_examples_stopped_in_the_middle_and_finished(command, barnabas, say):
-    batches = stop_in_the_middle(command)
+@pytest.fixture(scope="module")
+def command(barnabas):
+    with filled(barnabas) as command:
+        yield command
+
+
+@pytest.fixture
+def examples(tmp_path):
+    """Return a command and its broker, on which no example has run."""
+    with BarnabasProcess(tmp_path / "broker", **SETTINGS) as broker, filled(broker) as command:
+        yield command
+
+
+def test_the_examples_write_each_result_once(examples, say):
+    finish(examples, [], say)
+
+
+@for_the_night(beside="tests/spark/test_pipeline.py::test_the_examples_write_each_result_once")
+def test_the_examples_stopped_in_the_middle_and_finished(examples, say):
+    finish(examples, stop_in_the_middle(examples), say)
+
+
+def finish(command: Command, batches: list[dict], say) -> None:
+    """Run all examples to their end, and demand each result once."""
     code, output, errors = command.run(PIPELINES, "--once")
     assert (code, errors) == (0, [])
     batches += [json.loads(line) for line in output]
@@ -103,9 +131,9 @@ def test_the_examples_stopped_in_the_middle_and_finished(command, barnabas, say)
         assert sorted(set(numbers)) == numbers
         assert each[-1]["lag"] == 0
         assert sum(batch["scanned_rows"] for batch in each) <= rows
-    check_movements(committed(barnabas.bootstrap_servers, "movements"), RECORDS)
-    check_orders(committed(barnabas.bootstrap_servers, "orders-by-country"))
-    check_sessions(committed(barnabas.bootstrap_servers, "sessions"))
+    check_movements(committed(command.servers, "movements"), RECORDS)
+    check_orders(committed(command.servers, "orders-by-country"))
+    check_sessions(committed(command.servers, "sessions"))
 
 
 def stop_in_the_middle(command: Command) -> list[dict]:

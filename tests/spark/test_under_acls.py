@@ -66,7 +66,7 @@ REFUSED = [
         in_test=False,
     ),
 ]
-"""Each once, since each takes a start of Spark."""
+"""Each once, since each takes a start of Spark; `make test` has only one complete run."""
 PIPELINE = """
 import json
 from pathlib import Path
@@ -129,8 +129,10 @@ def test_with_the_rights_of_the_documentation(broker, tmp_path, kind, refused):
         del rights["decide about the ids later"]
     with WireClient(broker) as admin:
         add_acls(admin, rights.values())
-    assert run(broker, tmp_path, kind)[::2] == (0, "")
-    assert sorted(committed(broker.bootstrap_servers, "out")) == list(range(RECORDS))
+    # Each permission is missed by a later run, but that to write, which the first one misses.
+    if refused != ("write the output",):
+        assert run(broker, tmp_path, kind)[::2] == (0, "")
+        assert sorted(committed(broker.bootstrap_servers, "out")) == list(range(RECORDS))
     for name in refused:
         assert re.search(WORDS[name], run_without(broker, tmp_path, kind, name)), name
     assert run(broker, tmp_path, kind)[::2] == (0, "")

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import pytest
 
 from tests.tidy.source import ROOT, sources
-from tests.tidy.test_habits import MAKEFILE, RULES
+from tests.tidy.test_habits import MAKEFILE, RULES, suites
 
 (_listed,) = re.findall(
     r"^UNIT := \$\(wildcard \$\(addprefix tests/,(.+?)\)\)",
@@ -21,8 +21,8 @@ from tests.tidy.test_habits import MAKEFILE, RULES
 
 
 def names(pattern: str) -> list[str]:
-    """Return the files that import tests.products."""
-    importing = re.compile(r"^from tests\.products import", re.MULTILINE)
+    """Return the files that import tests.products, or what makes cases of it."""
+    importing = re.compile(r"^from tests\.(products|crash\.amounts) import", re.MULTILINE)
     return sorted(
         path.relative_to(ROOT).as_posix()
         for path in ROOT.glob(pattern)
@@ -94,10 +94,14 @@ def test_make_test_and_make_nightly_collect_the_files_with_nightly_cases(nightly
     assert found >= {*FILES}
     assert {name.rpartition("/")[0] for name in found - {*FILES}} == {*DIRECTORIES}
     collected = {"/".join(name.split("/")[:2]) for name in found}
-    recipe = RULES["nightly"]["recipe"]
-    assert '-m "nightly or recorded"' in recipe
-    assert collected <= {*re.findall(r"tests/\w+", recipe)}
-    parts = [RULES[target]["recipe"] for target in ("interop", "unit-and-property")]
-    assert all('-m "not nightly"' in each for each in parts)
-    assert "$(UNIT)" in parts[1]
-    assert collected <= {*re.findall(r"tests/\w+", parts[0]), *UNIT}
+    in_test, at_night = set(), set()
+    for target in suites():
+        recipe = RULES[target]["recipe"]
+        if '-m "not nightly"' in recipe:
+            in_test |= {*re.findall(r"tests/\w+", recipe)}
+            in_test |= UNIT if "$(UNIT)" in recipe else set()
+    for line in RULES["nightly"]["recipe"].splitlines():
+        if re.search(r'-m (nightly|"nightly or recorded") ', line):
+            at_night |= {*re.findall(r"tests/\w+", line)}
+    assert collected <= at_night
+    assert at_night <= in_test

@@ -28,7 +28,9 @@ SETTINGS = {
 TOPICS = ("one", "two", "three")
 SIZES = [100] * 20 + [30_000, 200_000] * 8 + [100] * 20
 PAGE_BYTES = 4096
-CELLS_LEAST = 12
+CELLS_EACH_S = 6
+"""Damages that are tried at least for each second of the duration."""
+CELLS_LEAST = 6
 DERIVED = {"barnabas-lock", "log-start-offset-checkpoint", "cleaner-offset-checkpoint"}
 """Files that a start does not need."""
 
@@ -101,9 +103,10 @@ class Damaging:
         until_s = time.monotonic() + duration_s
         left = self._fill()
         rng = random.Random(seed)
+        least = max(CELLS_LEAST, CELLS_EACH_S * duration_s)
         for count, cell in enumerate(cells(self._original / "data", rng), start=1):
             self._try(cell, left)
-            if count >= CELLS_LEAST and time.monotonic() > until_s:
+            if count >= least and time.monotonic() > until_s:
                 break
         return self.sent
 

@@ -44,10 +44,12 @@ def died(broker: AttackedBroker) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_no_request_of_a_user_holds_the_loop_or_memory(tmp_path, say):
     assert problems_of(APIS, tmp_path, say, is_http=False) == []
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_no_http_request_of_a_user_holds_the_loop_or_memory(tmp_path, say):
     assert problems_of(HTTP, tmp_path, say, is_http=True) == []
