@@ -16,6 +16,7 @@ from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.server import BrokerServer
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.coordinator.decision import decode_record
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.shard import GroupShard
 from barnabas.coordinator.transactions.shard import TransactionShard
 from barnabas.protocol.records import (
@@ -27,8 +28,8 @@ from barnabas.protocol.records import (
 )
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.testing import Broker
-from tests.crash.transaction_history import LIMIT_BYTES
 from tests.crash.transaction_life import batches_of
+from tests.history.logs import LIMIT_BYTES
 
 
 def check_coordinators(broker: Broker) -> None:
@@ -53,10 +54,17 @@ def _check_groups(server: BrokerServer, shard: Shard[GroupShard]) -> None:
     live = shard.machine
     assert again.groups.keys() == live.groups.keys()
     for key, group in live.groups.items():
-        assert again.groups[key].stored[:3] == group.stored[:3], key
+        assert _durable(again.groups[key]) == _durable(group), key
     assert [*again.offsets.group_ids()] == [*live.offsets.group_ids()]
     for key in live.offsets.group_ids():
         assert again.offsets.commits_of(key) == live.offsets.commits_of(key), key
+
+
+def _durable(group: Any) -> tuple[Any, ...]:
+    """Return the state of a group that its records have."""
+    if isinstance(group, ConsumerGroup):
+        return group.epoch, group.assignment_epoch, {*group.members}, group.targets
+    return tuple(group.stored[:3])
 
 
 def _check_transactions(server: BrokerServer, shard: Shard[TransactionShard]) -> None:
