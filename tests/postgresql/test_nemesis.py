@@ -14,9 +14,12 @@ from tests.postgresql.broken_flushes import ANSWER_FROM_A_READ, NO_COMPARE, WAIT
 from tests.postgresql.flushing import History, Writer, violations
 from tests.postgresql.nemesis import torment
 from tests.postgresql.whole_index import WholeIndex
+from tests.products import case
 from tests.seeds import SEED
 from tests.waiting import WAIT_S, wait_until
 
+CONTROLS = [case(False, in_test=True), case(True, in_test=False)]
+"""Whether a rule is broken on purpose, which the judge must see."""
 ROUNDS = 7
 """Each kind of what can happen once."""
 
@@ -76,7 +79,7 @@ def flushing(writer):
             raise
 
 
-@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize("broken", CONTROLS)
 def test_an_answer_from_a_read_loses_what_was_acknowledged_f3(pair, history, broken):
     # So patient that an attempt fails by what happens here alone.
     with writers(pair, history, 1, patience_s=WAIT_S) as (writer,):
@@ -97,7 +100,7 @@ def test_an_answer_from_a_read_loses_what_was_acknowledged_f3(pair, history, bro
     assert bool(violations(pair.primary, history)) == broken
 
 
-@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize("broken", CONTROLS)
 def test_without_the_compare_two_lead_f1(pair, history, broken):
     with writers(pair, history) as (former, present):
         if broken:
@@ -109,7 +112,7 @@ def test_without_the_compare_two_lead_f1(pair, history, broken):
     assert bool(violations(pair.primary, history)) == broken
 
 
-@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize("broken", CONTROLS)
 def test_committing_item_by_item_tears_a_flush_f1(pair, history, broken):
     index = PerItem if broken else WholeIndex
     with writers(pair, history, index=index) as (former, present):
@@ -118,7 +121,7 @@ def test_committing_item_by_item_tears_a_flush_f1(pair, history, broken):
     assert bool(violations(pair.primary, history)) == broken
 
 
-@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize("broken", CONTROLS)
 def test_an_asynchronous_standby_loses_what_was_acknowledged(pair, history, broken):
     with writers(pair, history, 1) as (writer,):
         pair.cut()

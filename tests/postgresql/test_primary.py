@@ -14,6 +14,7 @@ from tests.counterparts.postgresql_servers import ROLE, Pair, Server
 from tests.counterparts.probe import free_port
 from tests.postgresql.links import Between, Links
 from tests.postgresql.whole_index import WholeIndex
+from tests.products import case
 from tests.waiting import WAIT_S, wait_until
 
 PATIENCE_S = 0.5
@@ -72,7 +73,10 @@ def is_whole(server, count):
     return extents == [(offset, offset + 1) for offset in range(count)]
 
 
-@pytest.mark.parametrize("how", ["pg_terminate_backend", "pg_cancel_backend"])
+@pytest.mark.parametrize(
+    "how",
+    [case("pg_terminate_backend", in_test=True), case("pg_cancel_backend", in_test=False)],
+)
 def test_what_was_not_replicated_when_somebody_ended_the_wait_is_not_answered(pair, writer, how):
     pair.standby.stop()
     with flushing(writer) as answer:
@@ -223,7 +227,13 @@ def test_a_refusal_of_a_primary_that_was_replaced_and_lives_is_not_believed(pair
         assert answer.result(WAIT_S)
 
 
-@pytest.mark.parametrize("read", ["partition", "extents", "beginnings", "look"])
+@pytest.mark.parametrize(
+    "read",
+    [
+        case(each, in_test=each in {"partition", "look"})
+        for each in ("partition", "extents", "beginnings", "look")
+    ],
+)
 def test_what_is_read_where_nobody_confirms_it_is_not_answered(pair, writer, read):
     pair.cut()
     there = WholeIndex.open(pair.primary.url, patience_s=60)

@@ -4,6 +4,7 @@ import pytest
 
 from tests.counterparts.postgresql_servers import Pair
 from tests.postgresql.whole_index import WholeIndex
+from tests.products import case
 from tests.seeds import SEED
 from tests.storage.flush_cluster import FlushCluster
 
@@ -37,7 +38,7 @@ class PostgreSqlCluster(FlushCluster):
         self.pair.primary.execute(TERMINATE)
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", [case(0, in_test=True), case(1, in_test=False)])
 async def test_whatever_happens_what_is_acknowledged_is_there_once(number, tmp_path):
     with Pair() as pair:
         cluster = PostgreSqlCluster(SEED + number, tmp_path, pair)
