@@ -22,7 +22,7 @@ class EmbeddedBarnabas(BrokerProcess):
         self._begin_s: float | None = None
 
     def begin_at(self, seconds: float) -> None:
-        """Let the broker's clock be at ``seconds`` since the epoch when it starts."""
+        """Start the broker later with its clock at ``seconds`` since the epoch."""
         self._begin_s = seconds
 
     def start(self) -> Self:

@@ -1,4 +1,4 @@
-"""How many seeds and kills a crash test has: some in `make test`, all in `make nightly`."""
+"""Numbers of seeds and kills of the crash tests: some in `make test`, all in `make nightly`."""
 
 from __future__ import annotations
 

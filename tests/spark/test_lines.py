@@ -98,7 +98,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 class Batches:
-    """The lines of all pipelines; those of one command run when the first of them is asked for."""
+    """Lines of all pipelines; a command runs at the first use of one of its pipelines."""
 
     def __init__(self, directory: Path, servers: str) -> None:
         self.directory = directory

@@ -39,7 +39,7 @@ def refusal(directory, servers, **environment):
     return process.returncode, errors
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def servers(barnabas):
     create(barnabas.bootstrap_servers, "out", partitions=1)
     return barnabas.bootstrap_servers
