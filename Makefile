@@ -20,7 +20,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector \
-	bench cluster counterparts groups history javascript real))
+	bench cluster counterparts groups history javascript real workload))
 COMPAT_SPARK ?= 4.3.0
 # Tests run beside each other: what only computes one for each processor, what also waits, for disks,
 # timers and other processes, more.
