@@ -20,7 +20,7 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
 )
 from barnabas.storage.log_index import IndexClosed, PartitionState
-from barnabas.storage.runtime.threads import new_semaphore
+from barnabas.storage.runtime.threads import new_queue
 from tests.broker.data_plane import Named, Wire
 from tests.broker.handlers.test_group_offsets import Client
 from tests.broker.moves import Held, key_at, lead, led_cluster, log_of, seize
@@ -42,7 +42,7 @@ class Rows:
     def __init__(self) -> None:
         self.rows: dict[int, PartitionState] = {}
         self.reads: list[int] = []
-        self._may_answer = new_semaphore(0)
+        self._may_answer = new_queue()
         self._is_closed = False
 
     def led(self, partition_id: int, session: int, epoch: int) -> None:
@@ -57,7 +57,7 @@ class Rows:
 
     def answer(self, count: int = 1) -> None:
         for _ in range(count):
-            self._may_answer.release()
+            self._may_answer.put(None)
 
     def close(self) -> None:
         self._is_closed = True

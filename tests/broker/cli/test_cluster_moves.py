@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
-from types import SimpleNamespace
 
 import pytest
 
-from barnabas.broker.cli import leader_moves
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.leader_moves import Placed, away_from
 from barnabas.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from barnabas.protocol.messages.produce import PRODUCE
-from barnabas.storage.runtime.clock import monotonic, sleep
 from tests.broker.cli.inline import Shell
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.broker.moves import INTERNAL_PARTITIONS, led_cluster, log_of
@@ -37,7 +34,6 @@ def cluster(world):
 @pytest.fixture
 def shell(cluster, monkeypatch):
     """Run a command, whose pauses take simulated time."""
-    monkeypatch.setattr(leader_moves, "time", SimpleNamespace(monotonic=monotonic, sleep=sleep))
     host, port = cluster.brokers[0].address
     return Shell(monkeypatch, f"{host}:{port}")
 
