@@ -8,6 +8,7 @@ in the compiled build only. Its module must be listed, too, or the compiled clas
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -15,11 +16,24 @@ import pytest
 from tests.checkout import ROOT
 from tests.compiled.listed import compiled_modules
 from tests.tidy.source import PACKAGES, Source, imported_from, sources
+from tests.tidy.test_habits import MAKEFILE
 
 INTERPRETED_BASES = {"NamedTuple", "TypedDict", "Enum", "IntEnum", "IntFlag", "StrEnum"}
 """Bases of classes that mypyc leaves interpreted, in a module that it compiles."""
 Name = tuple[str, str]
 """A module, and a name in it."""
+
+
+def test_files_that_are_tested_compiled_are_there():
+    (text,) = re.findall(r"^COMPILED_UNIT := (.+)", MAKEFILE.replace("\\\n", ""), re.MULTILINE)
+    listed = [
+        prefix + name
+        for prefix, names in re.findall(r"\$\(addprefix (\S+?),(.+?)\)", text)
+        for name in names.split()
+    ]
+    listed += re.sub(r"\$\(.+?\)", "", text).split()
+    assert len(listed) > 10
+    assert [each for each in listed if not (ROOT / each).exists()] == []
 
 
 def names_of(source: Source, node: ast.AST) -> Iterator[tuple[str, str]]:
