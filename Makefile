@@ -299,7 +299,7 @@ mutants: $(VENV)/.counterparts ## Faults put into the product, one at a time: a 
 .PHONY: browser
 browser: $(VENV)/.counterparts ## The console in a browser; pictures of it in build/browser
 	$(call heading,browser tests)
-	@$(PYTEST) --quiet $(PARALLEL) $(or $(ARGS),tests/browser)
+	@$(PYTEST) --quiet $(CROWDED) $(or $(ARGS),tests/browser)
 
 .PHONY: docs-pictures
 docs-pictures: $(VENV)/.counterparts ## Take the pictures of docs/console.md, of a broker with clients
