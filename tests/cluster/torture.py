@@ -25,8 +25,8 @@ from tests.workload.settings import PARTITIONS, PLACES, TOPICS
 from tests.workload.simulated import Workload
 
 COMMIT_MS = 6
-LOOK_EVERY = 5
-"""Harms from one look at the memory of the brokers to the next."""
+FIRST_CHECK_AT = 5
+"""Number of failures before the memory of the brokers is checked for the first time."""
 INTERNAL = [
     (topic, index) for topic in ("__consumer_offsets", "__transaction_state") for index in range(3)
 ]
@@ -44,19 +44,28 @@ class Tortured(NamedTuple):
 
 
 class Inspector:
-    """Checks the memory of the brokers, now and then."""
+    """Checks the memory of the brokers, after twice as many failures each time.
+
+    A check reads all logs of the coordinators: so often it costs as much as reading them once.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._looks = 0
+        self._failures = 0
+        self._check_at = FIRST_CHECK_AT
 
-    def look(self, every: int = LOOK_EVERY) -> None:
-        """Check all brokers that run, at every so many calls."""
-        self._looks += 1
-        if self._looks % every == 0:
-            for number in self._cluster.running:
-                check_coordinators(self._cluster.brokers[number])
-                check_leadership(self._cluster.brokers[number])
+    def count_failure(self) -> None:
+        """Count a failure, and check the brokers if it is time."""
+        self._failures += 1
+        if self._failures == self._check_at:
+            self._check_at *= 2
+            self.check()
+
+    def check(self) -> None:
+        """Check all brokers that run."""
+        for number in self._cluster.running:
+            check_coordinators(self._cluster.brokers[number])
+            check_leadership(self._cluster.brokers[number])
 
 
 def torture(seed: int, seconds: float, pace: Pace) -> Tortured:
@@ -80,7 +89,7 @@ def _live(seed: int, seconds: float, pace: Pace) -> tuple[Counter[str], dict[str
 
             def look() -> None:
                 workload.raise_errors()
-                inspector.look()
+                inspector.count_failure()
 
             nemesis = nemesis_of(cluster, seed, places, pace, look)
             nemesis.run(seconds)
@@ -89,7 +98,7 @@ def _live(seed: int, seconds: float, pace: Pace) -> tuple[Counter[str], dict[str
             workload.goes_on()
             workload.end()
             workload.judge()
-            inspector.look(every=1)
+            inspector.check()
             check_at_rest(cluster)
             return nemesis.faults, workload.done
 
