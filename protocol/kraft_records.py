@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from barnabas.protocol.errors import Malformed
+from barnabas.protocol.reader import Reader
 from barnabas.protocol.wire import read_varint
 
 FRAME_VERSION: Final = 1
@@ -25,11 +26,6 @@ PRODUCER_IDS: Final = 15
 ACL: Final = 18
 REMOVE_ACL: Final = 19
 REMOVE_SCRAM_CREDENTIAL: Final = 22
-
-_INT32: Final = struct.Struct(">i")
-_INT64: Final = struct.Struct(">q")
-_FLOAT64: Final = struct.Struct(">d")
-_UUID_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,120 +137,80 @@ def decode_kraft_record(value: bytes) -> KraftRecord | None:
             return None
         if layout != 0:
             raise Malformed(f"metadata record of kind {kind} in unknown layout {layout}")
-        return decode(_Fields(view, position))
+        reader = Reader(view, position, flexible=True, bounded=False)
+        record = decode(reader)
     except (IndexError, struct.error, UnicodeDecodeError) as error:
         raise Malformed(f"metadata record: {error}") from error
+    if reader.position > len(view):
+        raise Malformed(f"metadata record ends {reader.position - len(view)} bytes too early")
+    return record
 
 
-class _Fields:
-    """The fields of a record, one after the other."""
-
-    def __init__(self, view: memoryview, position: int) -> None:
-        self._view = view
-        self._position = position
-
-    def text(self) -> str:
-        text = self.text_or_none()
-        if text is None:
-            raise Malformed("metadata record without a name")
-        return text
-
-    def text_or_none(self) -> str | None:
-        size = self._varint()
-        return None if size == 0 else self.take(size - 1).decode()
-
-    def data(self) -> bytes:
-        return self.take(max(0, self._varint() - 1))
-
-    def uuid(self) -> bytes:
-        return self.take(_UUID_BYTES)
-
-    def int8(self) -> int:
-        return self.take(1)[0]
-
-    def number(self, kind: struct.Struct) -> int | float:
-        found: int | float = kind.unpack(self.take(kind.size))[0]
-        return found
-
-    def count(self) -> int:
-        return max(0, self._varint() - 1)
-
-    def skip_tags(self) -> None:
-        if self._varint():
-            raise Malformed("metadata record with unknown tags")
-
-    def take(self, size: int) -> bytes:
-        start, end = self._position, self._position + size
-        if end > len(self._view):
-            raise Malformed(f"metadata record ends {end - len(self._view)} bytes too early")
-        self._position = end
-        return bytes(self._view[start:end])
-
-    def _varint(self) -> int:
-        value, self._position = read_varint(self._view, self._position)
-        return value
+def _topic(reader: Reader) -> KraftRecord:
+    return TopicAdded(reader.string(), reader.uuid())
 
 
-def _topic(fields: _Fields) -> KraftRecord:
-    return TopicAdded(fields.text(), fields.uuid())
+def _topic_removed(reader: Reader) -> KraftRecord:
+    return TopicRemoved(reader.uuid())
 
 
-def _topic_removed(fields: _Fields) -> KraftRecord:
-    return TopicRemoved(fields.uuid())
+def _config(reader: Reader) -> KraftRecord:
+    return ConfigSet(reader.int8(), reader.string(), reader.string(), reader.optional_string())
 
 
-def _config(fields: _Fields) -> KraftRecord:
-    return ConfigSet(fields.int8(), fields.text(), fields.text(), fields.text_or_none())
+def _producer_ids(reader: Reader) -> KraftRecord:
+    reader.int32()  # The broker's id.
+    reader.int64()  # The broker's epoch.
+    return ProducerIdsTaken(reader.int64())
 
 
-def _producer_ids(fields: _Fields) -> KraftRecord:
-    fields.take(_INT32.size + _INT64.size)  # The broker's id and epoch.
-    return ProducerIdsTaken(int(fields.number(_INT64)))
-
-
-def _scram_credential(fields: _Fields) -> KraftRecord:
+def _scram_credential(reader: Reader) -> KraftRecord:
     return ScramCredentialSet(
-        fields.text(),
-        fields.int8(),
-        fields.data(),
-        fields.data(),
-        fields.data(),
-        int(fields.number(_INT32)),
+        reader.string(),
+        reader.int8(),
+        reader.blob(),
+        reader.blob(),
+        reader.blob(),
+        reader.int32(),
     )
 
 
-def _scram_credential_removed(fields: _Fields) -> KraftRecord:
-    return ScramCredentialRemoved(fields.text(), fields.int8())
+def _scram_credential_removed(reader: Reader) -> KraftRecord:
+    return ScramCredentialRemoved(reader.string(), reader.int8())
 
 
-def _acl(fields: _Fields) -> KraftRecord:
+def _acl(reader: Reader) -> KraftRecord:
     return AclAdded(
-        fields.uuid(),
-        fields.int8(),
-        fields.text(),
-        fields.int8(),
-        fields.text(),
-        fields.text(),
-        fields.int8(),
-        fields.int8(),
+        reader.uuid(),
+        reader.int8(),
+        reader.string(),
+        reader.int8(),
+        reader.string(),
+        reader.string(),
+        reader.int8(),
+        reader.int8(),
     )
 
 
-def _acl_removed(fields: _Fields) -> KraftRecord:
-    return AclRemoved(fields.uuid())
+def _acl_removed(reader: Reader) -> KraftRecord:
+    return AclRemoved(reader.uuid())
 
 
-def _quota(fields: _Fields) -> KraftRecord:
-    entity = []
-    for _ in range(fields.count()):
-        entity.append((fields.text(), fields.text_or_none()))
-        fields.skip_tags()
-    key = fields.text()
-    value = fields.number(_FLOAT64)
-    return QuotaSet(tuple(entity), key, None if fields.int8() else value)
+def _entity(reader: Reader, _version: int) -> tuple[str, str | None]:
+    entity = reader.string(), reader.optional_string()
+    if reader.tags():
+        raise Malformed("metadata record with unknown tags")
+    return entity
 
 
-_DECODERS: Final[Mapping[int, Callable[[_Fields], KraftRecord]]] = {
+def _quota(reader: Reader) -> KraftRecord:
+    entity = reader.array(_entity, 0, least_bytes=3)
+    key = reader.string()
+    value = reader.float64()
+    return QuotaSet(tuple(entity), key, None if reader.int8() else value)
+
+
+_DECODERS: Final[Mapping[int, Callable[[Reader], KraftRecord]]] = {
     TOPIC: _topic,
     CONFIG: _config,
     REMOVE_TOPIC: _topic_removed,

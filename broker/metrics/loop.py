@@ -32,7 +32,7 @@ class LoopMonitor:
         self.on_tick: Callable[[], None] = lambda: None
         """Called every second."""
         self._clock = SystemClock()
-        """Not the broker's clock: a test that skips an hour of it leaves the loop alone."""
+        """The machine's clock: a jump of the broker's clock leaves the loop alone."""
         self._timer: Timer | None = None
         self._due_ns = 0
         self._seen_ns = 0

@@ -112,7 +112,7 @@ class Catalogue:
         opened and closed by ``keeper``; None: each stays with this broker, with its log.
         ``may_serve``: whether this broker's lease is valid; None: it needs none.
         ``calls``: how the MetaStore is called while the broker runs; None: on the loop.
-        ``clock``: by which clients wait for changes; None: the machine's.
+        ``clock`` limits how long clients wait for changes; without it, the machine's clock.
         ``config`` is the configuration as it was loaded. ``on_event`` is told what has changed:
         a kind, the resource, and words.
         """

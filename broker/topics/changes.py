@@ -81,7 +81,7 @@ class Changes:
         calls: MetaStoreCalls | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """``calls``: how the store is called; None: on the loop. ``clock`` None: the machine's."""
+        """Without ``calls`` the loop calls the store; ``clock`` is the machine's by default."""
         self._metastore = metastore
         self._clock: Clock = clock or SystemClock()
         self._on_fatal = on_fatal
@@ -127,9 +127,9 @@ class Changes:
         """Run one change alone and to its end, whatever happens to its client.
 
         ``change`` is called again where another broker has been quicker (``commit``).
-        ``until_s`` is the clock's time at which the client waits no longer (``time_in``); None: a
-        time that suits all clients. It counts only where the store may be away. Raises KafkaError,
-        which is REQUEST_TIMED_OUT then.
+        ``until_s`` is the clock's time at which the client waits no longer (``time_in``); without
+        it, a time that suits all clients. It counts only where the store may be away. Raises
+        KafkaError, which is REQUEST_TIMED_OUT then.
         """
         if until_s is None:
             until_s = self._default_end_s()

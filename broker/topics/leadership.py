@@ -596,7 +596,7 @@ class _Place:
         self.steps = 0
         """From state to state so far: whoever waits for something compares it."""
         self.came_ns = 0
-        """When it was begun to be read, by ``counter_ns``."""
+        """The time, by ``counter_ns``, at which reading it began."""
         self.epoch = -1
         """The latest in which it is, or was, led here."""
         self.log: PartitionLog | None = None

@@ -90,19 +90,14 @@ class FieldCodecs:
         return f"({optional} if {condition} else {self._call(field, scope, optional=False)})"
 
     def _call(self, field: Field, scope: Versions, *, optional: bool) -> str:
-        prefix = "optional_" if optional else ""
-        if field.struct is not None:
-            read = f"read_{snake_case(field.struct.name)}"
-            if field.is_array:
-                return f"reader.{prefix}array({read}, version, {self._least_bytes(field, scope)})"
-            if not optional:
-                return f"{read}(reader, version)"
-            how = "optional" if field.tag is None else "optional_tagged"
-            return f"reader.{how}({read}, version)"
+        how = _method(field, optional=optional)
+        read = f"read_{snake_case(field.struct.name)}" if field.struct else ""
         if field.is_array:
-            method = METHODS.get(field.type, field.type)
-            return f"reader.{prefix}values(reader.{method}, {self._least_bytes(field, scope)})"
-        return f"reader.{prefix}{METHODS.get(field.type, field.type)}()"
+            given = f"{read}, version" if read else f"reader.{_name(field)}"
+            return f"reader.{how}({given}, {self._least_bytes(field, scope)})"
+        if not read:
+            return f"reader.{how}()"
+        return f"reader.{how}({read}, version)" if optional else f"{read}(reader, version)"
 
     def _least_bytes(self, field: Field, scope: Versions) -> int:
         """Return the fewest bytes of one element, in any of the versions."""
@@ -243,19 +238,31 @@ def _is_set(field: Field, value: str) -> str:
 
 
 def _put(writer: str, field: Field, value: str, *, optional: bool) -> str:
-    prefix = "optional_" if optional else ""
-    if field.struct is not None:
-        write = f"write_{snake_case(field.struct.name)}"
-        if field.is_array:
-            return f"{writer}.{prefix}array({value}, {write}, version)"
-        if not optional:
-            return f"{write}({writer}, {value}, version)"
-        how = "optional" if field.tag is None else "optional_tagged"
-        return f"{writer}.{how}({value}, {write}, version)"
-    method = METHODS.get(field.type, field.type)
+    how = _method(field, optional=optional)
+    write = f"write_{snake_case(field.struct.name)}" if field.struct else ""
     if field.is_array:
-        return f"{writer}.{prefix}values({value}, {writer}.{method})"
-    return f"{writer}.{prefix}{method}({value})"
+        given = f"{write}, version" if write else f"{writer}.{_name(field)}"
+        return f"{writer}.{how}({value}, {given})"
+    if not write:
+        return f"{writer}.{how}({value})"
+    if optional:
+        return f"{writer}.{how}({value}, {write}, version)"
+    return f"{write}({writer}, {value}, version)"
+
+
+def _method(field: Field, *, optional: bool) -> str:
+    """Return the method of Reader and Writer for a field; a structure alone has one if optional."""
+    if field.is_array:
+        name = "values" if field.struct is None else "array"
+    elif field.struct is None:
+        name = _name(field)
+    else:
+        return "optional" if field.tag is None else "optional_tagged"
+    return f"optional_{name}" if optional else name
+
+
+def _name(field: Field) -> str:
+    return METHODS.get(field.type, field.type)
 
 
 def _visit(struct: Struct, scope: Versions, scopes: dict[Struct, Versions]) -> None:

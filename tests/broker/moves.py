@@ -22,7 +22,8 @@ from tests.waiting import wait_until
 
 INTERNAL_PARTITIONS = 3
 """Partitions of ``__consumer_offsets`` and of ``__transaction_state``."""
-SETTINGS = {"auto.leader.rebalance.enable": "false"}
+STAYS = {"auto.leader.rebalance.enable": "false"}
+"""Setting of a cluster that moves no partition without a request."""
 
 
 @contextlib.contextmanager
@@ -33,7 +34,7 @@ def led_cluster(
 
     ``leaders``: by topic, the broker of each partition.
     """
-    with Cluster(brokers=brokers, config={**SETTINGS, **config}) as cluster:
+    with Cluster(brokers=brokers, config={**STAYS, **config}) as cluster:
         for topic, numbers in leaders.items():
             cluster.create_topic(topic, len(numbers))
         for key_type in (0, 1):  # Creates the internal topics.

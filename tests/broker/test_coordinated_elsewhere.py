@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.compression import LZ4
 from barnabas.protocol.errors import ErrorCode
@@ -17,10 +16,11 @@ from barnabas.storage.transaction_marker import TransactionMarker
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch
 from tests.broker.held_markers import Markers
+from tests.broker.moves import log_of
 from tests.broker.raw_producer import RawProducer
 from tests.broker.security.access_users import AUTHORIZER
 from tests.cluster.held import HeldResponses
-from tests.cluster.watched import WatchedCluster, alternating, log_of, topic_id
+from tests.cluster.watched import WatchedCluster, alternating, coordinated_key, topic_id
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -57,16 +57,10 @@ class Remote(RawProducer):
             self.wire = coordinator
 
 
-def id_at(broker, name):
-    """A transactional id like this one that a broker of a pair coordinates."""
-    found = (f"{name}-{number}" for number in range(100))
-    return next(each for each in found if java_hash(each) % 4 % 2 == broker - 1)
-
-
 def remote(brokers, name, version):
     """A producer that is connected to both."""
     data, coordinator = (Wire(each.address) for each in brokers)
-    return Remote(data, coordinator, id_at(2, name), version)
+    return Remote(data, coordinator, coordinated_key(2, name), version)
 
 
 def close(producer):
@@ -201,7 +195,7 @@ def patient():
 
 def ending(brokers, name, markers, version):
     """A producer whose transaction, all at the second broker, is decided and owes markers."""
-    producer = remote(brokers, id_at(2, name), version)
+    producer = remote(brokers, coordinated_key(2, name), version)
     data, producer.data = producer.data, producer.wire
     producer.begin(TOPIC, partition=1)
     producer.data = data
@@ -420,7 +414,7 @@ def test_nobody_writes_with_what_is_not_his(brokers, producer):
     code = other.send(TOPIC, sequence=1, **claimed).error_code
     assert code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
     nobody = producer.request(
-        TOPIC, (0, producer.batch(TOPIC, sequence=1)), transactional_id=id_at(2, "nobody")
+        TOPIC, (0, producer.batch(TOPIC, sequence=1)), transactional_id=coordinated_key(2, "nobody")
     )
     answer = producer.data.ask(PRODUCE, nobody, producer.version)
     assert produced(answer) == ErrorCode.INVALID_PRODUCER_ID_MAPPING

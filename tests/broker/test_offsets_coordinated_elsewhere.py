@@ -11,7 +11,7 @@ from barnabas.storage.transaction_marker import TransactionMarker
 from tests.broker.handlers.test_transactional_offsets import Occupied, code_of, send_commit
 from tests.broker.held_markers import Markers
 from tests.cluster.held import HeldResponses
-from tests.cluster.watched import alternating
+from tests.cluster.watched import alternating, coordinated_key
 from tests.counterparts.offsets_client import CLASSIC, IMPLICIT, UNSTABLE, OffsetsClient
 from tests.waiting import wait_until
 from tests.worlds import world
@@ -26,12 +26,6 @@ LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 UNAVAILABLE = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-def at(broker, name):
-    """A key like this one that falls to a broker of a pair."""
-    found = (f"{name}-{number}" for number in range(100))
-    return next(each for each in found if java_hash(each) % 4 % 2 == broker - 1)
-
-
 class Scene:
     """Broker 1 coordinates the group, broker 2 the transactional id."""
 
@@ -40,8 +34,8 @@ class Scene:
         self.first, self.second = cluster.brokers
         for broker in cluster.brokers:
             broker.port = broker.address[1]
-        self.group = at(1, f"group-{name}")
-        self.key = at(2, f"id-{name}")
+        self.group = coordinated_key(1, f"group-{name}")
+        self.key = coordinated_key(2, f"id-{name}")
         self.client = OffsetsClient(self.first)
         self.coordinator = OffsetsClient(self.second)
         self.producer = self.coordinator.begin_life(self.key)
@@ -138,7 +132,7 @@ def test_what_the_coordinator_says_is_answered(scene, version):
         is_told = version >= CLASSIC
         refused = ErrorCode.TRANSACTION_ABORTABLE if is_told else ErrorCode.INVALID_TXN_STATE
         assert scene.commit(version) == refused
-    nobody = scene.producer._replace(transactional_id=at(2, "nobody"))
+    nobody = scene.producer._replace(transactional_id=coordinated_key(2, "nobody"))
     mapping = ErrorCode.INVALID_PRODUCER_ID_MAPPING
     assert scene.commit(version, producer=nobody) == mapping
     another = scene.producer._replace(producer_id=scene.producer.producer_id + 1_000_000)
@@ -250,7 +244,7 @@ def test_a_commit_is_asked_about_until_the_transaction_before_has_ended(world, m
         scene, markers = Scene(cluster, "ending"), Markers(monkeypatch)
         held = HeldResponses(world, scene.second)
         # A group of the transaction's own coordinator, so that all of it ends there.
-        theirs = at(2, "theirs")
+        theirs = coordinated_key(2, "theirs")
         scene.coordinator.committed(scene.producer, theirs, {PLACE: 1})
         markers.stop()
         scene.producer = scene.coordinator.ended(scene.producer, IMPLICIT, commit=True)

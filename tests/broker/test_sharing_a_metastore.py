@@ -23,9 +23,10 @@ from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, Metad
 from barnabas.testing import allow
 from tests.broker.data_plane import Named, Wire, batch, fetch_request
 from tests.broker.handlers.test_group_offsets import Client
+from tests.broker.moves import STAYS, log_of
 from tests.broker.security.access_users import AUTHORIZER
 from tests.broker.security.test_scram_logins import SCRAM, connected, delete, set_password
-from tests.cluster.watched import STAYS, WatchedCluster, log_of
+from tests.cluster.watched import WatchedCluster
 from tests.waiting import wait_until
 from tests.worlds import world
 

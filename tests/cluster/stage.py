@@ -10,7 +10,8 @@ from typing import Any
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.cluster_index import Picture
-from tests.cluster.watched import STAYS, WatchedCluster
+from tests.broker.moves import STAYS
+from tests.cluster.watched import WatchedCluster
 from tests.history import checker
 from tests.seeds import SEED
 from tests.waiting import wait_until

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from barnabas.broker.cluster.view import NO_NODE
+from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.topics.catalogue import new_cluster_id
 from barnabas.broker.topics.leadership import State
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
@@ -14,16 +15,14 @@ from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitPr
 from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.runtime.clock import sleep
-from barnabas.testing import Broker, Cluster
+from barnabas.testing import Cluster
 from tests.broker.data_plane import batch
+from tests.broker.moves import STAYS, has_loaded
 from tests.waiting import wait_until
 from tests.workload.routing import Led
 from tests.workload.wire_client import WireClient
 
 Result = TypeVar("Result")
-
-STAYS = {"auto.leader.rebalance.enable": "false"}
-"""Setting of a cluster that moves no partition without a request."""
 
 
 class WatchedCluster(Cluster):
@@ -215,16 +214,10 @@ def alternating(topics: Mapping[str, int], **config: str) -> Iterator[WatchedClu
         yield cluster
 
 
-def log_of(broker: Broker, topic: str, partition: int) -> Any:
-    """Return a broker's log of a partition, or ``None`` if another broker leads it."""
-    return broker.server.catalogue.partition(topic, partition).log
+def coordinated_key(broker: int, name: str) -> str:
+    """Return an id that the first (1) or the second broker of ``alternating`` coordinates.
 
-
-def has_loaded(broker: Broker) -> bool:
-    """Return whether the coordinators of a broker have read their partitions."""
-
-    def is_so() -> bool:
-        coordinators = (broker.server.groups, broker.server.transactions)
-        return all(each.log.replayed.is_set() for each in coordinators)
-
-    return broker.call(is_so)
+    The internal topic has four partitions.
+    """
+    found = (f"{name}-{number}" for number in range(100))
+    return next(each for each in found if java_hash(each) % 4 % 2 == broker - 1)

@@ -11,14 +11,11 @@ from typing import Any
 from barnabas.broker import handlers
 from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import ROUTES
-from barnabas.broker.cluster.view import ClusterView, OneBroker
+from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.groups import Groups
-from barnabas.broker.coordination.guards import Guards
 from barnabas.broker.coordination.markers import MarkerWriter
-from barnabas.broker.coordination.remote_coordinators import RemoteCoordinators
 from barnabas.broker.coordination.transactions import Transactions
-from barnabas.broker.peers.interface import Peers
 from barnabas.broker.peers.sessions import PeerSessions
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.topics.catalogue import Catalogue
@@ -74,9 +71,6 @@ class DelayedMarkers(MarkerWriter):
 class Life:
     """One run of the broker: first its logs, then (``open``) its coordinators."""
 
-    peers: Peers | None = None
-    """What it asks other brokers with, where a test knows of others."""
-
     def __init__(self, disk: SimulatedFileSystem, metastore: SqliteMetaStore, now_ms: int) -> None:
         self.disk = disk
         self.metastore = metastore
@@ -94,7 +88,7 @@ class Life:
             callbacks=StoreCallbacks(on_fatal=self.failures.append),
         )
         lock_directory(self.logs)
-        self.view = self._new_view()
+        self.view = OneBroker(metastore.identity.node_id, None, lambda: self.logs.leader_epoch)
         self.brokers = Brokers(self.view)
         self.catalogue = Catalogue(
             metastore, self.logs, self.view, CONFIG, on_fatal=self.failures.append
@@ -105,10 +99,6 @@ class Life:
         self.catalogue.open()
         self.logs.checkpoint()
         self.engine.settle()
-
-    def _new_view(self) -> ClusterView:
-        """A broker that is alone, unless a test knows of others."""
-        return OneBroker(self.metastore.identity.node_id, None, lambda: self.logs.leader_epoch)
 
     def open(self) -> None:
         """Load the coordinators and let them finish what was decided."""
@@ -126,19 +116,12 @@ class Life:
             spawn=self._spawn,
         )
         self.routes = ROUTES.copy()
-        peers = self.peers
-        guards = None if peers is None else Guards()
         self.groups = Groups(host, self.catalogue)
-        self.markers = DelayedMarkers(self.catalogue, self.groups, guards)
+        self.markers = DelayedMarkers(self.catalogue, self.groups, None)
         self.transactions = Transactions(
-            host, self.catalogue, self.logs, self.markers, self.view, peers
+            host, self.catalogue, self.logs, self.markers, self.view, None
         )
-        self.remote_coordinators: RemoteCoordinators | None = None
-        if peers is not None and guards is not None:
-            partition_id_of = self.transactions.log.partition_id_of
-            self.remote_coordinators = RemoteCoordinators(
-                host, self.view, partition_id_of, peers, guards
-            )
+        self.remote_coordinators = None
         self.groups.log.open()
         self.transactions.log.open()
         self.routes.bind(
@@ -147,7 +130,6 @@ class Life:
                 brokers=self.brokers,
                 catalogue=self.catalogue,
                 configs=self.catalogue.configs,
-                remote_coordinators=self.remote_coordinators,
                 groups=self.groups,
                 host=host,
                 logs=self.logs,

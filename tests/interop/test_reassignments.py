@@ -11,8 +11,8 @@ from confluent_kafka.admin import AdminClient
 
 from barnabas.protocol.messages.produce import PRODUCE
 from tests.broker.data_plane import Named, Wire, batch, produce_request
-from tests.broker.moves import led_cluster, log_of
-from tests.cluster.watched import STAYS, WatchedCluster
+from tests.broker.moves import STAYS, led_cluster, log_of
+from tests.cluster.watched import WatchedCluster
 from tests.counterparts import kafka_tools
 from tests.counterparts.kafka_tools import run_tool
 from tests.waiting import wait_until

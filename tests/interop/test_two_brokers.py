@@ -17,7 +17,8 @@ from barnabas.protocol.messages.create_topics import (
 )
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition
 from tests.broker.data_plane import Named, Wire, fetch_request
-from tests.cluster.watched import alternating, log_of, topic_id
+from tests.broker.moves import log_of
+from tests.cluster.watched import alternating, topic_id
 from tests.interop.clients import CLIENTS, Confluent, Sent, kafka
 from tests.interop.recorded_kafka import Barnabas, plain
 from tests.waiting import wait_until

@@ -10,7 +10,8 @@ from barnabas.broker.cluster import handovers
 from barnabas.broker.cluster.handovers import HandOvers
 from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.memory_index import MemoryIndex
-from tests.cluster.watched import STAYS, WatchedCluster
+from tests.broker.moves import STAYS
+from tests.cluster.watched import WatchedCluster
 from tests.seeds import SEED
 from tests.storage.flushes import assign, register
 from tests.waiting import wait_until

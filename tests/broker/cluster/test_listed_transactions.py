@@ -9,7 +9,8 @@ import pytest
 from barnabas.broker.cli import transaction_view
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from tests.broker.cli.inline import Shell
-from tests.cluster.watched import STAYS, WatchedCluster
+from tests.broker.moves import STAYS
+from tests.cluster.watched import WatchedCluster
 from tests.seeds import SEED
 from tests.workload.wire_transactions import IMPLICIT, Transactional
 

@@ -10,7 +10,8 @@ from collections import Counter
 import pytest
 
 from barnabas.storage.memory_way import Way
-from tests.cluster.watched import STAYS, WatchedCluster
+from tests.broker.moves import STAYS
+from tests.cluster.watched import WatchedCluster
 from tests.waiting import wait_until
 
 TOPIC = "orders"

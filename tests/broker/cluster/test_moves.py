@@ -8,7 +8,8 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.elect_leaders import ELECT_LEADERS, ElectLeadersRequest
 from tests.broker.cli.inline import Shell
 from tests.broker.data_plane import Wire
-from tests.cluster.watched import STAYS, WatchedCluster
+from tests.broker.moves import STAYS
+from tests.cluster.watched import WatchedCluster
 from tests.waiting import wait_until
 
 TOPIC = "orders"

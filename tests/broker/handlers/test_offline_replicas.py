@@ -32,7 +32,7 @@ from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, Metad
 from barnabas.testing import Cluster
 from tests.broker.console.asking import HTTP
 from tests.broker.http.test_server import get_json
-from tests.broker.moves import SETTINGS, Held, RecordedMoves, frozen, unled
+from tests.broker.moves import STAYS, Held, RecordedMoves, frozen, unled
 from tests.waiting import wait_until
 
 NONE = ErrorCode.NONE
@@ -44,7 +44,7 @@ HERE, THERE, NOWHERE = 0, 1, 2
 @pytest.fixture(scope="module")
 def broker(world):
     """Broker 0 of three, the third of which is fenced."""
-    settings = {"default.replication.factor": "3", **HTTP, **SETTINGS}
+    settings = {"default.replication.factor": "3", **HTTP, **STAYS}
     with Cluster(brokers=3, config=settings) as cluster:
         cluster.create_topic("t", 3)
         for index, number in ((HERE, 0), (THERE, 1), (NOWHERE, 0)):

@@ -47,7 +47,7 @@ from barnabas.protocol.messages.list_partition_reassignments import (
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Wire
-from tests.broker.moves import SETTINGS, RecordedMoves, frozen, unled
+from tests.broker.moves import STAYS, RecordedMoves, frozen, unled
 from tests.seeds import SEED
 from tests.waiting import wait_until
 
@@ -59,7 +59,7 @@ NOT_NEEDED = "Leader election not needed for topic partition."
 @pytest.fixture(scope="module")
 def cluster(world):
     """Broker 0 leads partition 0, broker 1 partition 1, and no broker partition 2."""
-    with Cluster(brokers=3, config=SETTINGS) as cluster:
+    with Cluster(brokers=3, config=STAYS) as cluster:
         cluster.create_topic("t", 3)
         for index in range(3):
             cluster.move("t", index, to=index)
