@@ -280,6 +280,7 @@ nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its
 	$(call heading,nightly tests)
 	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/crash tests/attack tests/postgresql tests/real)
+	@$(if $(ARGS),,ORDER=$$RANDOM $(STRICT_PYTEST) -p tests.backwards --quiet $(CROWDED) -m "not nightly" $(UNIT) tests/crash tests/attack)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
 	@$(if $(ARGS),,for part in spark-crash soak torture torture-simulated soak-cluster; do \
 		$(MAKE) --no-print-directory $$part || exit 1; done)

@@ -10,7 +10,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from barnabas.broker.daemon import COLLECT_EVERY
+from barnabas.broker.daemon import COLLECTOR_THRESHOLDS
 
 NEVER = 1 << 30
 
@@ -20,7 +20,7 @@ def collector_of_a_daemon() -> Iterator[None]:
     """Collect garbage as a daemon does, among new objects: older ones are frozen there."""
     thresholds = gc.get_threshold()
     gc.collect()
-    gc.set_threshold(COLLECT_EVERY, thresholds[1], NEVER)
+    gc.set_threshold(*COLLECTOR_THRESHOLDS[:2], NEVER)
     try:
         yield
     finally:

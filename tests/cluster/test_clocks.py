@@ -73,6 +73,7 @@ def test_a_successor_whose_clock_is_another_ends_it_whole(stage, hours):
     for number in stage.others(former):
         stage.cluster.brokers[number].clock.jump(hours=hours)
     stage.cluster.kill(former)
+    wait_until(lambda: stage.cluster.leader(*stage.led(client.coordinator)) in stage.others(former))
     stage.cluster.restart(former)
     stage.cluster.wait_until_served()
     if hours == FORWARD:

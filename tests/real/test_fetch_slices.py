@@ -18,7 +18,7 @@ from barnabas.protocol.records import iterate_batches
 from barnabas.storage.io import FileSlice, LocalFile
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch, complaints, fetch_request
-from tests.storage.page_cache import all_is_cached_where_nobody_knows
+from tests.storage.page_cache import all_is_cached
 from tests.waiting import wait_until
 
 PARTITIONS = 3
@@ -34,7 +34,7 @@ def broker(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def page_cache(monkeypatch):
-    all_is_cached_where_nobody_knows(monkeypatch)
+    all_is_cached(monkeypatch)
 
 
 @pytest.fixture(scope="module")

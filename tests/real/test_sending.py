@@ -13,7 +13,7 @@ from barnabas.broker.network.sending import Remainder, has_slices, in_memory, se
 from barnabas.storage.io import FileSlice, LocalFileSystem
 from tests.broker.descriptors import left_open_since, open_descriptors
 from tests.seeds import SEED
-from tests.storage.page_cache import all_is_cached_where_nobody_knows
+from tests.storage.page_cache import all_is_cached
 from tests.waiting import until
 
 CONTENT = random.Random(7).randbytes(4_000_000)
@@ -21,7 +21,7 @@ CONTENT = random.Random(7).randbytes(4_000_000)
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
-    all_is_cached_where_nobody_knows(monkeypatch)
+    all_is_cached(monkeypatch)
     (tmp_path / "log").write_bytes(CONTENT)
     return LocalFileSystem().open(str(tmp_path / "log"))
 

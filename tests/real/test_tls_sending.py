@@ -15,7 +15,7 @@ from barnabas.storage.io import FileSlice, LocalFileSystem
 from tests.broker.tls.handshakes import Pair
 from tests.broker.tls.listener import listener_tls, trusting_context
 from tests.seeds import SEED
-from tests.storage.page_cache import all_is_cached_where_nobody_knows
+from tests.storage.page_cache import all_is_cached
 from tests.waiting import until
 
 BOTH_LOOPS = True
@@ -25,7 +25,7 @@ CONTENT = random.Random(7).randbytes(4_000_000)
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
-    all_is_cached_where_nobody_knows(monkeypatch)
+    all_is_cached(monkeypatch)
     (tmp_path / "log").write_bytes(CONTENT)
     return LocalFileSystem().open(str(tmp_path / "log"))
 

@@ -72,7 +72,7 @@ def hang(broker, client, key, topic, partition=0):
 def test_list(shell, client, topic):
     client.begin(f"{topic}-1", topic, 0, 1)
     client.init(f"{topic}-2")
-    lines = shell("transactions", "list", "--pattern", f"{topic}-.*").lines
+    lines = shell("transactions", "list", "--pattern", f"{topic}-[12]").lines
     assert lines[0] == "ID STATE PRODUCER EPOCH OPEN FOR PARTITIONS CLIENT HOST"
     producer_id, epoch = client.producers[f"{topic}-1"]
     assert lines[1].startswith(f"{topic}-1 Ongoing {producer_id} {epoch} ")

@@ -18,7 +18,7 @@ from tests.counterparts.transaction_client import TransactionClient
 from tests.waiting import wait_until
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def broker():
     config = {**HTTP, "num.partitions": "3", "ssl.key.password": "a-secret"}
     with Broker(config=config) as running:
@@ -90,10 +90,11 @@ def test_status_counts_all_that_wait_beyond_the_rows_that_are_shown(broker):
 
 
 def test_a_long_walk_is_followed_by_a_long_rest(broker, monkeypatch):
+    broker.create_topic("orders", partitions=2)
+    commit(broker, "invoicing", "orders", 0)
     later(broker)
-    monkeypatch.setattr(
-        pacing, "UNIT_SECONDS", 0.004
-    )  # As if there were ten thousand times as much.
+    # As if there were very much to look through.
+    monkeypatch.setattr(pacing, "UNIT_SECONDS", 0.004)
     first = fetch(broker, "overview")["worst"]
     later(broker)
     assert fetch(broker, "overview")["worst"]["as_of"] == first["as_of"]

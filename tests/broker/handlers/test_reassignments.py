@@ -34,6 +34,7 @@ from barnabas.protocol.messages.create_topics import (
     CreatableTopic,
     CreateTopicsRequest,
 )
+from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
 from barnabas.protocol.messages.elect_leaders import (
     ELECT_LEADERS,
     ElectLeadersRequest,
@@ -72,13 +73,18 @@ def broker(cluster, monkeypatch):
     with frozen(cluster):
         if cluster.leader("t", 2) is not None:
             unled(cluster, "t", 2)
+        forget_wishes(cluster)
         yield still(cluster, monkeypatch)
+        forget_wishes(cluster)  # Or a later test would see them carried out.
+
+
+def forget_wishes(cluster):
+    for pins in (True, False):
+        cluster._store.index.want(dict.fromkeys(range(1, 4)), pins=pins)
 
 
 def still(cluster, monkeypatch):
-    index, found = cluster._store.index, cluster.brokers[0]
-    for pins in (True, False):
-        index.want(dict.fromkeys(range(1, 4)), pins=pins)
+    found = cluster.brokers[0]
     view = found.server.view
     wait_until(lambda: [view.leader_of(each).node_id for each in (1, 2, 3)] == [0, 1, NO_NODE])
     wait_until(lambda: not any(found.server.moves.pinned(each) for each in (1, 2, 3)))
@@ -314,6 +320,18 @@ class TestElect:
 
 
 class TestTopics:
+    @pytest.fixture(autouse=True)
+    def deleted_topics(self, cluster):
+        """Leave no topic to the tests that ask about all of them."""
+        yield
+        with Wire(cluster.brokers[0].address) as wire:
+            names = [name for name in cluster.brokers[0].server.catalogue.topics if name != "t"]
+            response = wire.ask(
+                DELETE_TOPICS, DeleteTopicsRequest(topic_names=names, timeout_ms=60_000), 5
+            )
+            assert not any(each.error_code for each in response.responses)
+        wait_until(lambda: [*cluster.brokers[0].server.catalogue.topics] == ["t"])
+
     def create(self, wire, name, factor, *assignments, **asked):
         placed = [CreatableReplicaAssignment(*each) for each in enumerate(assignments)]
         count = -1 if placed else 3

@@ -194,7 +194,7 @@ class Case(NamedTuple):
     is_denied_everywhere: bool = False
     """Whether only who lacks the permission for every name is denied."""
     destroys: bool = False
-    """Whether who may ask destroys what it asks about."""
+    """Whether a client with the permission destroys or makes what the request is about."""
 
     @property
     def route(self) -> Route:
@@ -419,7 +419,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case("Metadata", "", (0,), _metadata),
     Case("Metadata", "by id", (0,), _metadata_by_id, (12, 13)),
-    Case("Metadata", "to make", (1,), _metadata_to_make, (4, 13), (DENIED_TO_MAKE,)),
+    Case("Metadata", "to make", (1,), _metadata_to_make, (4, 13), (DENIED_TO_MAKE,), destroys=True),
     Case("Metadata", "of all", (2,), _metadata_of_all),
     Case("OffsetCommit", "", (0,), _offset_commit, is_about_all=True),
     Case("OffsetCommit", "of a topic", (1,), _offset_commit_in_group),

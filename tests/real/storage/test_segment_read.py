@@ -14,14 +14,14 @@ from barnabas.storage.linux import cached_pages
 from barnabas.storage.segment_read import FileSpan, read_cached
 from barnabas.storage.simulated import SimulatedFileSystem
 from tests.seeds import SEED
-from tests.storage.page_cache import all_is_cached_where_nobody_knows
+from tests.storage.page_cache import all_is_cached
 from tests.storage.stores import batch
 
 
 @pytest.fixture(autouse=True)
 def slices_of_any_size(monkeypatch):
     monkeypatch.setattr(segment_read, "SLICE_BYTES_MIN", 1)
-    all_is_cached_where_nobody_knows(monkeypatch)
+    all_is_cached(monkeypatch)
 
 
 def a_log_file(chance, path):
