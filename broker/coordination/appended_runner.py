@@ -12,7 +12,7 @@ Rules of this file:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
 from barnabas.broker.coordination.shard import MachineT, Shard
 from barnabas.broker.coordination.timers import Timers
@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 _OF_TIMERS: Final = (Schedule, Cancel)
 
 
+class Following(NamedTuple):
+    """A command that follows from a decision's effect: it is decided right behind the decision."""
+
+    key: str
+    command: Any
+    settled: Callable[[ErrorCode], None]
+    """Gets NONE when the command is applied, or the error for which nothing has changed."""
+
+
 class AppendedRunner(Generic[MachineT]):
     """The decisions and timers of one coordinator."""
 
@@ -36,12 +45,12 @@ class AppendedRunner(Generic[MachineT]):
         timer_command: Callable[[Timer], Any],
         *,
         on_appended: Callable[[MachineT, Decision, Any], None],
-        take_effect: Callable[[Effect], None],
+        take_effect: Callable[[Shard[MachineT], Effect], Following | None],
     ) -> None:
         """``timer_command`` makes the command that a timer comes back as.
 
         ``on_appended`` is shown the machine before it takes in a decision that has records, and the
-        command; ``take_effect`` does what is more than timers.
+        command; ``take_effect`` does what is more than timers, and returns what follows from it.
         """
         self._log = log
         self._host = host
@@ -50,10 +59,39 @@ class AppendedRunner(Generic[MachineT]):
         self._take_effect = take_effect
         self._timers = Timers(host.clock, self._timer_expired)
 
-    def run(self, key: str, command: Any) -> Decision:  # noqa: ANN401
-        """Decide, append and apply; raises KafkaError, and then nothing has changed."""
-        shard = self._log.shard_here(key)
-        if shard is None:
+    def run(self, shard: Shard[MachineT], key: str, command: Any) -> Decision:  # noqa: ANN401
+        """Decide, append and apply, then what follows; return the decision on ``command``.
+
+        Raises KafkaError, and then nothing has changed.
+        """
+        decision = self._apply(shard, key, command)
+        if decision.effects:
+            self.take_effects(shard, decision.effects)
+        return decision
+
+    def take_effects(self, shard: Shard[MachineT], effects: tuple[Effect, ...]) -> None:
+        """Set and cancel timers, let the rest be done, and decide what follows from it."""
+        try:
+            following = [each for effect in effects if (each := self._take(shard, effect))]
+        except Exception as error:  # What is in memory is right no more (D9).
+            self._host.fatal(error)
+            raise
+        for each in following:
+            self.follow(shard, each)
+
+    def follow(self, shard: Shard[MachineT], following: Following) -> None:
+        """Decide, append and apply a command that has no effects of its own."""
+        code = ErrorCode.NONE
+        try:
+            decision = self._apply(shard, following.key, following.command)
+        except KafkaError as error:
+            code = error.code
+        else:
+            assert not decision.effects, following
+        following.settled(code)
+
+    def _apply(self, shard: Shard[MachineT], key: str, command: Any) -> Decision:  # noqa: ANN401
+        if shard.is_gone:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         decision, appended = self._log.decide(shard, key, command)
         try:
@@ -62,25 +100,22 @@ class AppendedRunner(Generic[MachineT]):
             else:
                 self._on_appended(shard.machine, decision, command)
                 shard.apply(decision, appended.base_offset)
-            self.take_effects(shard, decision.effects)
         except Exception as error:  # What is in memory is right no more (D9).
             self._host.fatal(error)
             raise
         return decision
 
-    def take_effects(self, shard: Shard[MachineT], effects: tuple[Effect, ...]) -> None:
-        """Set and cancel timers, and let the rest be done."""
-        for effect in effects:
-            if isinstance(effect, _OF_TIMERS):
-                self._timers.take(shard, effect)
-            else:
-                self._take_effect(effect)
+    def _take(self, shard: Shard[MachineT], effect: Effect) -> Following | None:
+        if isinstance(effect, _OF_TIMERS):
+            self._timers.take(shard, effect)
+            return None
+        return self._take_effect(shard, effect)
 
     def _timer_expired(self, shard: Shard[MachineT], timer: Timer) -> None:
         if not shard.owns(timer.key):
             return  # A record stands in a partition that its key does not belong to.
         try:
-            self.run(timer.key, self._timer_command(timer))
+            self.run(shard, timer.key, self._timer_command(timer))
         except KafkaError as error:
             self._timers.retry(shard, timer, error.code)
         self._host.flush_answers()

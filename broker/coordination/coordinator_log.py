@@ -252,7 +252,12 @@ class CoordinatorLog(Generic[MachineT]):
         return self._topic is not None
 
     def refusal(self, key: str) -> ErrorCode:
-        """Why commands for ``key`` cannot be taken now; NONE if they can."""
+        """Return the error code for commands on ``key``, or NONE if this broker takes them."""
+        found = self.serving(key)
+        return found if isinstance(found, ErrorCode) else ErrorCode.NONE
+
+    def serving(self, key: str) -> Shard[MachineT] | ErrorCode:
+        """Return the partition that takes commands on ``key``, or the error code for them."""
         shard = self.shard_here(key) if self.is_coordinator() else None
         if shard is None:
             partition = self._partition(key)
@@ -261,7 +266,7 @@ class CoordinatorLog(Generic[MachineT]):
             )
             loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return loading if is_coming else ErrorCode.NOT_COORDINATOR
-        return ErrorCode.NONE if shard.is_loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return shard if shard.is_loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     def partition_id_of(self, key: str) -> int | None:
         """The id of the partition that ``key`` falls to, whoever leads it; None: no topic yet."""

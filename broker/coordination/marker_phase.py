@@ -21,17 +21,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.coordination.appended_runner import AppendedRunner, Following
 from barnabas.broker.coordination.remote_markers import AGAIN_MAX_MS, AGAIN_MS, RemoteMarkers
 from barnabas.broker.runtime.clock import Timer as ClockTimer
 from barnabas.coordinator.transactions.commands import MarkersPlaced, MarkersWritten
 from barnabas.coordinator.transactions.state import TopicPartition, Transaction
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.transaction_marker import TransactionMarker
 
 if TYPE_CHECKING:
-    from barnabas.broker.coordination.appended_runner import AppendedRunner
     from barnabas.broker.coordination.coordinator_log import CoordinatorLog
     from barnabas.broker.coordination.markers import MarkerWriter
     from barnabas.broker.coordination.shard import Shard
@@ -85,11 +86,16 @@ class MarkerPhase:
         if remote_markers is not None:
             remote_markers.belongs_to(self)
 
-    def begin(self, key: str) -> None:
-        """Append the markers that a decided transaction owes; when all are there, complete it."""
-        shard = self._log.shard_here(key)
-        if shard is not None:
-            self._write(shard, key, shard.machine.awaiting_markers(key))
+    def begin(self, shard: Shard[TransactionShard], key: str) -> Following | None:
+        """Append the markers that a decided transaction owes; return its completion if that is all.
+
+        The completion is for the runner to append right behind them.
+        """
+        return self._write(shard, key, shard.machine.awaiting_markers(key))
+
+    def resume(self, shard: Shard[TransactionShard], key: str) -> None:
+        """Append the markers that a transaction still owes, and its completion if that is all."""
+        self._complete(shard, self.begin(shard, key))
 
     def answered(
         self, shard: Shard[TransactionShard], key: str, placed: list[TopicPartition], refused: str
@@ -98,7 +104,7 @@ class MarkerPhase:
         machine = shard.machine
         machine.change(MarkersPlaced(key, placed))
         if not machine.owes_markers(key):
-            self._complete(shard, key, machine.transactions[key])
+            self._complete(shard, self._completion(shard, key, machine.transactions[key]))
         elif refused:
             self._try_again(shard, key, refused)
 
@@ -129,8 +135,8 @@ class MarkerPhase:
         key: str,
         owed: list[TopicPartition],
         refused: str = "",
-    ) -> None:
-        """Write some markers now, and the rest in the next turns.
+    ) -> Following | None:
+        """Write some markers now, and the rest in the next turns; return the completion after all.
 
         ``refused`` says what happened to one of those that were tried before.
         """
@@ -138,7 +144,7 @@ class MarkerPhase:
         transaction = machine.transactions.get(key)
         if transaction is None or not transaction.state.is_decided:
             self._is_over(key)
-            return
+            return None
         marker = TransactionMarker(
             transaction.producer_id,
             transaction.producer_epoch,
@@ -153,7 +159,7 @@ class MarkerPhase:
                 continue
             error = self._write_one(partition, marker)
             if shard.is_gone:
-                return  # On the marker's way it was found out that the topic is deleted.
+                return None  # On the marker's way it was found out that the topic is deleted.
             if error:
                 refused = f"{partition.topic}-{partition.partition}: {error.name}"
                 counts.markers_delayed += 1
@@ -166,9 +172,10 @@ class MarkerPhase:
             self._in_turns.add(key)
             self._host.loop.call_soon(self._next_turn, shard, key, rest, refused)
         elif not machine.owes_markers(key):
-            self._complete(shard, key, transaction)
+            return self._completion(shard, key, transaction)
         elif refused:
             self._try_again(shard, key, refused)
+        return None
 
     def _write_one(self, partition: TopicPartition, marker: TransactionMarker) -> ErrorCode:
         """Write one marker; NONE also where the partition needs none."""
@@ -177,12 +184,21 @@ class MarkerPhase:
             return ErrorCode.NONE  # It was deleted (M5).
         return error
 
-    def _complete(self, shard: Shard[TransactionShard], key: str, transaction: Transaction) -> None:
-        try:
-            producer_id, epoch = transaction.producer
-            self._runner.run(key, MarkersWritten(key, producer_id, epoch))
-        except KafkaError as error:
-            self._try_again(shard, key, f"completion: {error.code.name}")
+    def _completion(
+        self, shard: Shard[TransactionShard], key: str, transaction: Transaction
+    ) -> Following:
+        producer_id, epoch = transaction.producer
+        command = MarkersWritten(key, producer_id, epoch)
+        return Following(key, command, partial(self._settled, shard, key))
+
+    def _complete(self, shard: Shard[TransactionShard], completion: Following | None) -> None:
+        """Append the completion of a transaction whose last markers came after its decision."""
+        if completion is not None:
+            self._runner.follow(shard, completion)
+
+    def _settled(self, shard: Shard[TransactionShard], key: str, code: ErrorCode) -> None:
+        if code:
+            self._try_again(shard, key, f"completion: {code.name}")
         else:
             self._is_over(key)
             self._completed(key)
@@ -197,7 +213,7 @@ class MarkerPhase:
     ) -> None:
         self._in_turns.discard(key)
         if not self._closed and self._log.is_here(shard):
-            self._write(shard, key, owed, refused)
+            self._complete(shard, self._write(shard, key, owed, refused))
             self._host.flush_answers()
 
     def _try_again(self, shard: Shard[TransactionShard], key: str, reason: str) -> None:
@@ -224,5 +240,5 @@ class MarkerPhase:
         if key in self._in_turns:
             self._try_again(retry.shard, key, "its markers are being written")
         elif self._log.is_here(retry.shard):
-            self.begin(key)
+            self.resume(retry.shard, key)
             self._host.flush_answers()

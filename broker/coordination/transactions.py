@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from barnabas.broker.api.waiting import Durability
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.coordination.appended_runner import AppendedRunner
+from barnabas.broker.coordination.appended_runner import AppendedRunner, Following
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.broker.coordination.marker_phase import MarkerPhase
@@ -103,7 +103,6 @@ class Transactions:
         self.events = TransactionEvents(host.clock.now_ms())
         self.leadership_check: LeadershipCheck | None = None
         """Whether an id's partition is led here still; None: this broker is alone."""
-        self._decisions_appended = 0
         self._asker: Client | None = None
         """Who has sent what is being decided."""
         self._waits = TransitionWaits(host, self.counts)
@@ -257,16 +256,24 @@ class Transactions:
         return self.log.is_loading
 
     def refusal(self, key: str) -> ErrorCode:
-        """Why commands for a transactional id cannot be taken now; NONE if they can."""
+        """Return the error code for commands on a transactional id, or NONE if they are taken."""
+        found = self._serving(key)
+        return found if isinstance(found, ErrorCode) else ErrorCode.NONE
+
+    def _serving(self, key: str) -> Shard[TransactionShard] | ErrorCode:
+        """Return the partition that takes commands on a transactional id, or their error code."""
         if len(key) > TRANSACTIONAL_ID_MAX_BYTES // 4 and (
             len(key.encode()) > TRANSACTIONAL_ID_MAX_BYTES
         ):
             return ErrorCode.INVALID_REQUEST
-        log = self.log
-        code = log.refusal(key)
-        if log.replay.has_set_aside and not code and key in log.shard_of(key).machine.quarantined:
+        found = self.log.serving(key)
+        if (
+            self.log.replay.has_set_aside
+            and not isinstance(found, ErrorCode)
+            and key in found.machine.quarantined
+        ):
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return code
+        return found
 
     def submit(
         self,
@@ -284,8 +291,6 @@ class Transactions:
         ``context`` is that of the client who uses the id, if it is one. Not ``waits``: answer
         CONCURRENT_TRANSACTIONS instead of waiting for the transition in flight.
         """
-        if context is not None:
-            respond = partial(self._noted, key, context, respond)
         self._submit(key, make, respond, context, None if waits else _NO_TIME)
 
     async def outcome_of(self, make: Make, *, key: str, context: RequestContext) -> Outcome:
@@ -301,13 +306,15 @@ class Transactions:
 
     def _noted(
         self,
+        shard: Shard[TransactionShard],
         key: str,
         context: RequestContext,
         respond: Callable[[Outcome], None],
         outcome: Outcome,
     ) -> None:
-        if not outcome.error:
-            self.used(key, context)
+        """Remember who used a transactional id, unless what was decided came to nothing."""
+        if not (outcome.error or shard.is_gone) and key in shard.machine.transactions:
+            self.clients.used(key, context)
         respond(outcome)
 
     def used(self, key: str, context: RequestContext) -> None:
@@ -323,27 +330,30 @@ class Transactions:
         context: RequestContext | None,
         deadline_ms: float | None,
     ) -> None:
-        code = self.refusal(key)
-        appended_before = self._decisions_appended
-        outcome = Outcome(code) if code else self._decide(key, make(), context)
+        shard = self._serving(key)
+        if isinstance(shard, ErrorCode):
+            self._answer(respond, Outcome(shard))
+            return
+        outcome, is_recorded = self._decide(shard, key, make(), context)
         wait_ms = self._host.config.transaction_wait_ms
         if outcome.error == ErrorCode.CONCURRENT_TRANSACTIONS and wait_ms:
             now_ms = self._host.clock.monotonic() * 1000
             if deadline_ms is None:
                 deadline_ms = now_ms + wait_ms
-            if not self.is_deciding(key):
+            if not _is_deciding(shard, key):
                 # The command itself ended what was open, and that is done: decide it again.
-                outcome = self._decide(key, make(), context)
+                outcome, _ = self._decide(shard, key, make(), context)
             elif now_ms < deadline_ms - 1:
                 again = partial(self._submit, key, make, respond, context, deadline_ms)
                 self.when_decided(key, again)
                 return
-        if code or self.leadership_check is None or self._decisions_appended > appended_before:
+        if context is not None and not outcome.error:
+            respond = partial(self._noted, shard, key, context, respond)
+        if is_recorded or self.leadership_check is None:
             self._answer(respond, outcome)
             return
-        partition_id = self.log.partition_id_of(key)
-        assert partition_id is not None, "there is a coordinator"
-        self.leadership_check.check(partition_id, partial(self._answer_checked, respond, outcome))
+        checked = partial(self._answer_checked, respond, outcome)
+        self.leadership_check.check(shard.log.partition_id, checked)
 
     def _answer_checked(
         self,
@@ -358,17 +368,24 @@ class Transactions:
         """Answer when everything that was appended so far is durable."""
         self.when_durable(PendingResponse(respond, outcome, _NOT_COORDINATOR, self.log.topic_name))
 
-    def _decide(self, key: str, made: Command | Outcome, context: RequestContext | None) -> Outcome:
+    def _decide(
+        self,
+        shard: Shard[TransactionShard],
+        key: str,
+        made: Command | Outcome,
+        context: RequestContext | None,
+    ) -> tuple[Outcome, bool]:
+        """Decide a client's command; return the outcome, and whether a record says so."""
         if isinstance(made, Outcome):
-            return made
+            return made, False
         if context is None:
-            return self.decide_now(key, made)
+            return self._run(shard, key, made)
         self._asker = self.clients.client_of(key, context)
-        outcome = self.decide_now(key, made)
+        outcome, is_recorded = self._run(shard, key, made)
         self._asker = None
         if outcome.error == ErrorCode.PRODUCER_FENCED:
             self.was_fenced(key, context)
-        return outcome
+        return outcome, is_recorded
 
     def was_fenced(self, key: str, context: RequestContext) -> None:
         """Note that a client is told that another one has its transactional id by now."""
@@ -379,7 +396,6 @@ class Transactions:
 
     def _moves(self, known: TransactionTable, decision: Decision, command: Command) -> None:
         """Count and note a transition that is about to happen."""
-        self._decisions_appended += 1
         self.counts.moves(known, decision, command)
         after: Transaction | None = decision.records[-1].meaning
         if after is not None and after.state.is_decided:
@@ -390,8 +406,8 @@ class Transactions:
 
     def is_deciding(self, key: str) -> bool:
         """Whether a decided transaction still waits for its markers."""
-        transaction = self.transaction(key)
-        return transaction is not None and transaction.state.is_decided
+        shard = self.log.shard_here(key)
+        return shard is not None and _is_deciding(shard, key)
 
     def when_decided(self, key: str, then: Callable[[], None]) -> None:
         """Call ``then`` when the transition in flight is over, or when it was waited for enough."""
@@ -404,11 +420,20 @@ class Transactions:
 
     def decide_now(self, key: str, command: Command) -> Outcome:
         """Decide at once; the answer is true when the journal's newest group is durable."""
+        shard = self.log.shard_here(key)
+        if shard is None:
+            return _NOT_COORDINATOR
+        return self._run(shard, key, command)[0]
+
+    def _run(
+        self, shard: Shard[TransactionShard], key: str, command: Command
+    ) -> tuple[Outcome, bool]:
         try:
-            outcome: Outcome | None = self._runner.run(key, command).response
+            decision = self._runner.run(shard, key, command)
         except KafkaError as error:
-            return Outcome(error.code)
-        return outcome or Outcome()
+            return Outcome(error.code), False
+        outcome: Outcome | None = decision.response
+        return outcome or Outcome(), bool(decision.records)
 
     # -------------------------------------------------------------------------- what writes imply
 
@@ -447,12 +472,12 @@ class Transactions:
 
     # --------------------------------------------------------------------------- effects and timers
 
-    def _take_effect(self, effect: Effect) -> None:
+    def _take_effect(self, shard: Shard[TransactionShard], effect: Effect) -> Following | None:
         if isinstance(effect, WriteMarkers):
-            self._markers.begin(effect.transactional_id)
-        else:
-            assert isinstance(effect, TakeProducerId), effect
-            self._catalogue.producer_ids.take(effect.producer_id)
+            return self._markers.begin(shard, effect.transactional_id)
+        assert isinstance(effect, TakeProducerId), effect
+        self._catalogue.producer_ids.take(effect.producer_id)
+        return None
 
     def _timer_expired(self, timer: Timer) -> TimerExpired:
         return TimerExpired(timer, self.fresh_producer_id)
@@ -478,6 +503,12 @@ class Transactions:
                 self._host.loop.call_soon(turn)
 
         turn()
+
+
+def _is_deciding(shard: Shard[TransactionShard], key: str) -> bool:
+    """Return whether a decided transaction still waits for its markers."""
+    transaction = None if shard.is_gone else shard.machine.transactions.get(key)
+    return transaction is not None and transaction.state.is_decided
 
 
 def _topic_settings(config: BrokerConfig) -> TopicSettings:

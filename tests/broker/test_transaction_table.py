@@ -148,7 +148,8 @@ class Cell:
         """Let the markers be written now that were withheld."""
         server = self.served.broker.server
         self.served.withheld.clear()
-        self.served.transactions._markers.begin(self.key)
+        transactions = self.served.transactions
+        transactions._markers.resume(transactions.log.shard_of(self.key), self.key)
         server.flush_answers()
 
     def is_held(self) -> bool:
