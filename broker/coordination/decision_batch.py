@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.records import (
     MAGIC,
@@ -19,7 +20,10 @@ from barnabas.protocol.records import NO_PRODUCER_ID as NO_PRODUCER
 from barnabas.protocol.records import Record as LogRecord
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.decision import Decision, Record
+    from barnabas.coordinator.decision import Decision, LongDecision, Record
+
+RECORDS_PER_SLICE: Final = 250
+"""Records encoded before the loop may get a turn: a few milliseconds' work."""
 
 
 def decision_batch(decision: Decision, now_ms: int) -> memoryview:
@@ -44,13 +48,31 @@ def decision_batch(decision: Decision, now_ms: int) -> memoryview:
     return memoryview(batch)
 
 
-def encoded_record(record: Record, number: int, now_ms: int) -> bytes:
-    """One record of a batch that ``sealed_batch`` makes, the ``number``-th from 0."""
+def batch_in_slices(
+    decision: LongDecision, now_ms: int, refuse_too_large: Callable[[int], None]
+) -> Generator[None, None, memoryview | None]:
+    """Return the records of a long decision as one batch, or None if it has none.
+
+    ``refuse_too_large`` is called with the size so far, and raises if that is too large.
+    """
+    encoded: list[bytes] = []
+    size_bytes = 0
+    for number, record in enumerate(decision.records):
+        data = _encoded_record(record, number, now_ms)
+        encoded.append(data)
+        size_bytes += len(data)
+        if number % RECORDS_PER_SLICE == 0:
+            refuse_too_large(size_bytes)
+            yield
+    refuse_too_large(size_bytes)
+    return _sealed_batch(encoded, now_ms) if encoded else None
+
+
+def _encoded_record(record: Record, number: int, now_ms: int) -> bytes:
     return encode_record(LogRecord(number, now_ms, *record.encode(), ()), 0, now_ms)
 
 
-def sealed_batch(encoded: list[bytes], now_ms: int) -> memoryview:
-    """One batch of records that were encoded one by one."""
+def _sealed_batch(encoded: list[bytes], now_ms: int) -> memoryview:
     header = BatchHeader(
         base_offset=0,
         batch_length=0,

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.coordination.appended_runner import AppendedRunner, Following
 from barnabas.broker.coordination.remote_markers import AGAIN_MAX_MS, AGAIN_MS, RemoteMarkers
+from barnabas.broker.coordination.runner import Following, Runner
 from barnabas.broker.runtime.clock import Timer as ClockTimer
 from barnabas.coordinator.transactions.commands import MarkersPlaced, MarkersWritten
 from barnabas.coordinator.transactions.state import TopicPartition, Transaction
@@ -61,7 +61,7 @@ class MarkerPhase:
     def __init__(
         self,
         log: CoordinatorLog[TransactionShard],
-        runner: AppendedRunner[TransactionShard],
+        runner: Runner[TransactionShard],
         markers: MarkerWriter,
         host: Host,
         counts: TransactionCounts,

@@ -30,19 +30,22 @@ class Expiry:
     is_overtaken: bool = False
     """Whether the timer was scheduled again or cancelled meanwhile.
 
-    A member whose session ran out while its answer was on its way to the disk is not gone.
+    A member whose session ran out while its command waited is not gone.
     """
+    is_postponed: bool = False
+    """Whether the timer was postponed when it came before."""
 
 
 class Timers:
     """Timers of the broker's clock, by partition and by what they are for."""
 
-    def __init__(self, clock: Clock, expired: Callable[[Shard[Any], Timer], None]) -> None:
-        """``expired`` is called with each timer that has come, and whose it is."""
+    def __init__(self, clock: Clock, expired: Callable[[Shard[Any], Expiry], None]) -> None:
+        """``expired`` is called with each timer that has come, and its partition."""
         self._clock = clock
         self._expired = expired
         self._running: dict[Shard[Any], dict[Timer, ClockTimer]] = {}
         self._expiries: dict[Timer, Expiry] = {}
+        self._postponed: set[Timer] = set()
         self._closed = False
 
     def __len__(self) -> int:
@@ -63,10 +66,11 @@ class Timers:
         if code != ErrorCode.NOT_COORDINATOR:
             self._start(shard, timer, RETRY_MS)
 
-    def waiting(self, shard: Shard[Any], timer: Timer) -> Expiry:
-        """Return what says of a timer's command, which may have to wait, if it is overtaken."""
-        expiry = self._expiries[timer] = Expiry(shard, timer)
-        return expiry
+    def postpone(self, expiry: Expiry) -> None:
+        """Let a timer come again after RETRY_MS, unless it is overtaken."""
+        if self.begin(expiry):
+            self._start(expiry.shard, expiry.timer, RETRY_MS)
+            self._postponed.add(expiry.timer)
 
     def begin(self, expiry: Expiry) -> bool:
         """Whether the command of a timer still counts, now that it is its turn."""
@@ -82,6 +86,7 @@ class Timers:
         for expiry in [each for each in self._expiries.values() if each.shard is shard]:
             expiry.is_overtaken = True
             del self._expiries[expiry.timer]
+        self._postponed = {each for each in self._postponed if not shard.owns(each.key)}
 
     def close(self) -> None:
         """Let no timer run any more."""
@@ -99,6 +104,7 @@ class Timers:
         running[timer] = self._clock.call_later(delay_ms, self._expire, shard, timer)
 
     def _stop(self, shard: Shard[Any], timer: Timer) -> None:
+        self._postponed.discard(timer)
         expiry = self._expiries.pop(timer, None)
         if expiry is not None:
             expiry.is_overtaken = True
@@ -109,4 +115,6 @@ class Timers:
 
     def _expire(self, shard: Shard[Any], timer: Timer) -> None:
         del self._running[shard][timer]
-        self._expired(shard, timer)
+        expiry = self._expiries[timer] = Expiry(shard, timer, is_postponed=timer in self._postponed)
+        self._postponed.discard(timer)
+        self._expired(shard, expiry)

@@ -2,7 +2,7 @@
 
 Rules of this file:
 
-* A decision applies when it is appended (``appended_runner.py``), and everything that follows from
+* A decision applies when it is appended (``runner.py``), and everything that follows from
   it is appended behind it: no data without the record that its partition was added (P1), no marker
   without its decision, no completion without its markers (D5). Nothing waits between them, and a
   transaction over any number of partitions ends with one sync. Where other brokers lead some of
@@ -20,20 +20,19 @@ Rules of this file:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from barnabas.broker.api.waiting import Durability
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.coordination.appended_runner import AppendedRunner, Following
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.broker.coordination.marker_phase import MarkerPhase
 from barnabas.broker.coordination.pipelines import Pipelines
 from barnabas.broker.coordination.remote_markers import RemoteMarkers
-from barnabas.broker.coordination.responding import PendingResponse
+from barnabas.broker.coordination.runner import Following, PendingResponse, Runner
 from barnabas.broker.coordination.shard import Shard
+from barnabas.broker.coordination.slices import run_in_turns
 from barnabas.broker.coordination.transaction_clients import Client, TransactionClients
 from barnabas.broker.coordination.transaction_counts import TransactionCounts
 from barnabas.broker.coordination.transaction_events import TransactionEvents
@@ -82,7 +81,7 @@ TRANSACTIONAL_ID_MAX_BYTES: Final = 32_767
 
 
 class Transactions:
-    """The transaction coordinator: its log, and its runner, which applies when appended."""
+    """The transaction coordinator: its log and runner."""
 
     def __init__(
         self,
@@ -118,7 +117,7 @@ class Transactions:
             on_lost=self._lost,
             latest_only=True,
         )
-        self._runner = AppendedRunner(
+        self._runner = Runner(
             self.log,
             host,
             self._timer_expired,
@@ -221,16 +220,12 @@ class Transactions:
 
     def when_durable(self, waiter: Waiter) -> None:
         """Tell ``waiter`` when everything that was appended so far is durable (C14)."""
-        group = self._logs.journal.newest_group()
-        if group is None:
-            waiter.durable()
-        else:
-            group.add_waiter(waiter)
+        self.log.when_all_durable(waiter)
 
     @property
     def refusals(self) -> int:
         """How often something was refused that was appended here, whatever it was."""
-        return self._logs.journal.refusals
+        return self.log.refusals
 
     async def durable(self, refusals: int | None = None) -> None:
         """Wait until everything that was appended so far is durable (C14).
@@ -238,11 +233,7 @@ class Transactions:
         Raises KafkaError where that comes to nothing. Who has let others run since the first of it
         names the ``refusals`` there were then: what was refused meanwhile is nowhere any more.
         """
-        if refusals is not None and refusals != self.refusals:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        durable: asyncio.Future[None] = self._host.loop.create_future()
-        self.when_durable(Durability(durable, ErrorCode.NOT_COORDINATOR))
-        await durable
+        await self.log.durable(ErrorCode.NOT_COORDINATOR, refusals)
 
     # ------------------------------------------------------------------------------------ commands
 
@@ -366,7 +357,7 @@ class Transactions:
 
     def _answer(self, respond: Callable[[Outcome], None], outcome: Outcome) -> None:
         """Answer when everything that was appended so far is durable."""
-        self.when_durable(PendingResponse(respond, outcome, _NOT_COORDINATOR, self.log.topic_name))
+        self.when_durable(PendingResponse(respond, outcome, Outcome, self.log.topic_name))
 
     def _decide(
         self,
@@ -489,20 +480,20 @@ class Transactions:
 
     def expire_ids(self) -> None:
         """Forget transactional ids that were not used for long."""
-        pending = [each.transactional_id for each in self.all if each.state.is_idle]
+        run_in_turns(self._host.loop, self._expire_in_turns())
+
+    def _expire_in_turns(self) -> Iterator[None]:
+        idle = [each.transactional_id for each in self.all if each.state.is_idle]
         expiration = IdExpiration(self._host.config)
-
-        def turn() -> None:
-            for _ in range(min(IDS_PER_TURN, len(pending))):
-                key = pending.pop()
-                if not self.refusal(key):
-                    self.decide_now(key, Expire(key, expiration.idle_ms(key)))
-                    if self.transaction(key) is None:
-                        self.clients.forget(key)
-            if pending and not self._closed:
-                self._host.loop.call_soon(turn)
-
-        turn()
+        for number, key in enumerate(idle, start=1):
+            if not self.refusal(key):
+                self.decide_now(key, Expire(key, expiration.idle_ms(key)))
+                if self.transaction(key) is None:
+                    self.clients.forget(key)
+            if number % IDS_PER_TURN == 0:
+                yield
+                if self._closed:
+                    return
 
 
 def _is_deciding(shard: Shard[TransactionShard], key: str) -> bool:

@@ -270,7 +270,11 @@ def crowd():
             view=OneBroker(1, None, lambda: 1),
         ),
         groups=SimpleNamespace(
-            machines=shards, machine_of=machine_of, rebalances=Rebalances(0), **coordinator
+            machines=shards,
+            machine_of=machine_of,
+            rebalances=Rebalances(0),
+            durable=durable,
+            **coordinator,
         ),
         transactions=SimpleNamespace(
             machines=ids,
