@@ -3,8 +3,8 @@
 Rules of this file:
 
 * **The state moves when a record is appended to the journal. What a client receives waits until
-  all that its partition's log holds is durable**, also if the command itself wrote nothing: what it
-  read may not be durable yet. The journal is one total order of which a crash leaves a prefix, so a
+  all that its partition's log holds is durable** (D1, O9), also if the command itself wrote
+  nothing: what it read may not be durable yet. The journal is one total order of which a crash leaves a prefix, so a
   decision can never be durable without what it was decided upon. Therefore no command waits for
   another one, and the commits of one group share a sync.
 * In a cluster a flush may be refused. All that is not durable is dropped with it, and every log
