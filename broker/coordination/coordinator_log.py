@@ -27,10 +27,14 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
 from barnabas.broker.api.storage_errors import coordinator_error_of
 from barnabas.broker.api.waiting import Durability
-from barnabas.broker.coordination.decision_batch import batch_in_slices, decision_batch
-from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.coordination.replay import Replay
-from barnabas.broker.coordination.shard import MachineT, Shard
+from barnabas.broker.coordination.shard import (
+    MachineT,
+    Shard,
+    batch_in_slices,
+    decision_batch,
+    java_hash,
+)
 from barnabas.broker.runtime import failpoints
 from barnabas.broker.topics.changes import REPEATED_MS
 from barnabas.coordinator.decision import Decision, Effect, LongDecision, Now

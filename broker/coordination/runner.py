@@ -4,9 +4,9 @@ Rules of this file:
 
 * **The state moves when a record is appended to the journal. What a client receives waits until
   all that its partition's log holds is durable** (D1, O9), also if the command itself wrote
-  nothing: what it read may not be durable yet. The journal is one total order of which a crash leaves a prefix, so a
-  decision can never be durable without what it was decided upon. Therefore no command waits for
-  another one, and the commits of one group share a sync.
+  nothing: what it read may not be durable yet. The journal is one total order of which a crash
+  leaves a prefix, so a decision can never be durable without what it was decided upon. Therefore no
+  command waits for another one, and the commits of one group share a sync.
 * In a cluster a flush may be refused. All that is not durable is dropped with it, and every log
   with something of it is closed: the partition is lost as a whole, with its state, its timers and
   its parked commands, and is read again. Answers on their way become errors.
@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
-from barnabas.broker.coordination.shard import MachineT, Shard
+from barnabas.broker.coordination.shard import RECORDS_PER_SLICE, MachineT, Shard
 from barnabas.broker.coordination.slices import Slices
 from barnabas.broker.coordination.timers import RETRY_MS, Timers
 from barnabas.coordinator.decision import Answer, Cancel, Decision, Effect, Schedule, Timer
@@ -51,8 +51,6 @@ Respond = Callable[[Any], object]
 Refuse = Callable[[ErrorCode], Any]
 
 _OF_TIMERS: Final = (Schedule, Cancel)
-RECORDS_PER_SLICE: Final = 250
-"""Records applied before the loop may get a turn: a few milliseconds' work."""
 
 
 class Following(NamedTuple):

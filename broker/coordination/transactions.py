@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.id_expiration import IdExpiration
-from barnabas.broker.coordination.marker_phase import MarkerPhase
+from barnabas.broker.coordination.marker_phase import MarkerPhase, TransitionWaits
 from barnabas.broker.coordination.pipelines import Pipelines
 from barnabas.broker.coordination.remote_markers import RemoteMarkers
 from barnabas.broker.coordination.runner import Following, PendingResponse, Runner
@@ -36,7 +36,6 @@ from barnabas.broker.coordination.slices import run_in_turns
 from barnabas.broker.coordination.transaction_clients import Client, TransactionClients
 from barnabas.broker.coordination.transaction_counts import TransactionCounts
 from barnabas.broker.coordination.transaction_events import TransactionEvents
-from barnabas.broker.coordination.transition_waits import TransitionWaits
 from barnabas.broker.topics.producer_ids import KEYED_FROM
 from barnabas.broker.topics.topic_names import TRANSACTION_STATE
 from barnabas.coordinator.decision import Effect, Timer

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.coordination.runner import Submission
+from barnabas.broker.coordination.shard import java_hash
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.decision import (

@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.coordination.runner import Submission
+from barnabas.broker.coordination.shard import java_hash
 from barnabas.broker.coordination.timers import RETRY_MS
 from barnabas.coordinator.decision import (
     Answer,

@@ -19,11 +19,11 @@ from barnabas.coordinator.transactions.commands import (
     MarkersWritten,
     TimerExpired,
 )
-from barnabas.coordinator.transactions.names import timeout_timer
 from barnabas.coordinator.transactions.shard import TransactionShard
 from barnabas.coordinator.transactions.state import (
     TRANSACTIONS_V2,
     TopicPartition,
+    timeout_timer,
 )
 
 LIMIT_BYTES = 512 * 1024

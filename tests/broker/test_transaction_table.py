@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.coordination.decision_batch import decision_batch
 from barnabas.broker.coordination.markers import MarkerWriter
+from barnabas.broker.coordination.shard import decision_batch
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.transactions.commands import Outcome
 from barnabas.coordinator.transactions.shard import TransactionShard
