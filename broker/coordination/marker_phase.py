@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from barnabas.broker.coordination.coordinator_log import CoordinatorLog
     from barnabas.broker.coordination.markers import MarkerWriter
     from barnabas.broker.coordination.shard import Shard
-    from barnabas.broker.coordination.transaction_counts import TransactionCounts
+    from barnabas.broker.coordination.transaction_events import TransactionCounts
     from barnabas.broker.runtime.host import Host
     from barnabas.coordinator.transactions.shard import TransactionShard
 

@@ -10,14 +10,14 @@ Rules of this file:
 * In a cluster a flush may be refused. All that is not durable is dropped with it, and every log
   with something of it is closed: the partition is lost as a whole, with its state, its timers and
   its parked commands, and is read again. Answers on their way become errors.
-* Exceptions, in which a command waits or an answer does not:
-  a key with a long decision, and a partition with a large marker, hold commands (``slices.py``);
-  a command that waits for others of its group is parked under its ticket, and the decision that
-  answers it is the one that the answer waits for;
-  a response that tells a client nothing new (``Decision.is_known``) leaves at once, so that members
-  keep their sessions while the disk, or the store of the cluster, is slow;
-  a timer of a group that expires while its partition waits for the disk is decided after that: a
-  member does not know its next step before its answer has left. Transactions have their whole time.
+* Exceptions:
+  1. A key with a long decision, and a partition with a large marker, hold commands (``slices.py``).
+  2. A command that waits for other members of its group is parked under its ticket. Its answer
+     waits for the decision that gives it.
+  3. A response that tells a client nothing new (``Decision.is_known``) leaves at once, so that
+     members keep their sessions while the disk, or the store of the cluster, is slow.
+  4. A timer of a group that expires while its partition waits for the disk is decided after that: a
+     member does not know its next step before its answer has left.
 * A record that is refused has changed nothing; a journal that fails ends the process (D9), and so
   does a mistake in applying what is appended. A mistake in deciding only fails its command.
 """
@@ -71,7 +71,7 @@ class Submission:
     respond: Respond
     """Gets the response, once."""
     refuse: Refuse | None = None
-    """Makes the response to an error of the log; None: the command has no client."""
+    """Makes the response to an error of the log, or None if the command has no client."""
     ticket: int | None = None
     """The number under which the command is parked, if a later decision answers it."""
     admit: Admit | None = None
@@ -230,7 +230,7 @@ class Runner(Generic[MachineT]):
             return self._take_effect(shard, effect)
         else:
             parked = self._parked.pop(effect.ticket, None)
-            if not shard.is_gone:  # That came out while others were answered: so was this one.
+            if not shard.is_gone:  # Else an earlier response has lost it, and this was refused.
                 assert parked is not None, effect
                 self._answer(shard, parked, effect.response)
         return None
@@ -247,7 +247,7 @@ class Runner(Generic[MachineT]):
         self._log.when_durable(shard, PendingResponse(respond, response, refuse, topic_name))
 
     def _refuse(self, submission: Submission, code: ErrorCode) -> None:
-        """Answer with an error; a timer comes again."""
+        """Respond with an error, or schedule the command's timer again."""
         if submission.refuse is not None:
             respond_to(submission.respond, submission.refuse(code), self._log.topic_name)
         elif submission.expiry is not None:
@@ -289,7 +289,7 @@ class Runner(Generic[MachineT]):
         submission: Submission,
         steps: Generator[None, None, LongDecision],
     ) -> None:
-        """As ``_decide``, in slices; its key is held until all is applied."""
+        """Decide a command in slices, and hold its key until all is applied."""
         try:
             decision = await self._slices.take(shard, self._in_slices(shard, submission, steps))
         except KafkaError as error:
@@ -353,7 +353,7 @@ class Runner(Generic[MachineT]):
         self._slices.forget(shard)
 
     def close(self) -> None:
-        """Let no timer run any more: the broker ends."""
+        """Stop all timers: the broker ends."""
         self._timers.close()
 
 
@@ -396,4 +396,4 @@ class PendingResponse(Generic[Response]):
 
 
 def _nothing(_response: object) -> None:
-    """Do nothing: the command has no client."""
+    """Drop a response: the command has no client."""

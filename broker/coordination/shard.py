@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 REMEMBERED: Final = 4096
 REMEMBERED_LENGTH_MAX: Final = 256
-"""Hashes of so many keys are remembered, of those that are not longer; names seldom are."""
+"""Number of hashes in the cache, and the most characters of a key in it."""
 RECORDS_PER_SLICE: Final = 250
 """Records encoded or applied before the loop may get a turn: a few milliseconds' work."""
 
 
 class Machine(Protocol):
-    """What a coordinator decides for the keys of one partition."""
+    """State and decisions of the keys of one partition."""
 
     def decide(self, command: Any, now: Now) -> Decision:  # noqa: ANN401
         """Judge a command; changes nothing."""
@@ -55,10 +55,10 @@ class Machine(Protocol):
         """Take in a volatile change."""
 
     def begin(self, now: Now) -> tuple[Effect, ...]:
-        """Return what is due after a start."""
+        """Return the effects that are due after a start."""
 
     def set_aside(self, record_key: bytes) -> bool:
-        """Go on without what an unreadable record is about; False where that would harm others."""
+        """Skip the key of an unreadable record; return False if that would harm other keys."""
 
     def keys(self) -> list[str]:
         """Every key there is."""
@@ -85,14 +85,14 @@ class Shard(Generic[MachineT]):
         self.machine = machine
         self.is_loaded = False
         self.is_gone = False
-        """Whether the partition was lost: what is under way comes to nothing."""
+        """Whether the partition was lost: work under way is dropped."""
 
     def owns(self, key: str) -> bool:
         """Whether a key belongs to this partition, by Kafka's hash of it."""
         return java_hash(key) % self.partition_count == self.index
 
     def apply(self, decision: Decision, base_offset: int) -> None:
-        """Let the machine take in what was decided; the first record stands at ``base_offset``."""
+        """Apply a decision to the machine; its first record is at ``base_offset``."""
         for number, record in enumerate(decision.records):
             self.machine.apply(record, base_offset + number)
         for change in decision.changes:

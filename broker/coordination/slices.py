@@ -110,7 +110,7 @@ class Slices:
             await self._pause(shard)
 
     def end(self, shard: Shard[Any], key: str) -> None:
-        """Let the commands of ``key`` run that had to wait."""
+        """Run the commands of ``key`` that had to wait."""
         under_way = self._under_way.get(shard)
         if under_way is None:
             return  # The partition was lost.
@@ -131,7 +131,7 @@ class Slices:
     # ----------------------------------------------------------------------------------------- end
 
     def forget(self, shard: Shard[Any]) -> None:
-        """Let everything continue that a lost partition holds: it finds the partition gone."""
+        """Run everything that a lost partition holds: it finds that the partition is lost."""
         under_way = self._under_way.pop(shard, None)
         if under_way is None:
             return

@@ -1,6 +1,6 @@
 """The timers of one coordinator, one at a time of each: set and cancelled by decisions' effects.
 
-They are kept by partition: a broker that loses one forgets its timers without looking at others.
+Timers are kept by partition. The loss of a partition removes its timers in one step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Timer as ClockTimer
 
 RETRY_MS: Final = 1000
-"""A timer whose records cannot be written (the disk is full) comes again after this time."""
+"""A timer whose records cannot be written (the disk is full) is repeated after this time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +49,7 @@ class Timers:
         self._closed = False
 
     def __len__(self) -> int:
-        """How many run, or have come and wait for their turn."""
+        """Return the number of timers that run, or have expired and wait for their turn."""
         return sum(map(len, self._running.values())) + len(self._expiries)
 
     def take(self, shard: Shard[Any], effect: Effect) -> None:
@@ -62,12 +62,12 @@ class Timers:
             self._stop(shard, effect.timer)
 
     def retry(self, shard: Shard[Any], timer: Timer, code: ErrorCode) -> None:
-        """Let a timer come again whose command met an error, unless its key is not known here."""
+        """Repeat a timer whose command met an error, unless its key is coordinated elsewhere."""
         if code != ErrorCode.NOT_COORDINATOR:
             self._start(shard, timer, RETRY_MS)
 
     def postpone(self, expiry: Expiry) -> None:
-        """Let a timer come again after RETRY_MS, unless it is overtaken."""
+        """Repeat a timer after RETRY_MS, unless it is overtaken."""
         if self.begin(expiry):
             self._start(expiry.shard, expiry.timer, RETRY_MS)
             self._postponed.add(expiry.timer)
@@ -89,7 +89,7 @@ class Timers:
         self._postponed = {each for each in self._postponed if not shard.owns(each.key)}
 
     def close(self) -> None:
-        """Let no timer run any more."""
+        """Stop all timers."""
         self._closed = True
         for shard in [*self._running, *(each.shard for each in self._expiries.values())]:
             self.forget(shard)

@@ -33,9 +33,12 @@ from barnabas.broker.coordination.remote_markers import RemoteMarkers
 from barnabas.broker.coordination.runner import Following, PendingResponse, Runner
 from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.coordination.slices import run_in_turns
-from barnabas.broker.coordination.transaction_clients import Client, TransactionClients
-from barnabas.broker.coordination.transaction_counts import TransactionCounts
-from barnabas.broker.coordination.transaction_events import TransactionEvents
+from barnabas.broker.coordination.transaction_events import (
+    Client,
+    TransactionClients,
+    TransactionCounts,
+    TransactionEvents,
+)
 from barnabas.broker.topics.producer_ids import KEYED_FROM
 from barnabas.broker.topics.topic_names import TRANSACTION_STATE
 from barnabas.coordinator.decision import Effect, Timer

@@ -114,7 +114,7 @@ def until_held(broker, count: int) -> None:
 
 
 def overtake(cluster, index: int) -> None:
-    """Let the store refuse the flush that it holds: another broker leads the partition."""
+    """Make another broker the leader, so that the store refuses the flush that it holds."""
     assign(cluster, GROUP_OFFSETS, index, 1)
     cluster.release_commits(0)
 

@@ -1,7 +1,7 @@
 """Power cuts at many operations of a disk under groups and transactions.
 
-A group's state moves when its record is appended, and its responses wait for the disk. So whatever
-was committed, fetched or named to a member before a power cut is there after it.
+A group's state moves when its record is appended, and its responses wait for the disk. So each
+offset and epoch that a client received before a power cut is found after it.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Member(Client):
 
 
 class Group:
-    """What clients were shown of a group of offsets, and of one with members."""
+    """A group of offsets and a group of members, with the highest that a client received."""
 
     def __init__(self, number: int) -> None:
         self.name = f"plain-{number}"
@@ -138,7 +138,7 @@ class Group:
         self.epoch = max(self.epoch, epoch)
 
     def check(self, life: Life) -> None:
-        """Nothing that a client was shown is taken back (D1, O1)."""
+        """Require that what a client received is found (D1, O9)."""
         offsets = life.groups.machine_of(self.name).offsets.of_group(self.name)
         found = offsets[TOPIC][0].offset if offsets else UNREAD
         require(found >= self.offset, f"{self.name}: shown {self.offset}, found {found} (D1)")
