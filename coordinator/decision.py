@@ -6,11 +6,9 @@ Rules of this folder:
    and never decide. Start-up replays records through the same ``apply`` that live traffic uses.
 2. A ``Change`` is state that no restart needs (which member waits for a rebalance, when one was
    last heard of). It is applied together with the decision's records, and never written.
-3. Nothing of a decision leaves the broker before its records are durable. Inside, it applies as a
-   whole: records, changes, effects. Groups apply it when it is durable, and commands for the same
-   key wait meanwhile (``broker/coordination/durable_runner.py``). Transactions apply it when it is
-   appended, what follows from it is appended behind it, and the answer waits until all of that is
-   durable (``broker/coordination/appended_runner.py``).
+3. A decision applies as a whole when its records are appended: records, changes, effects. What
+   follows from it is appended behind it. Nothing of it leaves the broker before its records, and
+   those that it was decided upon, are durable (``broker/coordination/runner.py``).
 4. Time, member ids and everything random arrive with the command. A timer is an effect that comes
    back as a command. An answer that has to wait is parked under its command's ticket, and given by
    an ``Answer`` effect of a later decision.
@@ -111,6 +109,8 @@ class Decision(NamedTuple):
     steps: Generator[None, None, LongDecision] | None = None
     """Where deciding takes long: it goes on a few milliseconds at a time, and returns the decision
     that counts in place of this one. Nothing else is done for the key until that is applied."""
+    is_known: bool = False
+    """Whether the response tells the client nothing new, so that it need not wait for the disk."""
 
 
 class LongDecision(NamedTuple):

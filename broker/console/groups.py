@@ -140,6 +140,7 @@ async def list_groups(question: Question) -> GroupPage:
         found = machine_that_knows(groups, group_id)
         if found is not None:  # Not deleted meanwhile.
             rows.append(await row_of(question, found, group_id))
+    await groups.durable()
     return GroupPage(question.now_ms, following, selection.total, tuple(rows))
 
 

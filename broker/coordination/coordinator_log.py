@@ -4,8 +4,8 @@ Rules of this file:
 
 * One state machine for each partition of the topic; a key (group, transactional id) belongs to the
   partition that Kafka's hash of it names.
-* A decision is one batch. It is refused before anything has changed, or appended whole; when the
-  state moves is for the runner to say (``durable_runner.py``, ``appended_runner.py``).
+* A decision is one batch. It is refused before anything has changed, or appended whole; the state
+  moves then (``runner.py``).
 * Partitions are gained and lost one by one, by whoever learns that this broker leads one or does so
   no more. A start gains all whose log is here; a topic that was deleted is all of them lost. Keys
   of partitions that others lead are answered NOT_COORDINATOR.
@@ -21,27 +21,35 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
 from barnabas.broker.api.storage_errors import coordinator_error_of
-from barnabas.broker.coordination.decision_batch import decision_batch
-from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.api.waiting import Durability
 from barnabas.broker.coordination.replay import Replay
-from barnabas.broker.coordination.shard import MachineT, Shard
+from barnabas.broker.coordination.shard import (
+    MachineT,
+    Shard,
+    batch_in_slices,
+    decision_batch,
+    java_hash,
+)
 from barnabas.broker.runtime import failpoints
 from barnabas.broker.topics.changes import REPEATED_MS
-from barnabas.coordinator.decision import Decision, Effect, Now
+from barnabas.coordinator.decision import Decision, Effect, LongDecision, Now
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records import NO_LEADER_EPOCH
 from barnabas.storage.appended import Appended
 from barnabas.storage.errors import Rejected
+from barnabas.storage.refusal import Refusal
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.broker.topics.topic import Partition, Topic
+    from barnabas.storage.journal import Waiter
     from barnabas.storage.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
@@ -252,7 +260,12 @@ class CoordinatorLog(Generic[MachineT]):
         return self._topic is not None
 
     def refusal(self, key: str) -> ErrorCode:
-        """Why commands for ``key`` cannot be taken now; NONE if they can."""
+        """Return the error code for commands on ``key``, or NONE if this broker takes them."""
+        found = self.serving(key)
+        return found if isinstance(found, ErrorCode) else ErrorCode.NONE
+
+    def serving(self, key: str) -> Shard[MachineT] | ErrorCode:
+        """Return the partition that takes commands on ``key``, or the error code for them."""
         shard = self.shard_here(key) if self.is_coordinator() else None
         if shard is None:
             partition = self._partition(key)
@@ -261,7 +274,7 @@ class CoordinatorLog(Generic[MachineT]):
             )
             loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return loading if is_coming else ErrorCode.NOT_COORDINATOR
-        return ErrorCode.NONE if shard.is_loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return shard if shard.is_loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     def partition_id_of(self, key: str) -> int | None:
         """The id of the partition that ``key`` falls to, whoever leads it; None: no topic yet."""
@@ -330,6 +343,21 @@ class CoordinatorLog(Generic[MachineT]):
             return decision, None
         return decision, self.append(shard, key, command, batch, admit)
 
+    def decide_in_slices(
+        self, key: str, steps: Generator[None, None, LongDecision]
+    ) -> Generator[None, None, tuple[LongDecision, memoryview | None]]:
+        """Take all steps and return the decision with its batch, if it has records.
+
+        Raises KafkaError, and then nothing has changed.
+        """
+        try:
+            decision = yield from steps
+        except Exception as error:
+            raise self.failed(key, error) from error
+        now_ms = self.now().wall_ms
+        batch = yield from batch_in_slices(decision, now_ms, partial(self.refuse_too_large, key))
+        return decision, batch
+
     def append(
         self,
         shard: Shard[MachineT],
@@ -349,6 +377,47 @@ class CoordinatorLog(Generic[MachineT]):
         if failpoints.ARMED is not None:
             failpoints.ARMED.reached(type(command).__name__, self._catalogue.journal)
         return appended
+
+    def is_durable(self, shard: Shard[MachineT]) -> bool:
+        """Return whether all that a partition's log holds is durable."""
+        log = shard.log
+        return log.high_watermark == log.next_offset and not log.closed
+
+    def when_durable(self, shard: Shard[MachineT], waiter: Waiter) -> None:
+        """Tell ``waiter`` when all that a partition's log holds now is durable, or was refused."""
+        if self.is_durable(shard):
+            waiter.durable()
+        elif shard.log.closed:  # Refused, or deleted: its keys are about to be lost.
+            waiter.refused(Refusal(()))
+        else:
+            group = self._catalogue.journal.newest_group()
+            assert group is not None, shard.log
+            group.add_waiter(waiter)
+
+    def when_all_durable(self, waiter: Waiter) -> None:
+        """Tell ``waiter`` when everything that was appended so far is durable, or was refused."""
+        group = self._catalogue.journal.newest_group()
+        if group is None:
+            waiter.durable()
+        else:
+            group.add_waiter(waiter)
+
+    @property
+    def refusals(self) -> int:
+        """The number of refusals of something that was appended here."""
+        return self._catalogue.journal.refusals
+
+    async def durable(self, code: ErrorCode, refusals: int | None) -> None:
+        """Wait until everything that was appended so far is durable; raises KafkaError if refused.
+
+        ``code``: that of the error. ``refusals``: their number when the caller began to read, or
+        None if it has not let others run since; an append that was refused meanwhile is lost.
+        """
+        if refusals is not None and refusals != self.refusals:
+            raise KafkaError(code)
+        durable: asyncio.Future[None] = self._host.loop.create_future()
+        self.when_all_durable(Durability(durable, code))
+        await durable
 
     def refuse_too_large(self, key: str, size_bytes: int) -> None:
         """Raise what Apache Kafka answers where its coordinator's batch is too large."""

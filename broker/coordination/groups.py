@@ -1,21 +1,32 @@
-"""The group coordinator of this broker: its log and runner, settings, what its machine may see."""
+"""The group coordinator of this broker: its log and runner, settings, what its machine may see.
+
+A decision applies when it is appended, and responses wait until it is durable (``runner.py``). What
+reads the machines itself waits with ``durable``, where clients act on what it shows; metrics and
+pages of the console that only count do not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog, TopicSettings
-from barnabas.broker.coordination.durable_runner import DurableRunner
-from barnabas.broker.coordination.lanes import Command, Refuse, Respond, Submission
 from barnabas.broker.coordination.rebalances import Rebalances
+from barnabas.broker.coordination.runner import Refuse, Respond, Runner, Submission
 from barnabas.broker.coordination.shard import Shard
+from barnabas.broker.coordination.slices import run_in_turns
 from barnabas.broker.security.access import OPEN, Access, Generation
 from barnabas.broker.security.operations import ResourceType
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.decision import Effect, Timer
-from barnabas.coordinator.groups.commands import Caller, ExpireOffsets, TimerExpired, TopicsDeleted
+from barnabas.coordinator.groups.commands import (
+    Caller,
+    Command,
+    ExpireOffsets,
+    TimerExpired,
+    TopicsDeleted,
+)
 from barnabas.coordinator.groups.config import ConsumerTimes, GroupConfig
 from barnabas.coordinator.groups.offset_table import MANY, OffsetTable
 from barnabas.coordinator.groups.shard import GroupShard
@@ -25,7 +36,6 @@ if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.catalogue import Catalogue
-    from barnabas.storage.refusal import Refusal
     from barnabas.storage.transaction_marker import TransactionMarker
 
 GROUP_ID_MAX_BYTES: Final = 32_767
@@ -70,7 +80,7 @@ class CatalogueImage:
 
 
 class Groups:
-    """The group coordinator: its log, and its runner, which applies decisions when durable."""
+    """The group coordinator: its log and runner."""
 
     def __init__(
         self, host: Host, catalogue: Catalogue, generation: Generation | None = None
@@ -90,7 +100,7 @@ class Groups:
             on_loaded=self._loaded,
             on_lost=self._lost,
         )
-        self._runner = DurableRunner(self.log, host, self._timer_expired)
+        self._runner = Runner(self.log, host, self._timer_expired, timers_wait=True)
 
     def _new_shard(self) -> GroupShard:
         shard = GroupShard(group_config(self._host.config, self.consumer_times))
@@ -157,9 +167,9 @@ class Groups:
         """A number for a command whose answer may have to wait."""
         return self._runner.new_ticket()
 
-    def must_wait(self, key: str, command: Command) -> bool:
-        """Whether a command would wait for others of its group, were it submitted now."""
-        return self._runner.must_wait(key, command)
+    def must_wait(self, key: str) -> bool:
+        """Return whether a command of a group would wait before it is decided."""
+        return self._runner.must_wait(key)
 
     def submit(
         self,
@@ -171,12 +181,27 @@ class Groups:
         ticket: int | None = None,
         admit: Admit | None = None,
     ) -> None:
-        """Decide ``command`` when its turn has come; ask ``refusal`` first. See ``Submission``."""
+        """Decide ``command``, respond when that is durable; ask ``refusal`` first.
+
+        See ``Submission``.
+        """
         self._runner.submit(Submission(key, command, respond, refuse, ticket, admit))
 
     def machine_of(self, group_id: str) -> GroupShard:
         """The machine that knows a group, to read from; ask ``refusal`` first."""
         return self.log.shard_of(group_id).machine
+
+    @property
+    def refusals(self) -> int:
+        """The number of refusals of something that was appended here."""
+        return self.log.refusals
+
+    async def durable(self, refusals: int | None = None) -> None:
+        """Wait until all that the machines show now is durable; raises KafkaError if refused.
+
+        ``refusals``: their number when the caller began to read, if it has let others run since.
+        """
+        await self.log.durable(ErrorCode.COORDINATOR_NOT_AVAILABLE, refusals)
 
     @property
     def machines(self) -> list[GroupShard]:
@@ -186,17 +211,13 @@ class Groups:
     def write_marker(self, partition: int, marker: TransactionMarker) -> None:
         """Append the marker of a transaction that committed offsets; raises Rejected, KafkaError.
 
-        Readers see the offsets before anything is answered that says of the marker (R5).
+        Commands that come after it see the offsets, or wait until they do (R5).
         """
         shard = self.log.shard_at(partition) if self.is_coordinator() else None
         if shard is None or not shard.is_loaded:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        durable = shard.log.append_marker(marker).durable
-        placed = _PlacedMarker(self._runner, shard, marker)
-        if durable is None:
-            placed.durable()
-        else:
-            durable.add_waiter(placed)
+        shard.log.append_marker(marker)
+        self._runner.end_transaction(shard, marker.producer_id, commit=marker.commit)
 
     # ------------------------------------------------------------------------------------- upkeep
 
@@ -243,19 +264,18 @@ class Groups:
     ) -> None:
         """Submit a command for each group that it ``concerns``, some at a time."""
 
-        def turn() -> None:
-            offsets = 0
-            for _ in range(min(GROUPS_PER_TURN, len(group_ids))):
-                group_id = group_ids.pop()
+        def steps() -> Iterator[None]:
+            count = offsets = 0
+            for group_id in group_ids:
+                count += 1
                 if not self.refusal(group_id) and concerns(group_id):
                     self.submit(group_id, make(group_id), lambda _response: None)
                     offsets += self._offsets_of(group_id).count(group_id)
-                    if offsets > MANY:
-                        break
-            if group_ids:
-                self._host.loop.call_soon(turn)
+                if count == GROUPS_PER_TURN or offsets > MANY:
+                    yield
+                    count = offsets = 0
 
-        turn()
+        run_in_turns(self._host.loop, steps())
 
     def configure(self, config: BrokerConfig) -> None:
         """Use changed settings from the next command on."""
@@ -272,30 +292,6 @@ class Groups:
         assert isinstance(heartbeat_ms, int)
         assert isinstance(assignment_ms, int)
         return ConsumerTimes(session_ms, heartbeat_ms, assignment_ms)
-
-
-class _PlacedMarker:
-    """A marker on its way to the disk, which ends a transaction's offsets when it is there."""
-
-    __slots__ = ("_marker", "_runner", "_shard")
-
-    def __init__(
-        self,
-        runner: DurableRunner[GroupShard],
-        shard: Shard[GroupShard],
-        marker: TransactionMarker,
-    ) -> None:
-        self._runner = runner
-        self._shard = shard
-        self._marker = marker
-
-    def durable(self) -> None:
-        """Show the offsets, or drop them."""
-        marker = self._marker
-        self._runner.end_transaction(self._shard, marker.producer_id, commit=marker.commit)
-
-    def refused(self, _refusal: Refusal) -> None:
-        """Leave it: the shard goes with its log, and who sent the marker is told by that wait."""
 
 
 def _topic_settings(config: BrokerConfig) -> TopicSettings:

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from barnabas.broker.coordination.responding import respond_to
+from barnabas.broker.coordination.runner import respond_to
 from barnabas.broker.runtime.threads import Pool
 from barnabas.storage.log_index import IndexClosed
 

@@ -14,28 +14,34 @@ there by hand (``kafka-transactions.sh abort`` with later epochs). Where a later
 *open* instead, this one's marker must not end it (M4), so it waits: that cannot happen, and if it
 does it is said aloud, and an operator's abort of what is open there lets this one go on. Apache
 Kafka stops sending at both, and the transaction hangs until the next start (KAFKA-19999).
+
+Requests that come before a transaction has all its markers wait for that (``TransitionWaits``), for
+``barnabas.transaction.wait.ms`` at most. Apache Kafka refuses them with CONCURRENT_TRANSACTIONS, so
+that its clients sleep and try again.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.coordination.remote_markers import AGAIN_MAX_MS, AGAIN_MS, RemoteMarkers
+from barnabas.broker.coordination.runner import Following, Runner
 from barnabas.broker.runtime.clock import Timer as ClockTimer
 from barnabas.coordinator.transactions.commands import MarkersPlaced, MarkersWritten
 from barnabas.coordinator.transactions.state import TopicPartition, Transaction
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.transaction_marker import TransactionMarker
 
 if TYPE_CHECKING:
-    from barnabas.broker.coordination.appended_runner import AppendedRunner
     from barnabas.broker.coordination.coordinator_log import CoordinatorLog
     from barnabas.broker.coordination.markers import MarkerWriter
     from barnabas.broker.coordination.shard import Shard
-    from barnabas.broker.coordination.transaction_counts import TransactionCounts
+    from barnabas.broker.coordination.transaction_events import TransactionCounts
     from barnabas.broker.runtime.host import Host
     from barnabas.coordinator.transactions.shard import TransactionShard
 
@@ -60,7 +66,7 @@ class MarkerPhase:
     def __init__(
         self,
         log: CoordinatorLog[TransactionShard],
-        runner: AppendedRunner[TransactionShard],
+        runner: Runner[TransactionShard],
         markers: MarkerWriter,
         host: Host,
         counts: TransactionCounts,
@@ -85,11 +91,16 @@ class MarkerPhase:
         if remote_markers is not None:
             remote_markers.belongs_to(self)
 
-    def begin(self, key: str) -> None:
-        """Append the markers that a decided transaction owes; when all are there, complete it."""
-        shard = self._log.shard_here(key)
-        if shard is not None:
-            self._write(shard, key, shard.machine.awaiting_markers(key))
+    def begin(self, shard: Shard[TransactionShard], key: str) -> Following | None:
+        """Append the markers that a decided transaction owes; return its completion if that is all.
+
+        The completion is for the runner to append right behind them.
+        """
+        return self._write(shard, key, shard.machine.awaiting_markers(key))
+
+    def resume(self, shard: Shard[TransactionShard], key: str) -> None:
+        """Append the markers that a transaction still owes, and its completion if that is all."""
+        self._complete(shard, self.begin(shard, key))
 
     def answered(
         self, shard: Shard[TransactionShard], key: str, placed: list[TopicPartition], refused: str
@@ -98,7 +109,7 @@ class MarkerPhase:
         machine = shard.machine
         machine.change(MarkersPlaced(key, placed))
         if not machine.owes_markers(key):
-            self._complete(shard, key, machine.transactions[key])
+            self._complete(shard, self._completion(shard, key, machine.transactions[key]))
         elif refused:
             self._try_again(shard, key, refused)
 
@@ -129,8 +140,8 @@ class MarkerPhase:
         key: str,
         owed: list[TopicPartition],
         refused: str = "",
-    ) -> None:
-        """Write some markers now, and the rest in the next turns.
+    ) -> Following | None:
+        """Write some markers now, and the rest in the next turns; return the completion after all.
 
         ``refused`` says what happened to one of those that were tried before.
         """
@@ -138,7 +149,7 @@ class MarkerPhase:
         transaction = machine.transactions.get(key)
         if transaction is None or not transaction.state.is_decided:
             self._is_over(key)
-            return
+            return None
         marker = TransactionMarker(
             transaction.producer_id,
             transaction.producer_epoch,
@@ -153,7 +164,7 @@ class MarkerPhase:
                 continue
             error = self._write_one(partition, marker)
             if shard.is_gone:
-                return  # On the marker's way it was found out that the topic is deleted.
+                return None  # On the marker's way it was found out that the topic is deleted.
             if error:
                 refused = f"{partition.topic}-{partition.partition}: {error.name}"
                 counts.markers_delayed += 1
@@ -166,9 +177,10 @@ class MarkerPhase:
             self._in_turns.add(key)
             self._host.loop.call_soon(self._next_turn, shard, key, rest, refused)
         elif not machine.owes_markers(key):
-            self._complete(shard, key, transaction)
+            return self._completion(shard, key, transaction)
         elif refused:
             self._try_again(shard, key, refused)
+        return None
 
     def _write_one(self, partition: TopicPartition, marker: TransactionMarker) -> ErrorCode:
         """Write one marker; NONE also where the partition needs none."""
@@ -177,12 +189,21 @@ class MarkerPhase:
             return ErrorCode.NONE  # It was deleted (M5).
         return error
 
-    def _complete(self, shard: Shard[TransactionShard], key: str, transaction: Transaction) -> None:
-        try:
-            producer_id, epoch = transaction.producer
-            self._runner.run(key, MarkersWritten(key, producer_id, epoch))
-        except KafkaError as error:
-            self._try_again(shard, key, f"completion: {error.code.name}")
+    def _completion(
+        self, shard: Shard[TransactionShard], key: str, transaction: Transaction
+    ) -> Following:
+        producer_id, epoch = transaction.producer
+        command = MarkersWritten(key, producer_id, epoch)
+        return Following(key, command, partial(self._settled, shard, key))
+
+    def _complete(self, shard: Shard[TransactionShard], completion: Following | None) -> None:
+        """Append the completion of a transaction whose last markers came after its decision."""
+        if completion is not None:
+            self._runner.follow(shard, completion)
+
+    def _settled(self, shard: Shard[TransactionShard], key: str, code: ErrorCode) -> None:
+        if code:
+            self._try_again(shard, key, f"completion: {code.name}")
         else:
             self._is_over(key)
             self._completed(key)
@@ -197,7 +218,7 @@ class MarkerPhase:
     ) -> None:
         self._in_turns.discard(key)
         if not self._closed and self._log.is_here(shard):
-            self._write(shard, key, owed, refused)
+            self._complete(shard, self._write(shard, key, owed, refused))
             self._host.flush_answers()
 
     def _try_again(self, shard: Shard[TransactionShard], key: str, reason: str) -> None:
@@ -224,5 +245,65 @@ class MarkerPhase:
         if key in self._in_turns:
             self._try_again(retry.shard, key, "its markers are being written")
         elif self._log.is_here(retry.shard):
-            self.begin(key)
+            self.resume(retry.shard, key)
             self._host.flush_answers()
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A request that waits."""
+
+    then: Callable[[], None]
+    timer: ClockTimer
+
+
+class TransitionWaits:
+    """Those that wait, by transactional id and in order."""
+
+    def __init__(self, host: Host, counts: TransactionCounts) -> None:
+        self._host = host
+        self._counts = counts
+        self._waiting: dict[str, deque[_Waiting]] = {}
+
+    def __contains__(self, key: str) -> bool:
+        """Whether requests wait for a transactional id."""
+        return key in self._waiting
+
+    def __len__(self) -> int:
+        """How many requests wait now."""
+        return sum(map(len, self._waiting.values()))
+
+    def add(self, key: str, then: Callable[[], None]) -> None:
+        """Call ``then`` when the transition in flight is over, or when it was waited for enough."""
+        queue = self._waiting.setdefault(key, deque())
+
+        def give_up() -> None:
+            self._counts.requests_given_up += 1
+            queue.remove(waiting)
+            if not queue and self._waiting.get(key) is queue:
+                del self._waiting[key]
+            then()
+            self._host.flush_answers()
+
+        timer = self._host.clock.call_later(self._host.config.transaction_wait_ms, give_up)
+        waiting = _Waiting(then, timer)
+        queue.append(waiting)
+        self._counts.requests_held += 1
+
+    def release(self, key: str) -> None:
+        """Let those go on who waited for a transition that is over now."""
+        for waiting in self._waiting.pop(key, ()):
+            waiting.timer.cancel()
+            waiting.then()
+
+    def release_lost(self, is_lost: Callable[[str], bool]) -> None:
+        """Let those go on who wait for transactional ids that are here no more."""
+        for key in [key for key in self._waiting if is_lost(key)]:
+            self.release(key)
+
+    def close(self) -> None:
+        """Let nothing go on any more: the broker ends."""
+        for queue in self._waiting.values():
+            for waiting in queue:
+                waiting.timer.cancel()
+        self._waiting.clear()

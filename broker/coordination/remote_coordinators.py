@@ -26,7 +26,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from barnabas.broker.cluster.view import NO_NODE
-from barnabas.broker.coordination.responding import respond_to
+from barnabas.broker.coordination.runner import respond_to
 from barnabas.broker.peers.interface import NoAnswer, Purpose
 from barnabas.broker.topics.topic_names import TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode

@@ -38,7 +38,7 @@ from barnabas.protocol.messages.write_txn_markers import (
 if TYPE_CHECKING:
     from barnabas.broker.cluster.view import ClusterView
     from barnabas.broker.coordination.shard import Shard
-    from barnabas.broker.coordination.transaction_counts import TransactionCounts
+    from barnabas.broker.coordination.transaction_events import TransactionCounts
     from barnabas.broker.peers.interface import Peers
     from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.runtime.host import Host

@@ -1,6 +1,6 @@
 """The timers of one coordinator, one at a time of each: set and cancelled by decisions' effects.
 
-They are kept by partition: a broker that loses one forgets its timers without looking at others.
+Timers are kept by partition. The loss of a partition removes its timers in one step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Timer as ClockTimer
 
 RETRY_MS: Final = 1000
-"""A timer whose records cannot be written (the disk is full) comes again after this time."""
+"""A timer whose records cannot be written (the disk is full) is repeated after this time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -30,23 +30,26 @@ class Expiry:
     is_overtaken: bool = False
     """Whether the timer was scheduled again or cancelled meanwhile.
 
-    A member whose session ran out while its answer was on its way to the disk is not gone.
+    A member whose session ran out while its command waited is not gone.
     """
+    is_postponed: bool = False
+    """Whether the timer was postponed when it came before."""
 
 
 class Timers:
     """Timers of the broker's clock, by partition and by what they are for."""
 
-    def __init__(self, clock: Clock, expired: Callable[[Shard[Any], Timer], None]) -> None:
-        """``expired`` is called with each timer that has come, and whose it is."""
+    def __init__(self, clock: Clock, expired: Callable[[Shard[Any], Expiry], None]) -> None:
+        """``expired`` is called with each timer that has come, and its partition."""
         self._clock = clock
         self._expired = expired
         self._running: dict[Shard[Any], dict[Timer, ClockTimer]] = {}
         self._expiries: dict[Timer, Expiry] = {}
+        self._postponed: set[Timer] = set()
         self._closed = False
 
     def __len__(self) -> int:
-        """How many run, or have come and wait for their turn."""
+        """Return the number of timers that run, or have expired and wait for their turn."""
         return sum(map(len, self._running.values())) + len(self._expiries)
 
     def take(self, shard: Shard[Any], effect: Effect) -> None:
@@ -59,14 +62,15 @@ class Timers:
             self._stop(shard, effect.timer)
 
     def retry(self, shard: Shard[Any], timer: Timer, code: ErrorCode) -> None:
-        """Let a timer come again whose command met an error, unless its key is not known here."""
+        """Repeat a timer whose command met an error, unless its key is coordinated elsewhere."""
         if code != ErrorCode.NOT_COORDINATOR:
             self._start(shard, timer, RETRY_MS)
 
-    def waiting(self, shard: Shard[Any], timer: Timer) -> Expiry:
-        """Return what says of a timer's command, which may have to wait, if it is overtaken."""
-        expiry = self._expiries[timer] = Expiry(shard, timer)
-        return expiry
+    def postpone(self, expiry: Expiry) -> None:
+        """Repeat a timer after RETRY_MS, unless it is overtaken."""
+        if self.begin(expiry):
+            self._start(expiry.shard, expiry.timer, RETRY_MS)
+            self._postponed.add(expiry.timer)
 
     def begin(self, expiry: Expiry) -> bool:
         """Whether the command of a timer still counts, now that it is its turn."""
@@ -82,9 +86,10 @@ class Timers:
         for expiry in [each for each in self._expiries.values() if each.shard is shard]:
             expiry.is_overtaken = True
             del self._expiries[expiry.timer]
+        self._postponed = {each for each in self._postponed if not shard.owns(each.key)}
 
     def close(self) -> None:
-        """Let no timer run any more."""
+        """Stop all timers."""
         self._closed = True
         for shard in [*self._running, *(each.shard for each in self._expiries.values())]:
             self.forget(shard)
@@ -99,6 +104,7 @@ class Timers:
         running[timer] = self._clock.call_later(delay_ms, self._expire, shard, timer)
 
     def _stop(self, shard: Shard[Any], timer: Timer) -> None:
+        self._postponed.discard(timer)
         expiry = self._expiries.pop(timer, None)
         if expiry is not None:
             expiry.is_overtaken = True
@@ -109,4 +115,6 @@ class Timers:
 
     def _expire(self, shard: Shard[Any], timer: Timer) -> None:
         del self._running[shard][timer]
-        self._expired(shard, timer)
+        expiry = self._expiries[timer] = Expiry(shard, timer, is_postponed=timer in self._postponed)
+        self._postponed.discard(timer)
+        self._expired(shard, expiry)

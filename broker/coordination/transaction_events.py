@@ -1,14 +1,15 @@
-"""Events of transactions: the story of each transactional id.
+"""Transactions as operators see them: events, counts, and the last client of each transactional id.
 
 Rules of this file:
 
+* Nothing is decided by it, and all of it is in memory: it begins at the start of the broker.
 * **Fixed memory.** There are two rings: what happens to every transaction is forgotten before what
   is worth a question, so that a busy producer does not wash away how another one was fenced.
   Characters of names are counted, too: where names are long there are fewer events.
 * **Cheap to note**, since each transition notes one even if the story has no reader: an event is
   one object of a compiled class, and its reader derives the rest.
 * An event is noted when it is appended. The console shows it when that is durable (C14).
-* In memory only: the story begins at the start of the broker, and says so.
+* An id has no client until one uses it. Counts only grow.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum
 from heapq import merge
 from itertools import islice
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.transactions.commands import (
@@ -32,11 +33,15 @@ from barnabas.coordinator.transactions.commands import (
 from barnabas.coordinator.transactions.state import NO_EPOCH, NO_PRODUCER_ID, State, Transaction
 
 if TYPE_CHECKING:
-    from barnabas.broker.coordination.transaction_clients import Client
+    from barnabas.broker.api.dispatch import RequestContext
     from barnabas.coordinator.decision import Decision
     from barnabas.coordinator.transactions.state import TopicPartition
     from barnabas.coordinator.transactions.transaction_table import TransactionTable
 
+BY_CLIENT: Final = "client"
+BY_TIMEOUT: Final = "timeout"
+BY_FENCING: Final = "fenced"
+"""Causes of an abort: the producer, its timeout, or a new instance or operator."""
 ROUTINE_SLOTS: Final = 1500
 NOTABLE_SLOTS: Final = 500
 CHARACTERS_MOST: Final = 64 * 1024
@@ -47,6 +52,41 @@ OPERATORS: Final = frozenset(("barnabas", "barnabas-console"))
 """Client ids of this project's own tools, which abort for a person."""
 NO_TIME: Final = -1
 SEPARATOR: Final = "\n"
+
+
+class Client(NamedTuple):
+    """A client as Kafka's tools show one: its client id, and its address behind a slash."""
+
+    client_id: str
+    host: str
+
+
+class TransactionClients:
+    """The last client of each transactional id that exists."""
+
+    def __init__(self) -> None:
+        self._clients: dict[str, Client] = {}
+
+    def of(self, transactional_id: str) -> Client | None:
+        """Return the last client of an id, or None if no client has used it since the start."""
+        return self._clients.get(transactional_id)
+
+    def used(self, transactional_id: str, context: RequestContext) -> None:
+        """Note a request about an id that exists."""
+        self._clients[transactional_id] = self.client_of(transactional_id, context)
+
+    def client_of(self, transactional_id: str, context: RequestContext) -> Client:
+        """Return the client of a request; the known object where the id's client is unchanged."""
+        client_id = context.client_id or ""
+        host = "/" + context.connection.peer_host
+        known = self._clients.get(transactional_id)
+        if known is not None and known.client_id == client_id and known.host == host:
+            return known
+        return Client(client_id, host)
+
+    def forget(self, transactional_id: str) -> None:
+        """Drop an id that exists no more."""
+        self._clients.pop(transactional_id, None)
 
 
 class Kind(IntEnum):
@@ -360,3 +400,49 @@ def _reason(command: Command, asker: Client | None) -> Reason:
         return Reason.CLIENT
     is_operator = asker is not None and asker.client_id in OPERATORS
     return Reason.OPERATOR if is_operator else Reason.FENCED
+
+
+class TransactionCounts:
+    """Counters of one coordinator; all only grow."""
+
+    __slots__ = (
+        "aborted",
+        "begun",
+        "committed",
+        "markers_delayed",
+        "markers_written",
+        "requests_given_up",
+        "requests_held",
+    )
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.committed = 0
+        self.aborted = {BY_CLIENT: 0, BY_TIMEOUT: 0, BY_FENCING: 0}
+        self.requests_held = 0
+        """Number of requests that waited for a transition in flight."""
+        self.requests_given_up = 0
+        """Number of these whose time ended first: they get CONCURRENT_TRANSACTIONS."""
+        self.markers_written = 0
+        self.markers_delayed = 0
+        """How often a marker could not be written, and is tried again."""
+
+    def moves(self, known: TransactionTable, decision: Decision, command: Command) -> None:
+        """Count a transition that is about to happen; the abort of nothing (KIP-890) is none."""
+        after: Transaction | None = decision.records[-1].meaning
+        if after is None:
+            return
+        before = known.transactions.get(after.transactional_id)
+        was_open = before is not None and before.state == State.ONGOING
+        if after.state == State.ONGOING and not was_open:
+            self.begun += 1
+        elif after.state == State.PREPARE_COMMIT:
+            self.committed += 1
+        elif after.state == State.PREPARE_ABORT and was_open:
+            self.aborted[_abort_reason(command)] += 1
+
+
+def _abort_reason(command: Command) -> str:
+    if isinstance(command, TimerExpired):
+        return BY_TIMEOUT
+    return BY_FENCING if isinstance(command, InitProducer) else BY_CLIENT

@@ -2,7 +2,7 @@
 
 Rules of this file:
 
-* A decision applies when it is appended (``appended_runner.py``), and everything that follows from
+* A decision applies when it is appended (``runner.py``), and everything that follows from
   it is appended behind it: no data without the record that its partition was added (P1), no marker
   without its decision, no completion without its markers (D5). Nothing waits between them, and a
   transaction over any number of partitions ends with one sync. Where other brokers lead some of
@@ -20,24 +20,25 @@ Rules of this file:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from barnabas.broker.api.waiting import Durability
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.coordination.appended_runner import AppendedRunner
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.id_expiration import IdExpiration
-from barnabas.broker.coordination.marker_phase import MarkerPhase
+from barnabas.broker.coordination.marker_phase import MarkerPhase, TransitionWaits
 from barnabas.broker.coordination.pipelines import Pipelines
 from barnabas.broker.coordination.remote_markers import RemoteMarkers
-from barnabas.broker.coordination.responding import PendingResponse
+from barnabas.broker.coordination.runner import Following, PendingResponse, Runner
 from barnabas.broker.coordination.shard import Shard
-from barnabas.broker.coordination.transaction_clients import Client, TransactionClients
-from barnabas.broker.coordination.transaction_counts import TransactionCounts
-from barnabas.broker.coordination.transaction_events import TransactionEvents
-from barnabas.broker.coordination.transition_waits import TransitionWaits
+from barnabas.broker.coordination.slices import run_in_turns
+from barnabas.broker.coordination.transaction_events import (
+    Client,
+    TransactionClients,
+    TransactionCounts,
+    TransactionEvents,
+)
 from barnabas.broker.topics.producer_ids import KEYED_FROM
 from barnabas.broker.topics.topic_names import TRANSACTION_STATE
 from barnabas.coordinator.decision import Effect, Timer
@@ -82,7 +83,7 @@ TRANSACTIONAL_ID_MAX_BYTES: Final = 32_767
 
 
 class Transactions:
-    """The transaction coordinator: its log, and its runner, which applies when appended."""
+    """The transaction coordinator: its log and runner."""
 
     def __init__(
         self,
@@ -103,7 +104,6 @@ class Transactions:
         self.events = TransactionEvents(host.clock.now_ms())
         self.leadership_check: LeadershipCheck | None = None
         """Whether an id's partition is led here still; None: this broker is alone."""
-        self._decisions_appended = 0
         self._asker: Client | None = None
         """Who has sent what is being decided."""
         self._waits = TransitionWaits(host, self.counts)
@@ -119,7 +119,7 @@ class Transactions:
             on_lost=self._lost,
             latest_only=True,
         )
-        self._runner = AppendedRunner(
+        self._runner = Runner(
             self.log,
             host,
             self._timer_expired,
@@ -222,16 +222,12 @@ class Transactions:
 
     def when_durable(self, waiter: Waiter) -> None:
         """Tell ``waiter`` when everything that was appended so far is durable (C14)."""
-        group = self._logs.journal.newest_group()
-        if group is None:
-            waiter.durable()
-        else:
-            group.add_waiter(waiter)
+        self.log.when_all_durable(waiter)
 
     @property
     def refusals(self) -> int:
         """How often something was refused that was appended here, whatever it was."""
-        return self._logs.journal.refusals
+        return self.log.refusals
 
     async def durable(self, refusals: int | None = None) -> None:
         """Wait until everything that was appended so far is durable (C14).
@@ -239,11 +235,7 @@ class Transactions:
         Raises KafkaError where that comes to nothing. Who has let others run since the first of it
         names the ``refusals`` there were then: what was refused meanwhile is nowhere any more.
         """
-        if refusals is not None and refusals != self.refusals:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        durable: asyncio.Future[None] = self._host.loop.create_future()
-        self.when_durable(Durability(durable, ErrorCode.NOT_COORDINATOR))
-        await durable
+        await self.log.durable(ErrorCode.NOT_COORDINATOR, refusals)
 
     # ------------------------------------------------------------------------------------ commands
 
@@ -257,16 +249,24 @@ class Transactions:
         return self.log.is_loading
 
     def refusal(self, key: str) -> ErrorCode:
-        """Why commands for a transactional id cannot be taken now; NONE if they can."""
+        """Return the error code for commands on a transactional id, or NONE if they are taken."""
+        found = self._serving(key)
+        return found if isinstance(found, ErrorCode) else ErrorCode.NONE
+
+    def _serving(self, key: str) -> Shard[TransactionShard] | ErrorCode:
+        """Return the partition that takes commands on a transactional id, or their error code."""
         if len(key) > TRANSACTIONAL_ID_MAX_BYTES // 4 and (
             len(key.encode()) > TRANSACTIONAL_ID_MAX_BYTES
         ):
             return ErrorCode.INVALID_REQUEST
-        log = self.log
-        code = log.refusal(key)
-        if log.replay.has_set_aside and not code and key in log.shard_of(key).machine.quarantined:
+        found = self.log.serving(key)
+        if (
+            self.log.replay.has_set_aside
+            and not isinstance(found, ErrorCode)
+            and key in found.machine.quarantined
+        ):
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return code
+        return found
 
     def submit(
         self,
@@ -284,8 +284,6 @@ class Transactions:
         ``context`` is that of the client who uses the id, if it is one. Not ``waits``: answer
         CONCURRENT_TRANSACTIONS instead of waiting for the transition in flight.
         """
-        if context is not None:
-            respond = partial(self._noted, key, context, respond)
         self._submit(key, make, respond, context, None if waits else _NO_TIME)
 
     async def outcome_of(self, make: Make, *, key: str, context: RequestContext) -> Outcome:
@@ -301,13 +299,15 @@ class Transactions:
 
     def _noted(
         self,
+        shard: Shard[TransactionShard],
         key: str,
         context: RequestContext,
         respond: Callable[[Outcome], None],
         outcome: Outcome,
     ) -> None:
-        if not outcome.error:
-            self.used(key, context)
+        """Remember who used a transactional id, unless what was decided came to nothing."""
+        if not (outcome.error or shard.is_gone) and key in shard.machine.transactions:
+            self.clients.used(key, context)
         respond(outcome)
 
     def used(self, key: str, context: RequestContext) -> None:
@@ -323,27 +323,30 @@ class Transactions:
         context: RequestContext | None,
         deadline_ms: float | None,
     ) -> None:
-        code = self.refusal(key)
-        appended_before = self._decisions_appended
-        outcome = Outcome(code) if code else self._decide(key, make(), context)
+        shard = self._serving(key)
+        if isinstance(shard, ErrorCode):
+            self._answer(respond, Outcome(shard))
+            return
+        outcome, is_recorded = self._decide(shard, key, make(), context)
         wait_ms = self._host.config.transaction_wait_ms
         if outcome.error == ErrorCode.CONCURRENT_TRANSACTIONS and wait_ms:
             now_ms = self._host.clock.monotonic() * 1000
             if deadline_ms is None:
                 deadline_ms = now_ms + wait_ms
-            if not self.is_deciding(key):
+            if not _is_deciding(shard, key):
                 # The command itself ended what was open, and that is done: decide it again.
-                outcome = self._decide(key, make(), context)
+                outcome, _ = self._decide(shard, key, make(), context)
             elif now_ms < deadline_ms - 1:
                 again = partial(self._submit, key, make, respond, context, deadline_ms)
                 self.when_decided(key, again)
                 return
-        if code or self.leadership_check is None or self._decisions_appended > appended_before:
+        if context is not None and not outcome.error:
+            respond = partial(self._noted, shard, key, context, respond)
+        if is_recorded or self.leadership_check is None:
             self._answer(respond, outcome)
             return
-        partition_id = self.log.partition_id_of(key)
-        assert partition_id is not None, "there is a coordinator"
-        self.leadership_check.check(partition_id, partial(self._answer_checked, respond, outcome))
+        checked = partial(self._answer_checked, respond, outcome)
+        self.leadership_check.check(shard.log.partition_id, checked)
 
     def _answer_checked(
         self,
@@ -356,19 +359,26 @@ class Transactions:
 
     def _answer(self, respond: Callable[[Outcome], None], outcome: Outcome) -> None:
         """Answer when everything that was appended so far is durable."""
-        self.when_durable(PendingResponse(respond, outcome, _NOT_COORDINATOR, self.log.topic_name))
+        self.when_durable(PendingResponse(respond, outcome, Outcome, self.log.topic_name))
 
-    def _decide(self, key: str, made: Command | Outcome, context: RequestContext | None) -> Outcome:
+    def _decide(
+        self,
+        shard: Shard[TransactionShard],
+        key: str,
+        made: Command | Outcome,
+        context: RequestContext | None,
+    ) -> tuple[Outcome, bool]:
+        """Decide a client's command; return the outcome, and whether a record says so."""
         if isinstance(made, Outcome):
-            return made
+            return made, False
         if context is None:
-            return self.decide_now(key, made)
+            return self._run(shard, key, made)
         self._asker = self.clients.client_of(key, context)
-        outcome = self.decide_now(key, made)
+        outcome, is_recorded = self._run(shard, key, made)
         self._asker = None
         if outcome.error == ErrorCode.PRODUCER_FENCED:
             self.was_fenced(key, context)
-        return outcome
+        return outcome, is_recorded
 
     def was_fenced(self, key: str, context: RequestContext) -> None:
         """Note that a client is told that another one has its transactional id by now."""
@@ -379,7 +389,6 @@ class Transactions:
 
     def _moves(self, known: TransactionTable, decision: Decision, command: Command) -> None:
         """Count and note a transition that is about to happen."""
-        self._decisions_appended += 1
         self.counts.moves(known, decision, command)
         after: Transaction | None = decision.records[-1].meaning
         if after is not None and after.state.is_decided:
@@ -390,8 +399,8 @@ class Transactions:
 
     def is_deciding(self, key: str) -> bool:
         """Whether a decided transaction still waits for its markers."""
-        transaction = self.transaction(key)
-        return transaction is not None and transaction.state.is_decided
+        shard = self.log.shard_here(key)
+        return shard is not None and _is_deciding(shard, key)
 
     def when_decided(self, key: str, then: Callable[[], None]) -> None:
         """Call ``then`` when the transition in flight is over, or when it was waited for enough."""
@@ -404,11 +413,20 @@ class Transactions:
 
     def decide_now(self, key: str, command: Command) -> Outcome:
         """Decide at once; the answer is true when the journal's newest group is durable."""
+        shard = self.log.shard_here(key)
+        if shard is None:
+            return _NOT_COORDINATOR
+        return self._run(shard, key, command)[0]
+
+    def _run(
+        self, shard: Shard[TransactionShard], key: str, command: Command
+    ) -> tuple[Outcome, bool]:
         try:
-            outcome: Outcome | None = self._runner.run(key, command).response
+            decision = self._runner.run(shard, key, command)
         except KafkaError as error:
-            return Outcome(error.code)
-        return outcome or Outcome()
+            return Outcome(error.code), False
+        outcome: Outcome | None = decision.response
+        return outcome or Outcome(), bool(decision.records)
 
     # -------------------------------------------------------------------------- what writes imply
 
@@ -447,12 +465,12 @@ class Transactions:
 
     # --------------------------------------------------------------------------- effects and timers
 
-    def _take_effect(self, effect: Effect) -> None:
+    def _take_effect(self, shard: Shard[TransactionShard], effect: Effect) -> Following | None:
         if isinstance(effect, WriteMarkers):
-            self._markers.begin(effect.transactional_id)
-        else:
-            assert isinstance(effect, TakeProducerId), effect
-            self._catalogue.producer_ids.take(effect.producer_id)
+            return self._markers.begin(shard, effect.transactional_id)
+        assert isinstance(effect, TakeProducerId), effect
+        self._catalogue.producer_ids.take(effect.producer_id)
+        return None
 
     def _timer_expired(self, timer: Timer) -> TimerExpired:
         return TimerExpired(timer, self.fresh_producer_id)
@@ -464,20 +482,26 @@ class Transactions:
 
     def expire_ids(self) -> None:
         """Forget transactional ids that were not used for long."""
-        pending = [each.transactional_id for each in self.all if each.state.is_idle]
+        run_in_turns(self._host.loop, self._expire_in_turns())
+
+    def _expire_in_turns(self) -> Iterator[None]:
+        idle = [each.transactional_id for each in self.all if each.state.is_idle]
         expiration = IdExpiration(self._host.config)
+        for number, key in enumerate(idle, start=1):
+            if not self.refusal(key):
+                self.decide_now(key, Expire(key, expiration.idle_ms(key)))
+                if self.transaction(key) is None:
+                    self.clients.forget(key)
+            if number % IDS_PER_TURN == 0:
+                yield
+                if self._closed:
+                    return
 
-        def turn() -> None:
-            for _ in range(min(IDS_PER_TURN, len(pending))):
-                key = pending.pop()
-                if not self.refusal(key):
-                    self.decide_now(key, Expire(key, expiration.idle_ms(key)))
-                    if self.transaction(key) is None:
-                        self.clients.forget(key)
-            if pending and not self._closed:
-                self._host.loop.call_soon(turn)
 
-        turn()
+def _is_deciding(shard: Shard[TransactionShard], key: str) -> bool:
+    """Return whether a decided transaction still waits for its markers."""
+    transaction = None if shard.is_gone else shard.machine.transactions.get(key)
+    return transaction is not None and transaction.state.is_decided
 
 
 def _topic_settings(config: BrokerConfig) -> TopicSettings:

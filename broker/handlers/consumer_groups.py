@@ -114,7 +114,7 @@ async def consumer_group_describe(
 ) -> ConsumerGroupDescribeResponse:
     """Describe consumer groups with their members, their assignments and what they move to."""
     refuse_too_many_groups(len(request.group_ids))
-    access = context.access
+    access, refusals = context.access, groups.refusals
 
     def described(group_id: str) -> DescribedGroup:
         group = _described(groups, access, group_id)
@@ -125,6 +125,7 @@ async def consumer_group_describe(
     found = await describe_while_room(
         request.group_ids, described, _without_room, _element_count, ELEMENTS_PER_RESPONSE_MAX
     )
+    await groups.durable(refusals)
     return ConsumerGroupDescribeResponse(groups=found)
 
 

@@ -74,6 +74,7 @@ async def list_groups(
         return ListGroupsResponse()
     if groups.is_loading:
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    refusals = groups.refusals
     states = {state.strip().lower() for state in request.states_filter}
     types = {name.lower() for name in request.types_filter}
     found = [
@@ -90,6 +91,7 @@ async def list_groups(
             some = every[start : start + GROUPS_PER_TURN]
             found += [group for group in some if access.may_see(GROUP, group.group_id)]
             await next_turn()
+    await groups.durable(refusals)
     return ListGroupsResponse(groups=found)
 
 
@@ -109,6 +111,7 @@ async def describe_groups(
 ) -> DescribeGroupsResponse:
     """Describe classic groups with their members."""
     refuse_too_many_groups(len(request.groups))
+    refusals = groups.refusals
 
     def described(group_id: str) -> DescribedGroup:
         group = _described(groups, context, group_id)
@@ -119,6 +122,7 @@ async def describe_groups(
     found = await describe_while_room(
         request.groups, described, _without_room, _size_bytes, BYTES_PER_RESPONSE_MAX
     )
+    await groups.durable(refusals)
     return DescribeGroupsResponse(groups=found)
 
 

@@ -246,7 +246,7 @@ class _Commit:
 
     def must_wait(self) -> bool:
         """Whether other commits of the group are in front of this one."""
-        return self._groups.must_wait(self._request.group_id, self._command)
+        return self._groups.must_wait(self._request.group_id)
 
     def submit(self, pending: Deferred[TxnOffsetCommitResponse]) -> None:
         """Hand the commit to its group; ``pending`` is completed with the response."""

@@ -25,7 +25,7 @@ from barnabas.broker.api.checks import (
     WRITE,
 )
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
-from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.shard import java_hash
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, INTERNAL

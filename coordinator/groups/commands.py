@@ -75,22 +75,8 @@ class NoTopics:
 NO_TOPICS: Final[TopicsImage] = NoTopics()
 
 
-class GroupCommand:
-    """What holds for every command that does not say otherwise."""
-
-    __slots__ = ()
-
-    @property
-    def shares_lane(self) -> bool:
-        """Whether it may be under way beside others of its group that share the lane.
-
-        It reads nothing then that one of them writes, nor the other way round.
-        """
-        return False
-
-
 @dataclass(frozen=True, slots=True)
-class JoinGroup(GroupCommand):
+class JoinGroup:
     """A member of a classic group wants to be in the next generation."""
 
     caller: Caller
@@ -108,7 +94,7 @@ class JoinGroup(GroupCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class SyncGroup(GroupCommand):
+class SyncGroup:
     """A member of a classic group brings (the leader) or asks for its assignment."""
 
     caller: Caller
@@ -123,11 +109,8 @@ class SyncGroup(GroupCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat(GroupCommand):
+class Heartbeat:
     """A member of a classic group is alive."""
-
-    shares_lane = True
-    # It changes nothing that a commit reads, nor the other way round.
 
     caller: Caller
     request: HeartbeatRequest
@@ -139,7 +122,7 @@ class Heartbeat(GroupCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveGroup(GroupCommand):
+class LeaveGroup:
     """Members of a group leave it."""
 
     caller: Caller
@@ -153,7 +136,7 @@ class LeaveGroup(GroupCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerGroupHeartbeat(GroupCommand):
+class ConsumerGroupHeartbeat:
     """A member of a consumer group joins, is alive, reports what it owns, or leaves (KIP-848)."""
 
     caller: Caller
@@ -168,11 +151,8 @@ class ConsumerGroupHeartbeat(GroupCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetCommit(GroupCommand):
+class OffsetCommit:
     """Offsets of one group; topics carry names and ids here, whatever the client sent."""
-
-    shares_lane = True
-    # No commit reads what another one writes.
 
     caller: Caller
     request: OffsetCommitRequest
@@ -184,7 +164,7 @@ class OffsetCommit(GroupCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class LongOffsetCommit(GroupCommand):
+class LongOffsetCommit:
     """Offsets of one group, so many that deciding takes long: all are committed, or none.
 
     The response is a list of one for each part, or the ErrorCode that holds for all of them.
@@ -201,10 +181,8 @@ class LongOffsetCommit(GroupCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionalOffsetCommit(GroupCommand):
+class TransactionalOffsetCommit:
     """Offsets of one group as part of a producer's transaction (KIP-447)."""
-
-    shares_lane = True
 
     caller: Caller
     request: OffsetCommitRequest
@@ -218,7 +196,7 @@ class TransactionalOffsetCommit(GroupCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetFetch(GroupCommand):
+class OffsetFetch:
     """Ask for committed offsets of one group; topics carry names here."""
 
     caller: Caller
@@ -229,18 +207,13 @@ class OffsetFetch(GroupCommand):
     """Whether other groups asked for along with it make much work together: done in steps."""
 
     @property
-    def shares_lane(self) -> bool:
-        """What is stable is known when the commits under way are durable."""
-        return not self.require_stable
-
-    @property
     def group_id(self) -> str:
         """The group."""
         return self.request.group_id
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetDelete(GroupCommand):
+class OffsetDelete:
     """Forget committed offsets of one group."""
 
     caller: Caller
@@ -253,7 +226,7 @@ class OffsetDelete(GroupCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteGroup(GroupCommand):
+class DeleteGroup:
     """Remove an empty group with its offsets. The response is an ErrorCode."""
 
     group_id: str
@@ -262,7 +235,7 @@ class DeleteGroup(GroupCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class ExpireOffsets(GroupCommand):
+class ExpireOffsets:
     """Drop what has not been used for the retention time; an empty group goes with its last offset.
 
     Asked from time to time for every group.
@@ -273,7 +246,7 @@ class ExpireOffsets(GroupCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class TopicsDeleted(GroupCommand):
+class TopicsDeleted:
     """Topics were deleted: the offsets of those that are not there any more go too."""
 
     group_id: str
@@ -281,7 +254,7 @@ class TopicsDeleted(GroupCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class TimerExpired(GroupCommand):
+class TimerExpired:
     """A timer that was scheduled has come."""
 
     timer: Timer

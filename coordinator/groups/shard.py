@@ -38,7 +38,7 @@ class GroupShard(GroupTable):
         return (decider or _DECIDERS[kind, ANY_GROUP])(self, command, now)
 
     def apply(self, record: Record, offset: int) -> None:
-        """Take in a record that is durable at ``offset`` of the partition.
+        """Take in a record that was appended at ``offset`` of the partition.
 
         A log that Apache Kafka began may have records of share and streams groups: not served here.
         """

@@ -21,7 +21,6 @@ from barnabas.coordinator.transactions.commands import (
     TakeProducerId,
     WriteMarkers,
 )
-from barnabas.coordinator.transactions.names import timeout_timer
 from barnabas.coordinator.transactions.state import (
     CLASSIC,
     LARGEST_CLIENT_EPOCH,
@@ -31,6 +30,7 @@ from barnabas.coordinator.transactions.state import (
     TRANSACTIONS_V2,
     State,
     Transaction,
+    timeout_timer,
     updated_ms,
 )
 from barnabas.protocol.errors import ErrorCode

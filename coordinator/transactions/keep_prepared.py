@@ -19,11 +19,11 @@ from barnabas.coordinator.transactions.commands import (
     Outcome,
     TakeProducerId,
 )
-from barnabas.coordinator.transactions.names import timeout_timer
 from barnabas.coordinator.transactions.state import (
     NEVER_MS,
     NO_PRODUCER_ID,
     Transaction,
+    timeout_timer,
     updated_ms,
 )
 

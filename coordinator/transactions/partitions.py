@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.coordinator.decision import Decision, Effect, Now, Schedule
 from barnabas.coordinator.transactions.commands import AddPartitions, Outcome, VerifyPartitions
-from barnabas.coordinator.transactions.names import timeout_timer
-from barnabas.coordinator.transactions.state import NEVER_MS, State, Transaction, updated_ms
+from barnabas.coordinator.transactions.state import (
+    NEVER_MS,
+    State,
+    Transaction,
+    timeout_timer,
+    updated_ms,
+)
 from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:

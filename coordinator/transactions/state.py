@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from barnabas.coordinator.decision import Now, Record
+from barnabas.coordinator.decision import Now, Record, Timer
 from barnabas.protocol.messages.transaction_log_record import (
     TRANSACTION_LOG_RECORD,
     PartitionsSchema,
@@ -26,6 +26,8 @@ LARGEST_CLIENT_EPOCH: Final = 32_766
 LARGEST_EPOCH: Final = 32_767
 NEVER_MS: Final = 2**31 - 1
 """The timeout of a transaction that another system decides about (KIP-939)."""
+TIMEOUT: Final = "transaction timeout"
+"""Name of the timer of an open transaction."""
 
 CLASSIC: Final = 0
 """Transaction version under which the client adds the partitions (TV_0, and TV_1 alike)."""
@@ -233,3 +235,8 @@ def _partitions(topics: Iterable[PartitionsSchema]) -> Iterable[TopicPartition]:
         for topic in topics
         for partition in topic.partition_ids
     )
+
+
+def timeout_timer(transactional_id: str) -> Timer:
+    """Return the timer of an open transaction."""
+    return Timer(transactional_id, TIMEOUT)

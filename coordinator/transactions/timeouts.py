@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from barnabas.coordinator.decision import NOTHING, Decision, Effect, Now, Schedule
 from barnabas.coordinator.transactions.commands import Expire, TimerExpired, WriteMarkers
 from barnabas.coordinator.transactions.end import fence
-from barnabas.coordinator.transactions.names import timeout_timer
-from barnabas.coordinator.transactions.state import NEVER_MS, State, tombstone
+from barnabas.coordinator.transactions.state import NEVER_MS, State, timeout_timer, tombstone
 
 if TYPE_CHECKING:
     from barnabas.coordinator.transactions.transaction_table import TransactionTable

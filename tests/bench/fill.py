@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from barnabas.broker.config.loader import load_config
-from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.shard import java_hash
 from barnabas.broker.server import BrokerServer
 from barnabas.coordinator.decision import Record
 from barnabas.coordinator.groups.offset_records import commit_record

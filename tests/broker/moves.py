@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from barnabas.broker.cluster.handovers import HandOvers
-from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.shard import java_hash
 from barnabas.broker.topics.leadership import State
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode

@@ -118,9 +118,9 @@ def test_a_disk_that_is_full_to_the_last_byte(broker, wire, generation, monkeypa
     logs = broker.server.logs
     begin = MarkerPhase.begin
 
-    def begin_on_a_full_disk(phase, key):
+    def begin_on_a_full_disk(phase, shard, key):
         logs.full = logs.exhausted = True
-        begin(phase, key)
+        return begin(phase, shard, key)
 
     monkeypatch.setattr(MarkerPhase, "begin", begin_on_a_full_disk)
     assert producer.end() == NONE

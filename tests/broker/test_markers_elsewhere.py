@@ -10,7 +10,7 @@ import asyncio
 
 import pytest
 
-from barnabas.broker.coordination import marker_intake
+from barnabas.broker.coordination import slices
 from barnabas.broker.peers.interface import NoAnswer, Purpose
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
@@ -348,7 +348,7 @@ def test_offsets_show_before_their_marker_is_answered_r5(
         turns.append(1)
         await asyncio.sleep(0)
 
-    monkeypatch.setattr(marker_intake, "next_turn", turn)
+    monkeypatch.setattr(slices, "next_turn", turn)
     last = count - 1
     with Wire(brokers[1].address) as there:
         for offset in range(1, 4):

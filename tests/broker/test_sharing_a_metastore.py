@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.shard import java_hash
 from barnabas.broker.security.acls import AclFilter
 from barnabas.broker.security.quota_limits import PRODUCER_BYTES, USER, entity
 from barnabas.broker.topics.changes import ATTEMPTS_MOST

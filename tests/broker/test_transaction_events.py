@@ -7,8 +7,7 @@ import tracemalloc
 import pytest
 
 from barnabas.broker.coordination import transaction_events as module
-from barnabas.broker.coordination.transaction_clients import Client
-from barnabas.broker.coordination.transaction_events import Kind, Reason, TransactionEvents
+from barnabas.broker.coordination.transaction_events import Client, Kind, Reason, TransactionEvents
 from barnabas.coordinator.decision import Now
 from barnabas.coordinator.transactions.commands import (
     AddPartitions,
@@ -19,11 +18,11 @@ from barnabas.coordinator.transactions.commands import (
     MarkersWritten,
     TimerExpired,
 )
-from barnabas.coordinator.transactions.names import timeout_timer
 from barnabas.coordinator.transactions.shard import TransactionShard
 from barnabas.coordinator.transactions.state import (
     TRANSACTIONS_V2,
     TopicPartition,
+    timeout_timer,
 )
 
 LIMIT_BYTES = 512 * 1024

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.coordination.decision_batch import decision_batch
 from barnabas.broker.coordination.markers import MarkerWriter
+from barnabas.broker.coordination.shard import decision_batch
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.transactions.commands import Outcome
 from barnabas.coordinator.transactions.shard import TransactionShard
@@ -148,7 +148,8 @@ class Cell:
         """Let the markers be written now that were withheld."""
         server = self.served.broker.server
         self.served.withheld.clear()
-        self.served.transactions._markers.begin(self.key)
+        transactions = self.served.transactions
+        transactions._markers.resume(transactions.log.shard_of(self.key), self.key)
         server.flush_answers()
 
     def is_held(self) -> bool:

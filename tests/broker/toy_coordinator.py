@@ -13,8 +13,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog, TopicSettings
-from barnabas.broker.coordination.durable_runner import DurableRunner
-from barnabas.broker.coordination.lanes import Submission
+from barnabas.broker.coordination.runner import Runner, Submission
 from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
@@ -45,7 +44,6 @@ class Do:
     """A command that is decided by a function of the test's."""
 
     decide: Decide
-    shares_lane: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,6 @@ class Expired:
     """A timer that has come; adds one to its key."""
 
     timer: Timer
-    shares_lane: bool = False
 
 
 class Toy:
@@ -180,7 +177,7 @@ class Coordinator:
         self.runner = self.make_runner()
 
     def make_runner(self) -> Any:
-        return DurableRunner(self.log, self.host, Expired)
+        return Runner(self.log, self.host, Expired, timers_wait=True)
 
     def _loaded(self, shard: Shard[Toy], effects: tuple[Effect, ...]) -> None:
         self.runner.take_effects(shard, effects)
@@ -216,11 +213,9 @@ class Coordinator:
         *,
         ticket: int | None = None,
         admit: Admit | None = None,
-        **more: Any,
     ) -> None:
-        command = Do(decide, **more)
         self.runner.submit(
-            Submission(key, command, self.answers.append, lambda code: code, ticket, admit)
+            Submission(key, Do(decide), self.answers.append, lambda code: code, ticket, admit)
         )
 
     def sync(self) -> None:

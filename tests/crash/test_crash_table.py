@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.broker.coordination.decision_batch import decision_batch
+from barnabas.broker.coordination.shard import decision_batch
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.transactions.state import (
     CLASSIC,

@@ -150,12 +150,11 @@ async def first_violation(monkeypatch) -> str:
 
 
 async def test_completion_before_the_markers_is_found_out(monkeypatch):
-    def begin(phase: MarkerPhase, key: str) -> None:
-        shard = phase._log.shard_of(key)
+    def begin(phase: MarkerPhase, shard, key: str) -> None:
         machine = shard.machine
         transaction, owed = machine.transactions[key], machine.awaiting_markers(key)
         machine.change(MarkersPlaced(key, owed))
-        phase._complete(shard, key, transaction)
+        phase._complete(shard, phase._completion(shard, key, transaction))
         for place in owed:
             marker = TransactionMarker(
                 *transaction.producer,
@@ -170,13 +169,12 @@ async def test_completion_before_the_markers_is_found_out(monkeypatch):
 
 
 async def test_markers_before_the_decision_are_found_out(monkeypatch):
-    decide = Transactions.decide_now
+    decide = Transactions._run
 
-    def decide_late(transactions, key, command):
+    def decide_late(transactions, shard, key, command):
         if isinstance(command, EndTransaction):
             present = transactions.transaction(key)
-            log = transactions.log
-            decision = log.shard_of(key).machine.decide(command, log.now())
+            decision = shard.machine.decide(command, transactions.log.now())
             if present.state == State.ONGOING and decision.records:
                 prepared = transaction_of(decision.records[0])
                 marker = TransactionMarker(
@@ -187,9 +185,9 @@ async def test_markers_before_the_decision_are_found_out(monkeypatch):
                 )
                 for place in present.partitions:
                     transactions._markers._markers.write(*place, marker)
-        return decide(transactions, key, command)
+        return decide(transactions, shard, key, command)
 
-    monkeypatch.setattr(Transactions, "decide_now", decide_late)
+    monkeypatch.setattr(Transactions, "_run", decide_late)
     assert "(C3)" in await first_violation(monkeypatch)
 
 

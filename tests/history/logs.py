@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby, pairwise
 
-from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.shard import java_hash
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.coordinator.decision import decode_record
 from barnabas.coordinator.transactions.state import (

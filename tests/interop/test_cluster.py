@@ -9,7 +9,7 @@ from kafka import KafkaProducer
 
 from barnabas.broker.cluster.pictured_view import PicturedView
 from barnabas.broker.cluster.view import NO_NODE
-from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.shard import java_hash
 from barnabas.testing import Cluster
 from tests.counterparts.mended_kafka_python import PatientClient
 from tests.interop.administration import TIMEOUT_S, admin

@@ -19,7 +19,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
 from barnabas.broker.cluster import membership
-from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.shard import java_hash
 from barnabas.testing import Cluster
 from tests.counterparts.logins import NOBODY
 from tests.history.model import Write

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.shard import java_hash
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,

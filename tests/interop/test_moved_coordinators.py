@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.shard import java_hash
 from barnabas.testing import Cluster
 from tests.interop import offset_readers as readers
 from tests.interop.offset_programs import go_program, kafkajs_program, run

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.shard import java_hash
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,

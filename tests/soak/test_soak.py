@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.shard import java_hash
 from tests.bench.rows import ROWS
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.groups.scenario import BROKER_SETTINGS

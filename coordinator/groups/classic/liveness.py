@@ -51,7 +51,8 @@ def decide_heartbeat(shard: GroupTable, command: Heartbeat, now: Now) -> Decisio
     if group.state is State.PREPARING_REBALANCE:
         code = ErrorCode.REBALANCE_IN_PROGRESS
     session = group.session_timer(group.members[request.member_id], now)
-    return Decision(HeartbeatResponse(error_code=code), effects=(session,))
+    # A rebalance has no record before it is complete, and the member knows its generation.
+    return Decision(HeartbeatResponse(error_code=code), effects=(session,), is_known=True)
 
 
 def decide_leave_without_group(shard: GroupTable, command: LeaveGroup, now: Now) -> Decision:

@@ -277,7 +277,7 @@ def decide_heartbeat(shard: GroupTable, command: Heartbeat, now: Now) -> Decisio
         return Decision(HeartbeatResponse(error_code=ErrorCode.ILLEGAL_GENERATION))
     session = timers.session(group.group_id, member, shard.config, now)
     if not _has_to_join(group, member):
-        return Decision(HeartbeatResponse(), effects=(session,))
+        return Decision(HeartbeatResponse(), effects=(session,), is_known=True)
     changes, effects = _expect_join(group, member, now)
     response = HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
     return Decision(response, changes=changes, effects=(session, *effects))

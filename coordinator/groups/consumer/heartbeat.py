@@ -254,7 +254,8 @@ def _answered(
     if request.member_epoch == JOINING or _is_full(request) or before.assigned != moved.assigned:
         topics = [TopicPartitions(*each) for each in listed(moved.assigned)]
         response.assignment = Assignment(topics)
-    return draft.decision(response)
+    is_new = draft.records or response.assignment or moved.member_epoch != request.member_epoch
+    return draft.decision(response)._replace(is_known=not is_new)
 
 
 def _was_somebody_else(group: ConsumerGroup, change: Change) -> bool:

@@ -14,6 +14,7 @@ from barnabas.broker.console import live as module
 from barnabas.broker.console.openapi import document
 from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.console.shapes import Overview
+from barnabas.broker.coordination.coordinator_log import CoordinatorLog
 from barnabas.broker.http import connection as http_connection
 from barnabas.broker.http.server import STREAMS_MAX
 from barnabas.broker.security.operations import Operation, ResourceType
@@ -230,7 +231,7 @@ async def test_a_broker_that_stops_ends_its_streams():
 async def test_a_disk_that_does_not_answer(monkeypatch):
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.05)
     async with Broker(config=HTTP) as broker:
-        monkeypatch.setattr(broker.server.transactions, "when_durable", lambda waiter: None)
+        monkeypatch.setattr(CoordinatorLog, "when_all_durable", lambda log, waiter: None)
         async with Events(broker.server.http.address, "overview") as events:
             found = await events.state("refused")
             assert found["error"]["error"] == "REQUEST_TIMED_OUT"

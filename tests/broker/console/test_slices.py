@@ -29,7 +29,7 @@ from barnabas.broker.console.spark_ledger import (
     SparkLedger,
 )
 from barnabas.broker.console.worst import WorstFinder
-from barnabas.broker.coordination import transaction_clients
+from barnabas.broker.coordination import transaction_events
 from barnabas.broker.coordination.rebalances import Rebalances
 from barnabas.broker.coordination.transaction_events import (
     NOTABLE_SLOTS,
@@ -140,7 +140,7 @@ def transactions_of(number):
 def events_of(looks):
     """As many as there can be, counted when they are looked at."""
     events = TransactionEvents(0)
-    client = transaction_clients.Client("client", "/127.0.0.1")
+    client = transaction_events.Client("client", "/127.0.0.1")
     for number in range(ROUTINE_SLOTS + NOTABLE_SLOTS):
         found = Transaction(f"id-{number:06}", number, 0, 60_000, State.ONGOING, frozenset(), 1)
         events.refused(found, client, 1_700_000_000_000)
@@ -270,7 +270,11 @@ def crowd():
             view=OneBroker(1, None, lambda: 1),
         ),
         groups=SimpleNamespace(
-            machines=shards, machine_of=machine_of, rebalances=Rebalances(0), **coordinator
+            machines=shards,
+            machine_of=machine_of,
+            rebalances=Rebalances(0),
+            durable=durable,
+            **coordinator,
         ),
         transactions=SimpleNamespace(
             machines=ids,

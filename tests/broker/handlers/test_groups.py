@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -252,6 +253,8 @@ def coordinator(code, **more):
         "refusal": lambda key: code,
         "is_coordinator": lambda: True,
         "have_many_offsets": lambda keys: False,
+        "refusals": 0,
+        "durable": AsyncMock(),
         **more,
     }
     return SimpleNamespace(**answers)

@@ -249,9 +249,9 @@ def test_what_is_shown_is_durable_c14(broker, filled):
 def test_an_answer_waits_for_the_disk_c14(broker, filled, api):
     """What is placed in the journal but not durable is not shown before it is."""
     waiting = []
-    transactions = broker.server.transactions
-    when_durable = transactions.when_durable
-    broker.call(lambda: setattr(transactions, "when_durable", waiting.append))
+    log = broker.server.transactions.log
+    when_all_durable = log.when_all_durable
+    broker.call(lambda: setattr(log, "when_all_durable", waiting.append))
     request = (
         ListTransactionsRequest()
         if api is LIST_TRANSACTIONS
@@ -259,7 +259,7 @@ def test_an_answer_waits_for_the_disk_c14(broker, filled, api):
     )
     filled.send(api, request, 0)
     assert not is_readable(filled._socket, 0.2)
-    broker.call(lambda: setattr(transactions, "when_durable", when_durable))
+    broker.call(lambda: setattr(log, "when_all_durable", when_all_durable))
     (waiter,) = waiting
     broker.call(lambda: (waiter.durable(), broker.server.flush_answers()))
     assert len(filled.receive().transaction_states) == (4 if api is LIST_TRANSACTIONS else 1)

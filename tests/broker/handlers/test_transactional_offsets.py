@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from barnabas.coordinator.groups.commands import DeleteGroup
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
@@ -360,7 +359,7 @@ def test_a_fetch_behind_a_commit_that_is_not_durable_yet_finds_it_unstable(clien
 
 
 def test_the_end_does_not_overtake_a_commit_in_a_pipeline(client):
-    """Also where the commit has to wait for a deletion that is on its way to the disk."""
+    """Also where a deletion is on its way to the disk."""
     producer = client.begin_life("id")
     for number in range(20):
         deleted = OffsetDeleteRequestTopic("topic", [OffsetDeleteRequestPartition(0)])
@@ -376,24 +375,24 @@ def test_the_end_does_not_overtake_a_commit_in_a_pipeline(client):
 
 
 class Occupied:
-    """A group for which something is under way that no commit can share its lane with."""
+    """A group that a long decision holds."""
 
     def __init__(self, broker: Broker, group: str) -> None:
         self.broker = broker
         self.group = group
         self.groups = broker.server.groups
         self.shard = self.groups.log.shard_of(group)
-        self.runner = self.groups._runner
-        unshared = DeleteGroup(group)
-        self.lane = broker.call(lambda: self.runner._lanes.enter(group, unshared))
+        self.slices = self.groups._runner._slices
+        broker.call(lambda: self.slices.begin(self.shard, group))
 
     def wait_for_next(self) -> None:
         """Return when a command waits behind it."""
-        wait_until(lambda: self.broker.call(lambda: len(self.lane.waiting)))
+        decisions = self.slices._under_way[self.shard].after_decisions
+        wait_until(lambda: self.broker.call(lambda: len(decisions[self.group])))
 
     def leave(self) -> None:
         """Let go on what waits; on the broker's loop."""
-        self.runner._leave(self.shard, self.lane, self.group)
+        self.slices.end(self.shard, self.group)
 
 
 @pytest.mark.parametrize("commit", [True, False])

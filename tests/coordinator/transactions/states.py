@@ -18,7 +18,6 @@ from barnabas.coordinator.transactions.commands import (
     TimerExpired,
     VerifyPartitions,
 )
-from barnabas.coordinator.transactions.names import timeout_timer
 from barnabas.coordinator.transactions.state import (
     CLASSIC,
     LARGEST_CLIENT_EPOCH,
@@ -27,6 +26,7 @@ from barnabas.coordinator.transactions.state import (
     State,
     TopicPartition,
     Transaction,
+    timeout_timer,
 )
 
 TIMEOUT_MS = 60_000

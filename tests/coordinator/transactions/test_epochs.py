@@ -17,7 +17,6 @@ from barnabas.coordinator.transactions.commands import (
     InitProducer,
     TimerExpired,
 )
-from barnabas.coordinator.transactions.names import timeout_timer
 from barnabas.coordinator.transactions.state import (
     CLASSIC,
     LARGEST_CLIENT_EPOCH,
@@ -26,6 +25,7 @@ from barnabas.coordinator.transactions.state import (
     TRANSACTIONS_V2,
     State,
     Transaction,
+    timeout_timer,
 )
 from barnabas.protocol.errors import ErrorCode
 from tests.coordinator.transactions.run import TOPIC, Run

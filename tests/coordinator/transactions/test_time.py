@@ -12,7 +12,6 @@ from barnabas.coordinator.transactions.commands import (
     InitProducer,
     TimerExpired,
 )
-from barnabas.coordinator.transactions.names import timeout_timer
 from barnabas.coordinator.transactions.partitions import PARTITIONS_MAX
 from barnabas.coordinator.transactions.shard import TransactionShard
 from barnabas.coordinator.transactions.state import (
@@ -22,6 +21,7 @@ from barnabas.coordinator.transactions.state import (
     State,
     TopicPartition,
     Transaction,
+    timeout_timer,
 )
 from barnabas.protocol.errors import ErrorCode
 from tests.coordinator.transactions.run import Run

@@ -1,4 +1,4 @@
-"""What applies decisions when they are durable: lanes, parked answers, timers, refusals."""
+"""The runner of a coordinator: what moves when, what follows, parked answers, timers, refusals."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from barnabas.broker.coordination.key_hash import java_hash
-from barnabas.broker.coordination.lanes import Submission
+from barnabas.broker.coordination.runner import Submission
+from barnabas.broker.coordination.shard import java_hash
 from barnabas.broker.coordination.timers import RETRY_MS
 from barnabas.coordinator.decision import (
     Answer,
@@ -37,18 +37,35 @@ def opened() -> Coordinator:
     return coordinator
 
 
-# -------------------------------------------------------------------------------------------- lanes
+@pytest.fixture
+def two() -> Coordinator:
+    """Two partitions: of a and of b."""
+    coordinator = Coordinator(2)
+    coordinator.log.open()
+    assert [coordinator.log.partition_of(key) for key in "ba"] == [0, 1]
+    return coordinator
 
 
-def test_nothing_shows_before_it_is_durable(opened):
+def refuse_flush(coordinator: Coordinator) -> None:
+    for group in coordinator.administration.logs.journal.drop():
+        group.refuse(Refusal([]))
+
+
+# ------------------------------------------------------------------------ state moves, answers wait
+
+
+def test_state_moves_when_appended_and_answer_waits_for_disk(opened):
     opened.submit(put("k", 1, changes=("changed",)))
-    assert (opened.answers, opened.toy.numbers, opened.toy.changes) == ([], {}, [])
-    opened.sync()
-    assert (opened.answers, opened.toy.numbers) == (["done"], {"k": 1})
+    assert (opened.answers, opened.toy.numbers) == ([], {"k": 1})
     assert opened.toy.changes == ["changed"]
+    (shard,) = opened.log.shards
+    assert shard.log.high_watermark == 0, "nothing is on the disk"
+    opened.sync()
+    assert opened.answers == ["done"]
+    assert opened.restarted().toy.numbers == {"k": 1}
 
 
-def test_commands_for_a_key_wait_for_each_other_in_order(opened):
+def test_decisions_of_one_key_share_a_sync_and_are_answered_in_order(opened):
     opened.submit(put("k", 1))
     opened.submit(get("k"))
     opened.submit(lambda toy, now: put("k", toy.numbers["k"] + 1, "second")(toy, now))
@@ -59,51 +76,30 @@ def test_commands_for_a_key_wait_for_each_other_in_order(opened):
     assert opened.toy.offsets == [0, 1]
 
 
-def test_other_keys_do_not_wait_and_share_a_sync(opened):
+def test_read_behind_a_decision_of_another_key_waits_for_the_partition(opened):
+    opened.submit(get("other"), key="other")
+    assert opened.answers == ["nothing"]
     opened.submit(put("k", 1))
     opened.submit(get("other"), key="other")
     assert opened.answers == ["nothing"]
-    opened.submit(put("other", 2, "other"), key="other")
-    syncs = opened.administration.logs.journal.batches
     opened.sync()
-    assert opened.answers == ["nothing", "done", "other"]
-    assert opened.administration.logs.journal.batches == syncs + 2
+    assert opened.answers == ["nothing", "done", "nothing"]
 
 
-def test_commands_that_share_a_lane_do_not_wait_for_each_other(opened):
-    opened.submit(put("k", 1, "first"), shares_lane=True)
-    opened.submit(put("k", 2, "second"), shares_lane=True)
-    opened.submit(get("k"), shares_lane=True)
-    assert opened.answers == ["nothing"], "it sees what is durable, not what is under way"
+def test_read_in_a_partition_that_is_durable_does_not_wait_for_another(two):
+    two.submit(put("a", 1), "a")
+    two.submit(get("b"), "b")
+    assert two.answers == ["nothing"]
+    two.sync()
+    assert two.answers == ["nothing", "done"]
+
+
+def test_response_that_is_known_does_not_wait(opened):
+    opened.submit(put("k", 1))
+    opened.submit(say(response="alive", is_known=True, changes=("heard",)))
+    assert (opened.answers, opened.toy.changes) == (["alive"], ["heard"])
     opened.sync()
-    assert opened.answers == ["nothing", "first", "second"]
-    assert opened.toy.numbers == {"k": 2}
-
-
-def test_who_does_not_share_waits_and_nobody_overtakes(opened):
-    opened.submit(put("k", 1, "first"), shares_lane=True)
-    opened.submit(get("k"))
-    opened.submit(put("k", 2, "second"), shares_lane=True)
-    assert opened.answers == []
-    opened.sync()
-    assert opened.answers == ["first", 1, "second"]
-
-
-def test_what_shares_waits_for_what_does_not(opened):
-    opened.submit(put("k", 1, "alone"))
-    opened.submit(get("k"), shares_lane=True)
-    assert opened.answers == []
-    opened.sync()
-    assert opened.answers == ["alone", 1]
-
-
-def test_what_shares_is_under_way_together_after_what_does_not(opened):
-    opened.submit(put("k", 1, "alone"))
-    for _ in range(2):
-        opened.submit(lambda toy, now: put("k", toy.numbers["k"] + 1)(toy, now), shares_lane=True)
-    opened.sync()
-    assert opened.answers == ["alone", "done", "done"]
-    assert opened.toy.numbers == {"k": 2}, "the second has not waited for the first"
+    assert opened.answers == ["alive", "done"]
 
 
 def test_keys_fall_to_partitions_by_javas_hash():
@@ -157,27 +153,6 @@ def test_a_timer_is_scheduled_again_and_cancelled(opened):
     assert opened.flushed == 0
 
 
-def test_a_timer_is_only_set_when_its_decision_is_durable(opened):
-    opened.submit(put("k", 5, effects=(Schedule(Timer("k", "t"), 0),)))
-    opened.clock.advance(hours=1)
-    assert opened.flushed == 0
-    opened.sync()
-    opened.clock.advance(milliseconds=0)
-    opened.sync()
-    assert opened.toy.numbers == {"k": 6}
-
-
-def test_a_timer_that_is_set_again_while_its_command_waits_does_nothing(opened):
-    opened.submit(schedule("t", 500))
-    opened.submit(put("k", 1, effects=(Schedule(Timer("k", "t"), 10_000),)))
-    opened.clock.advance(milliseconds=500)  # Its command waits in the lane.
-    opened.sync()
-    assert opened.toy.numbers == {"k": 1}
-    opened.clock.advance(milliseconds=9_500)
-    opened.sync()
-    assert opened.toy.numbers == {"k": 2}
-
-
 def test_a_timers_command_comes_again_while_the_disk_is_full(opened):
     opened.submit(schedule("t", 500))
     opened.administration.logs.exhausted = True
@@ -210,34 +185,34 @@ def test_a_full_disk_refuses_without_a_trace_and_reads_go_on(opened):
 
 def test_what_must_be_true_at_the_append_is_asked_there_and_refuses_without_a_trace(opened):
     codes: list[ErrorCode] = []
+    codes += [ErrorCode.NONE, ErrorCode.INVALID_TXN_STATE]
     opened.submit(put("k", 1))
     opened.submit(put("k", 2), admit=codes.pop)
     opened.submit(put("k", 3, "third"), admit=codes.pop)
-    codes += [ErrorCode.NONE, ErrorCode.INVALID_TXN_STATE]
+    assert opened.toy.numbers == {"k": 3}
     opened.sync()
-    assert opened.answers == ["done", ErrorCode.INVALID_TXN_STATE, "third"]
+    assert opened.answers == [ErrorCode.INVALID_TXN_STATE, "done", "third"]
     assert opened.toy.offsets == [0, 1]
 
 
-def test_a_disk_that_fills_while_commands_wait_refuses_them_one_by_one(opened):
+def test_disk_that_fills_refuses_what_comes_behind_earlier_decisions(opened):
     opened.submit(put("k", 1))
-    opened.submit(put("k", 2))
-    opened.submit(put("k", 3))
     opened.administration.logs.exhausted = True
-    opened.sync()
-    full = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert opened.answers == ["done", full, full]
+    opened.submit(put("k", 2))
     opened.submit(get("k"))
-    assert opened.answers[3:] == [1]
+    full = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert (opened.answers, opened.toy.numbers) == ([full], {"k": 1})
+    opened.sync()
+    assert opened.answers == [full, "done", 1]
 
 
 def test_a_bug_in_deciding_fails_its_command_only(opened, caplog):
     opened.submit(put("k", 1))
-    opened.submit(fail)
-    opened.submit(get("k"))
     with caplog.at_level(logging.ERROR):
-        opened.sync()
-    assert opened.answers == ["done", ErrorCode.UNKNOWN_SERVER_ERROR, 1]
+        opened.submit(fail)
+    opened.submit(get("k"))
+    opened.sync()
+    assert opened.answers == [ErrorCode.UNKNOWN_SERVER_ERROR, "done", 1]
     assert opened.fatal == []
     assert "command failed" in caplog.text
     assert "key=k" in caplog.text
@@ -261,18 +236,13 @@ def test_a_decision_too_large_for_the_journal_is_refused(opened, caplog):
     assert opened.toy.offsets == []
 
 
-def test_a_mistake_in_taking_in_what_is_durable_stops_the_broker(opened):
-    opened.submit(put("k", -5))
-    opened.submit(get("k"))
+@pytest.mark.parametrize("mistake", [put("k", -5), say(response="done", changes=("mistake",))])
+def test_mistake_in_applying_stops_the_broker(opened, mistake):
+    with pytest.raises(AssertionError):
+        opened.submit(mistake)
+    assert [type(error) for error in opened.fatal] == [AssertionError]
     opened.sync()
-    assert [type(error) for error in opened.fatal] == [AssertionError]
-    assert opened.answers == [], "nothing is answered any more (D9)"
-
-
-def test_a_mistake_in_a_change_stops_the_broker(opened):
-    opened.submit(say(response="done", changes=("mistake",)))
-    assert [type(error) for error in opened.fatal] == [AssertionError]
-    assert opened.answers == []
+    assert opened.answers == [], "nothing is answered (D9)"
 
 
 def test_an_answer_that_fails_holds_nobody_up(opened, caplog):
@@ -288,34 +258,31 @@ def test_an_answer_that_fails_holds_nobody_up(opened, caplog):
     assert "answer failed" in caplog.text
 
 
-def test_what_was_refused_and_waits_behind_it_leaves_no_trace(opened):
+def test_flush_that_is_refused_answers_an_error_to_all_that_was_decided_upon_it(opened):
     opened.submit(put("k", 1))
     opened.submit(get("k"))
     opened.submit(put("k", 2))
     opened.submit(put("other", 3), key="other")
-    for group in opened.administration.logs.journal.drop():
-        group.refuse(Refusal([]))
+    refuse_flush(opened)
     assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 4
-    assert opened.toy.numbers == {}
+
+
+def test_read_between_a_refused_flush_and_the_loss_of_the_partition_is_refused(opened):
+    opened.submit(put("k", 1))
+    (shard,) = opened.log.shards
+    refuse_flush(opened)
+    shard.log.forget()
     opened.submit(get("k"))
-    assert opened.answers[4:] == ["nothing"], "nobody is in the way"
+    opened.submit(put("k", 2))
+    assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 3
 
 
 # ------------------------------------------------------------------------------- what is lost
 
 
-@pytest.fixture
-def two() -> Coordinator:
-    """Two partitions: of a and of b."""
-    coordinator = Coordinator(2)
-    coordinator.log.open()
-    assert [coordinator.log.partition_of(key) for key in "ba"] == [0, 1]
-    return coordinator
-
-
 def is_empty(coordinator: Coordinator) -> bool:
     runner = coordinator.runner
-    return not (runner._lanes or runner._timers or runner._parked or runner._in_flight)
+    return not (runner._timers or runner._parked or runner._slices)
 
 
 def regain(coordinator: Coordinator, index: int) -> None:
@@ -323,35 +290,43 @@ def regain(coordinator: Coordinator, index: int) -> None:
     asyncio.run(coordinator.spawned.pop())
 
 
-def test_whoever_waits_for_a_partition_that_is_lost_is_told_so_once(two):
-    ticket = two.runner.new_ticket()
+def test_parked_commands_of_a_lost_partition_are_refused_and_answers_wait_for_the_flush(two):
+    ticket, answered = two.runner.new_ticket(), two.runner.new_ticket()
     two.submit(say(changes=("parked",)), "a", ticket=ticket)
-    two.submit(put("a", 1, effects=(Answer(ticket, "late"), Schedule(Timer("a", "u"), 0))), "a")
-    two.submit(put("a", 2), "a")
+    two.submit(say(changes=("parked",)), "a", ticket=answered)
+    effects = (Answer(answered, "late"), Schedule(Timer("a", "u"), 0))
+    two.submit(put("a", 1, effects=effects), "a")
     two.submit(get("a"), "a")
     two.submit(put("b", 3, "other"), "b")
     two.log.lose(1)
-    assert two.answers == [ErrorCode.NOT_COORDINATOR] * 4
-    assert not two.runner.must_wait("a", Do(get("a")))
-    assert two.runner.must_wait("b", Do(get("b")))
+    gone = ErrorCode.NOT_COORDINATOR
+    assert two.answers == [gone]
     two.submit(get("a"), "a")
-    assert two.answers == [ErrorCode.NOT_COORDINATOR] * 5
-    two.sync()
-    assert two.answers == [ErrorCode.NOT_COORDINATOR] * 5 + ["other"]
-    two.clock.advance(hours=1)
+    assert two.answers == [gone, gone]
     assert is_empty(two)
-    assert two.fatal == []
+    two.sync()
+    assert two.answers == [gone, gone, "late", "done", 1, "other"]
+    two.clock.advance(hours=1)
+    assert (two.answers[6:], two.fatal) == ([], [])
 
 
-def test_a_decision_that_becomes_durable_after_its_partition_was_lost_is_read_when_it_is_back(two):
-    former = two.log.shard_at(1).machine
+def test_answers_of_a_lost_partition_become_errors_where_the_flush_is_refused(two):
+    ticket = two.runner.new_ticket()
+    two.submit(say(changes=("parked",)), "a", ticket=ticket)
+    two.submit(put("a", 1, effects=(Answer(ticket, "late"),)), "a")
+    two.log.lose(1)
+    refuse_flush(two)
+    assert two.answers == [ErrorCode.NOT_COORDINATOR] * 2
+
+
+def test_decision_that_becomes_durable_after_its_partition_was_lost_is_read_when_it_is_back(two):
     two.submit(put("a", 1), "a")
     two.log.lose(1)
     two.sync()
-    assert (former.numbers, former.offsets, former.changes) == ({}, [], [])
+    assert two.answers == ["done"], "the next leader of the partition finds it"
     regain(two, 1)
     two.submit(get("a"), "a")
-    assert two.answers == [ErrorCode.NOT_COORDINATOR, 1]
+    assert two.answers == ["done", 1]
 
 
 def test_timers_go_with_their_partition_alone(two):
@@ -368,19 +343,6 @@ def test_timers_go_with_their_partition_alone(two):
     assert is_empty(two)
 
 
-def test_a_timer_that_waits_for_its_turn_is_lost_with_its_partition(two):
-    after = int(two.clock.monotonic() * 1000) + 500
-    two.submit(say(response="set", effects=(Schedule(Timer("a", "t"), after),)), "a")
-    two.submit(put("a", 1), "a")
-    two.clock.advance(milliseconds=500)
-    assert len(two.runner._timers) == 1, "it has come and waits in the lane"
-    two.log.lose(1)
-    assert is_empty(two)
-    two.sync()
-    two.clock.advance(hours=1)
-    assert two.answers == ["set", ErrorCode.NOT_COORDINATOR]
-
-
 def test_a_timer_whose_answer_loses_its_partition_does_not_come_again(two):
     # The partition is lost in the middle of what follows from the decision.
     ticket = two.runner.new_ticket()
@@ -394,23 +356,7 @@ def test_a_timer_whose_answer_loses_its_partition_does_not_come_again(two):
     two.submit(say(changes=("parked",)), "a", ticket=other)
     soon = Schedule(Timer("a", "t"), 0)
     effects = (Answer(ticket, "first"), soon, Answer(other, "second"))
-    two.submit(put("a", 1, "last", effects=effects), "a")
-    two.submit(get("a"), "a")
-    two.sync()
-    gone = ErrorCode.NOT_COORDINATOR
-    assert two.answers == [gone, gone, "last"], "what is durable is the truth"
+    two.submit(say(response="last", effects=effects), "a")
+    assert two.answers == [ErrorCode.NOT_COORDINATOR, "last"]
     assert is_empty(two)
     assert two.fatal == []
-
-
-def test_a_lane_of_the_partition_when_it_is_back_is_not_that_of_before(two):
-    two.submit(put("a", 1), "a")
-    two.log.lose(1)
-    two.sync()
-    regain(two, 1)
-    two.submit(put("a", 2, "second"), "a")
-    two.submit(get("a"), "a")
-    assert two.answers == [ErrorCode.NOT_COORDINATOR]
-    two.sync()
-    assert two.answers == [ErrorCode.NOT_COORDINATOR, "second", 2]
-    assert is_empty(two)

@@ -1,4 +1,4 @@
-"""What applies decisions when they are appended."""
+"""The runner of the transaction coordinator: its owner's effects, and commands that follow."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.coordination.appended_runner import AppendedRunner
-from barnabas.broker.coordination.timers import RETRY_MS
-from barnabas.coordinator.decision import Cancel, Decision, Schedule, Timer
+from barnabas.broker.coordination.runner import Following, Runner
+from barnabas.coordinator.decision import Decision, Now, Schedule, Timer
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from tests.broker.toy_coordinator import Coordinator, Decide, Do, Expired, Toy, fail, get, put, say
 
@@ -22,15 +21,18 @@ class Appending(Coordinator):
     def make_runner(self) -> Any:
         self.effects: list[object] = []
         self.seen: list[tuple[dict[str, int], object]] = []
-        return AppendedRunner(
-            self.log, self.host, Expired, on_appended=self._note, take_effect=self.effects.append
-        )
+        return Runner(self.log, self.host, Expired, on_appended=self._note, take_effect=self._take)
 
     def _note(self, toy: Toy, decision: Decision, _command: object) -> None:
         self.seen.append((dict(toy.numbers), decision.response))
 
+    def _take(self, _shard: object, effect: object) -> Following | None:
+        self.effects.append(effect)
+        return effect if isinstance(effect, Following) else None
+
     def run(self, decide: Decide, key: str = "k") -> object:
-        return self.runner.run(key, Do(decide)).response
+        (shard,) = self.log.shards
+        return self.runner.run(shard, key, Do(decide)).response
 
     def code_of(self, decide: Decide) -> ErrorCode:
         with pytest.raises(KafkaError) as caught:
@@ -48,16 +50,13 @@ def opened() -> Appending:
     return coordinator
 
 
-def test_the_state_moves_before_the_disk_has_anything(opened):
+def test_run_returns_before_the_disk_has_anything(opened):
     assert opened.run(put("k", 1, changes=("changed",))) == "done"
     assert opened.run(get("k")) == 1
-    assert opened.run(lambda toy, now: put("k", toy.numbers["k"] + 1)(toy, now)) == "done"
-    assert (opened.toy.numbers, opened.toy.offsets) == ({"k": 2}, [0, 1])
-    assert opened.toy.changes == ["changed"]
     (shard,) = opened.log.shards
     assert shard.log.high_watermark == 0, "nothing is on the disk"
     opened.sync()
-    assert opened.restarted().toy.numbers == {"k": 2}
+    assert opened.restarted().toy.numbers == {"k": 1}
 
 
 def test_its_owner_is_shown_the_machine_before_and_gets_the_effects_behind_it(opened):
@@ -66,6 +65,27 @@ def test_its_owner_is_shown_the_machine_before_and_gets_the_effects_behind_it(op
     opened.run(say(response="nothing", effects=("more",)))
     assert opened.seen == [({}, "first"), ({"k": 1}, "second")]
     assert opened.effects == ["mine", "more"]
+
+
+def test_command_that_follows_is_decided_right_behind_its_decision(opened):
+    codes: list[ErrorCode] = []
+    add_one = Do(lambda toy, now: put("k", toy.numbers["k"] + 1)(toy, now))
+    follows = Following("k", add_one, codes.append)
+    assert opened.run(put("k", 1, "first", effects=(follows,))) == "first"
+    assert (opened.toy.numbers, opened.toy.offsets, codes) == ({"k": 2}, [0, 1], [ErrorCode.NONE])
+
+
+def test_command_that_follows_and_is_refused_leaves_its_decision_alone(opened):
+    codes: list[ErrorCode] = []
+
+    def fill_the_disk(toy: Toy, now: Now) -> Decision:
+        opened.administration.logs.exhausted = True
+        return put("k", 2)(toy, now)
+
+    follows = Following("k", Do(fill_the_disk), codes.append)
+    assert opened.run(put("k", 1, "first", effects=(follows,))) == "first"
+    assert (opened.toy.numbers, opened.fatal) == ({"k": 1}, [])
+    assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
 
 
 def test_what_is_refused_leaves_no_trace(opened, caplog):
@@ -78,36 +98,6 @@ def test_what_is_refused_leaves_no_trace(opened, caplog):
     assert (opened.toy.numbers, opened.toy.changes, opened.effects) == ({}, [], [])
     assert (opened.seen, opened.fatal) == ([], [])
     assert opened.run(put("k", 1)) == "done"
-
-
-@pytest.mark.parametrize("mistake", [put("k", -5), say(response="done", changes=("mistake",))])
-def test_a_mistake_in_taking_in_what_is_appended_stops_the_broker(opened, mistake):
-    with pytest.raises(AssertionError):
-        opened.run(mistake)
-    assert [type(error) for error in opened.fatal] == [AssertionError]
-
-
-def test_a_timer_comes_back_as_a_command_unless_it_is_cancelled(opened):
-    for again in (False, True):
-        opened.run(say(response="set", effects=(Schedule(TIMER, opened.now_ms() + 500),)))
-        opened.clock.advance(milliseconds=499)
-        assert opened.flushed == again
-        opened.clock.advance(milliseconds=1)
-        assert (opened.toy.numbers, opened.flushed) == ({"k": 1 + again}, 1 + again)
-    opened.run(say(response="set", effects=(Schedule(TIMER, opened.now_ms() + 500),)))
-    opened.run(say(response="off", effects=(Cancel(TIMER),)))
-    opened.clock.advance(hours=1)
-    assert (opened.toy.numbers, opened.flushed) == ({"k": 2}, 2)
-
-
-def test_a_timers_command_comes_again_while_the_disk_is_full(opened):
-    opened.run(say(response="set", effects=(Schedule(TIMER, opened.now_ms()),)))
-    opened.administration.logs.exhausted = True
-    opened.clock.advance(milliseconds=3 * RETRY_MS)
-    opened.administration.logs.exhausted = False
-    assert opened.toy.numbers == {}
-    opened.clock.advance(milliseconds=RETRY_MS)
-    assert opened.toy.numbers == {"k": 1}
 
 
 def test_no_timer_comes_when_the_topic_is_gone_or_the_broker_ends(opened):
@@ -128,9 +118,12 @@ def test_no_timer_comes_when_the_topic_is_gone_or_the_broker_ends(opened):
 def test_what_is_lost_decides_nothing_and_its_timers_do_not_come(opened):
     opened.run(say(response="set", effects=(Schedule(TIMER, opened.now_ms() + 500),)))
     assert opened.run(put("k", 1)) == "done"
+    (shard,) = opened.log.shards
     opened.log.lose(0)
     assert len(opened.runner._timers) == 0
-    assert opened.code_of(put("k", 2)) == ErrorCode.NOT_COORDINATOR
+    with pytest.raises(KafkaError) as caught:
+        opened.runner.run(shard, "k", Do(put("k", 2)))
+    assert caught.value.code == ErrorCode.NOT_COORDINATOR
     opened.sync()
     opened.log.gain(0)
     asyncio.run(opened.spawned.pop())

@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-from barnabas.broker.coordination.long_decision import RECORDS_PER_SLICE
+from barnabas.broker.coordination.runner import RECORDS_PER_SLICE
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.decision import (
     Decision,
@@ -23,7 +23,6 @@ from tests.broker.toy_coordinator import (
     MISTAKE,
     Coordinator,
     Decide,
-    Do,
     Toy,
     get,
     put,
@@ -66,7 +65,7 @@ async def test_nothing_is_read_before_the_last_part_of_a_large_marker(opened, tu
     opened.submit(put("k", 1, "in flight"))
     end_transaction(opened, 2)
     end_transaction(opened, 3, commit=False)
-    assert opened.runner.must_wait("other", Do(get("other")))
+    assert opened.runner.must_wait("other")
     opened.submit(get("p2"), "p2")
     opened.submit(get("p3"), "p3")
     opened.submit(put("other", 4, "put"), "other")
@@ -78,27 +77,32 @@ async def test_nothing_is_read_before_the_last_part_of_a_large_marker(opened, tu
     assert opened.answers == ["in flight"]
     await task
     assert opened.toy.changes == [(2, True), (3, False)]
-    assert opened.answers == ["in flight", 2, 3, 1]
+    assert opened.answers == ["in flight", 2, 3]
     assert opened.flushed == 1
     opened.sync()
-    assert opened.answers == ["in flight", 2, 3, 1, "put", 4]
-    assert not opened.runner._lanes
-    assert not opened.runner.must_wait("other", Do(get("other")))
+    assert opened.answers == ["in flight", 2, 3, "put", 4, 1]
+    assert not opened.runner._slices
+    assert not opened.runner.must_wait("other")
 
 
-async def test_who_waits_in_a_lane_goes_on_in_order_behind_a_large_marker(opened, monkeypatch):
+async def test_what_a_long_decision_holds_goes_on_in_order_behind_a_large_marker(
+    opened, monkeypatch
+):
     monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
-    opened.submit(put("k", 1, "first"))
-    opened.submit(get("k"))
-    opened.submit(put("k", 2, "second"))
+    opened.submit(take(1, key="k"))
+    deciding = await runs(opened, 0)
+    opened.submit(put("k", 2, "first"))
     end_transaction(opened, 3)
-    opened.sync()
     opened.submit(get("k"))
-    assert opened.answers == ["first"]
-    task = await runs(opened, 20)
-    assert task.done()
+    opened.submit(put("k", 3, "second"))
+    opened.submit(get("p3"), "p3")
+    ending = await runs(opened, 0)
+    await asyncio.gather(deciding, ending)
     opened.sync()
-    assert opened.answers == ["first", 1, "second", 2]
+    assert sorted(map(str, opened.answers)) == ["2", "3", "first", "long", "second"]
+    of_key = [each for each in opened.answers if each != 3]
+    assert of_key == ["long", "first", 2, "second"]
+    assert (opened.toy.numbers["k"], len(opened.runner._slices)) == (3, 0)
 
 
 @pytest.mark.parametrize("turns", range(6))
@@ -184,23 +188,24 @@ async def ends(coordinator: Coordinator, *, syncs: bool = True) -> None:
     await task
 
 
-async def test_a_long_decision_has_its_key_for_itself(opened):
-    opened.submit(put("k", 1), shares_lane=True)
+async def test_long_decision_holds_its_key_until_it_is_applied(opened):
+    opened.submit(put("k", 1))
     opened.submit(take(2, 3, 4))
-    assert opened.spawned == []
-    opened.sync()
-    opened.submit(get("k"), shares_lane=True)
-    opened.submit(put("k", 5, "last"), shares_lane=True)
+    assert opened.runner.must_wait("k")
+    opened.submit(get("k"))
+    opened.submit(put("k", 5, "last"))
     opened.submit(get("other"), "other")
+    opened.sync()
     assert opened.answers == ["done", "nothing"]
-    await ends(opened)
+    await ends(opened, syncs=False)
+    assert opened.toy.offsets == [0, 1, 2, 3, 4]
+    assert opened.answers == ["done", "nothing"], "it is not durable"
     opened.sync()
     assert opened.answers == ["done", "nothing", "long", 4, "last"]
     assert opened.flushed == 1
-    assert opened.toy.offsets == [0, 1, 2, 3, 4]
     (shard,) = opened.log.shards
     assert [*opened.runner._timers._running[shard]] == [Timer("k", "long")]
-    assert len(opened.runner._lanes) == 0
+    assert len(opened.runner._slices) == 0
 
 
 async def test_a_long_decision_is_one_batch_and_applied_in_slices(opened):
@@ -208,6 +213,7 @@ async def test_a_long_decision_is_one_batch_and_applied_in_slices(opened):
     opened.log._batch_max_bytes = 1 << 20
     opened.submit(take(*numbers))
     await ends(opened)
+    opened.sync()
     assert (opened.answers, opened.toy.numbers) == (["long"], {"k": numbers[-1]})
     log = opened.administration.catalogue.partition(GROUP_OFFSETS, 0).log
     ((_, header, batch),) = log.segments[0].scan_checked(0)
@@ -250,7 +256,7 @@ async def test_a_mistake_in_taking_in_a_long_decision_stops_the_broker(opened):
 
 @pytest.mark.parametrize("turns", range(8))
 async def test_a_long_decision_whose_topic_goes_comes_to_nothing(turns, monkeypatch):
-    monkeypatch.setattr("barnabas.broker.coordination.long_decision.RECORDS_PER_SLICE", 1)
+    monkeypatch.setattr("barnabas.broker.coordination.runner.RECORDS_PER_SLICE", 1)
     monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
     opened = await asyncio.to_thread(Coordinator)
     opened.log.open()
@@ -277,8 +283,8 @@ async def test_a_long_decision_whose_topic_goes_comes_to_nothing(turns, monkeypa
 
 
 @pytest.mark.parametrize("turns", [*range(10), None])
-async def test_a_long_decision_of_a_partition_that_is_lost_is_answered_at_once(turns, monkeypatch):
-    monkeypatch.setattr("barnabas.broker.coordination.long_decision.RECORDS_PER_SLICE", 1)
+async def test_long_decision_of_a_lost_partition_is_refused_in_the_next_turn(turns, monkeypatch):
+    monkeypatch.setattr("barnabas.broker.coordination.runner.RECORDS_PER_SLICE", 1)
     monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
     opened = await asyncio.to_thread(Coordinator)
     opened.log.open()
@@ -294,15 +300,15 @@ async def test_a_long_decision_of_a_partition_that_is_lost_is_answered_at_once(t
             await asyncio.sleep(0)
     assert not task.done()
     opened.log.lose(0)
-    assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 2
+    assert opened.answers == [ErrorCode.NOT_COORDINATOR], "the command that it holds"
+    applied = len(shard.machine.offsets)
     while not task.done():
         await asyncio.sleep(0)
         opened.sync()
     await task
     assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 2
-    assert shard.machine.offsets == []
-    assert not opened.runner._in_flight
-    assert len(opened.runner._lanes) == len(opened.runner._timers) == 0
+    assert len(shard.machine.offsets) == applied < 3
+    assert len(opened.runner._slices) == len(opened.runner._timers) == 0
     opened.log.gain(0)
     await opened.spawned.pop()
     written = opened.administration.catalogue.partition(GROUP_OFFSETS, 0).log.next_offset
@@ -322,8 +328,8 @@ async def test_a_large_marker_of_a_partition_that_is_lost_ends(opened, turns, mo
     opened.submit(put("other", 1), "other")
     ending = await runs(opened, turns)
     opened.log.lose(0)
-    assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 3
-    assert not opened.runner._markers._under_way
+    assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 2, "the commands that are held"
+    assert not opened.runner._slices
     taken_in = dict(shard.machine.numbers)
     opened.runner.end_transaction(shard, 7, commit=True)
     await asyncio.gather(looking, ending)
