@@ -91,8 +91,6 @@ def gate(routes: Routes, may_serve: Callable[[], bool], note_refused: Note) -> N
         else:
             continue
         route.handler = _gated(route.handler, refusal, may_serve)
-        if route.long_handler is not None:
-            route.long_handler = _gated(route.long_handler, refusal, may_serve)
         if route.shortcut is not None:
             route.shortcut = _gated_shortcut(route.shortcut, may_serve)
 

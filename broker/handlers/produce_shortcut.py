@@ -102,6 +102,7 @@ class ShortProduce(ShortAnswers):
         # Not super().__init__(): nothing else of it is looked at, and this is a hot object.
         self.chunks = None
         self.connection = None
+        self.run = None
         self.requests = requests
         self._answers = answers
         self._log = log
@@ -110,8 +111,7 @@ class ShortProduce(ShortAnswers):
     def prepare(self) -> None:
         """Have the answers leave when what they promise is on disk."""
         if self.connection is not None:
-            self.chunks = [self._answers]
-            self.sink.answer_is_ready()
+            self.complete_encoded([self._answers])
 
     def refused(self, _refusal: Refusal) -> None:
         """Answer with an error for what lies behind all that the log ever showed."""

@@ -111,7 +111,7 @@ def test_no_array_of_any_api_holds_the_loop(running, name, caplog):
     def sample():
         return SAMPLES[name]("kept", topic_id, "gone", bytes(16))
 
-    can_be_cut = route.divide is not None or route.long_handler is not None or route.sliced
+    can_be_cut = route.in_slices
     elements = DIVIDED if can_be_cut else UNDIVIDED
     for what, message in large_requests(module, version, sample, elements):
         count = count_elements(message)
@@ -158,7 +158,7 @@ def test_a_produce_of_absurdly_many_partitions_is_refused(running, caplog):
 
 def test_what_is_one_decision_has_a_limit_of_its_own(running):
     route = next(route for route in ROUTES if route.name == "LeaveGroup")
-    assert route.divide is None
+    assert not route.in_slices
     for count, refused in ((39_900, False), (40_100, True)):
         ((what, message), *_) = large_requests(
             "leave_group", 5, lambda: SAMPLES["LeaveGroup"]("kept", b"", "", b""), count
@@ -297,7 +297,7 @@ def test_a_client_that_leaves_while_its_fetch_waits_leaves_nothing(running, wide
         running.call(lambda: None)
         wait_until(lambda: running.call(lambda: len(waits)) > 0)
     wait_until(lambda: running.call(lambda: len(waits)) == 0)
-    wait_until(lambda: running.call(lambda: len(running.server.sockets._requests)) == 0)
+    wait_until(lambda: running.call(lambda: len(running.server.sockets.at_work)) == 0)
 
 
 def test_a_request_behind_a_large_one_is_answered_after_it(running, wide):
