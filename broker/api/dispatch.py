@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
     from barnabas.broker.security.session import Session
     from barnabas.protocol.frame import FrameBuffer
+    from barnabas.storage.refusal import Refusal
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -250,18 +251,30 @@ class RequestContext:
         return self.connection.frame_is_owned
 
 
-class ShortAnswers(Deferred[Any]):
-    """The answers to ``requests`` requests in a row, in one piece."""
+class DurableAnswer(Deferred[Any]):
+    """The answer to ``requests`` Produce requests in a row, which a commit group completes.
+
+    It waits for the journal group that holds the last of their batches: groups become durable in
+    order, so what the other partitions wrote is durable before it.
+    """
 
     __slots__ = ("requests",)
 
     requests: int
 
+    def prepare(self) -> None:
+        """Make the answer ready, which leaves when what it promises is on disk."""
+        raise NotImplementedError
+
+    def refused(self, refusal: Refusal) -> None:
+        """Answer with an error for what is not durable."""
+        raise NotImplementedError
+
 
 class Shortcut(Protocol):
     """Serves the common requests of one kind on one connection without decoding them."""
 
-    def take(self, frames: FrameBuffer) -> ShortAnswers | None:
+    def take(self, frames: FrameBuffer) -> DurableAnswer | None:
         """Handle the next request, and more of its kind; None: decode it after all."""
 
     def learn(self, frame: memoryview, position: int, request: Any) -> None:  # noqa: ANN401

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from barnabas.broker.api.dispatch import Deferred
+from barnabas.broker.api.dispatch import DurableAnswer
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
@@ -21,17 +21,14 @@ if TYPE_CHECKING:
     from barnabas.broker.api.driver import GiveUp, Ticket
 
 
-class PendingProduce(Deferred[ProduceResponse]):
-    """A produce whose batches have their offsets and wait to be durable.
-
-    It waits for the journal group that holds the last of them: groups become durable in order, so
-    what the other partitions of the request wrote is durable before it.
-    """
+class PendingProduce(DurableAnswer):
+    """A Produce whose batches have their offsets and wait to be durable."""
 
     __slots__ = ("_answer",)
 
     def __init__(self, answer: ProduceResponse) -> None:
         super().__init__()
+        self.requests = 1
         self._answer = answer
 
     def prepare(self) -> None:

@@ -29,7 +29,7 @@ from struct import Struct, error
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.broker.api.checks import TOPIC, TRANSACTIONAL_ID, WRITE
-from barnabas.broker.api.dispatch import RequestContext, ShortAnswers
+from barnabas.broker.api.dispatch import DurableAnswer, RequestContext
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import (
     PRODUCE,
@@ -90,7 +90,7 @@ _result: Final = Struct(">ihq").unpack_from
 _pack_result: Final = Struct(">ihqqq").pack_into
 
 
-class ShortProduce(ShortAnswers):
+class ShortProduce(DurableAnswer):
     """The answers to some requests in a row, encoded already; they wait to be true."""
 
     __slots__ = ("_answers", "_log", "_result_position")

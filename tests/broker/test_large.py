@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import struct
@@ -12,11 +13,16 @@ import pytest
 from barnabas.broker.api.dispatch import PRODUCE_KEY, ROUTES
 from barnabas.broker.api.division import count_elements
 from barnabas.broker.client.dialing import connect
-from barnabas.broker.network.large import LARGE_BYTES
+from barnabas.broker.network.large import LARGE_BYTES, SLOTS
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ENTRIES
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.join_group import (
+    JOIN_GROUP,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+)
 from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
@@ -401,3 +407,23 @@ def test_a_topic_made_later_is_found_in_a_session_that_named_it_before(running):
     (found,) = ask(running, FETCH, 11, session_fetch(first.session_id, 2)).responses
     assert (found.topic, found.partitions[0].error_code) == ("later", 0)
     assert found.partitions[0].records
+
+
+def test_members_with_long_subscriptions_do_not_wait_for_each_other():
+    """More of them than requests are worked on at a time: the group is complete with the last."""
+    protocols = [JoinGroupRequestProtocol("range", memoryview(bytes(2 * LARGE_BYTES)))]
+    request = JoinGroupRequest("g", 60_000, 60_000, "", protocol_type="t", protocols=protocols)
+    connections = [ClientConnection(f"member-{number}") for number in range(SLOTS + 4)]
+    config = {"group.initial.rebalance.delay.ms": "1000"}
+    with Broker(config=config) as broker, contextlib.ExitStack() as opened:
+        ask_coordinator(broker, "g")
+        sockets = [opened.enter_context(connect(broker.address, 120)) for _ in connections]
+        for connection, sock in zip(connections, sockets, strict=True):
+            sock.sendall(b"".join(connection.request(JOIN_GROUP, 3, request)[1]))
+        answers = []
+        for connection, sock in zip(connections, sockets, strict=True):
+            while (answer := connection.next_response()) is NEED_DATA:
+                connection.receive_data(sock.recv(1 << 20))
+            answers.append(answer[1])
+    assert {(each.error_code, each.generation_id) for each in answers} == {(0, 1)}
+    assert max(len(each.members) for each in answers) == len(connections)
