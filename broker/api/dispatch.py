@@ -47,7 +47,8 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.counts import Histogram
 
 if TYPE_CHECKING:
-    from barnabas.broker.api.driver import GiveUp, Run, Ticket
+    from barnabas.broker.api.driver import Run, Ticket
+    from barnabas.broker.api.waits import GiveUp
     from barnabas.broker.peers.sessions import PeerLink
     from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
     from barnabas.broker.security.session import Session
@@ -128,7 +129,7 @@ class Deferred(Generic[Response]):
         return response
 
     def begin(self, ticket: Ticket) -> GiveUp | None:
-        """See ``Word`` of ``driver.py``."""
+        """See ``Word`` of ``waits.py``."""
         if self.response is not None or self.chunks is not None:
             ticket.settle(self.response)
             return None

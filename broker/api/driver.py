@@ -28,16 +28,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, cast
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Route
 from barnabas.protocol.errors import KafkaError, Malformed
 
-Response = TypeVar("Response")
+if TYPE_CHECKING:
+    from barnabas.broker.api.waits import GiveUp, Word
 
-GiveUp: TypeAlias = Callable[[], object]
-"""Ends a wait that no run waits for any more."""
+Response = TypeVar("Response")
 
 logger = logging.getLogger(__name__)
 
@@ -53,21 +53,6 @@ class Owner(Protocol):
 
     def bug(self, name: str, error: BaseException) -> None:
         """Close the connection because of an internal error."""
-
-
-class Word(Protocol):
-    """A thing to wait for."""
-
-    ends_early: ClassVar[bool]
-    """Whether the wait ends, with False, when the connection needs its response soon."""
-    is_work: ClassVar[bool]
-    """Whether this broker computes meanwhile, and does not wait for others."""
-
-    def begin(self, ticket: Ticket) -> GiveUp | None:
-        """Begin to wait; ``ticket`` gets the result, at once or later, on the loop.
-
-        Return what ends the wait before that, or None if nothing has to be called.
-        """
 
 
 class Encoded:

@@ -18,7 +18,8 @@ from barnabas.protocol.messages.produce import PartitionProduceResponse, Produce
 from barnabas.storage.refusal import Refusal
 
 if TYPE_CHECKING:
-    from barnabas.broker.api.driver import GiveUp, Ticket
+    from barnabas.broker.api.driver import Ticket
+    from barnabas.broker.api.waits import GiveUp
 
 
 class PendingProduce(DurableAnswer):
@@ -111,6 +112,8 @@ class FetchWaits:
 
     def answer_due(self) -> None:
         """Resume now what is due."""
+        if not self._due:
+            return
         due, self._due = self._due, []
         for watch in due:
             watch.resume()

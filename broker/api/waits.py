@@ -19,16 +19,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from barnabas.broker.runtime.turns import slice_is_left, slice_of_loop
 
 if TYPE_CHECKING:
-    from barnabas.broker.api.driver import GiveUp, Ticket
+    from barnabas.broker.api.driver import Ticket
     from barnabas.broker.api.waiting import Watch
     from barnabas.broker.runtime.clock import Clock
     from barnabas.storage.journal import CommitGroup
     from barnabas.storage.refusal import Refusal
+
+GiveUp: TypeAlias = Callable[[], object]
+"""Ends a wait that no run waits for any more."""
 
 Result = TypeVar("Result")
 Question = TypeVar("Question")
@@ -36,6 +39,21 @@ Question_contra = TypeVar("Question_contra", contravariant=True)
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
 Asking = TypeVar("Asking")
+
+
+class Word(Protocol):
+    """A thing to wait for."""
+
+    ends_early: ClassVar[bool]
+    """Whether the wait ends, with False, when the connection needs its response soon."""
+    is_work: ClassVar[bool]
+    """Whether this broker computes meanwhile, and does not wait for others."""
+
+    def begin(self, ticket: Ticket) -> GiveUp | None:
+        """Begin to wait; ``ticket`` gets the result, at once or later, on the loop.
+
+        Return what ends the wait before that, or None if nothing has to be called.
+        """
 
 
 class Durable:
