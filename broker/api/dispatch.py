@@ -156,11 +156,6 @@ class Deferred(Generic[Response]):
         """Say that this is over, and that it has no answer (Produce with acks=0)."""
         self.complete_encoded([])
 
-    def fail(self, error: BaseException) -> None:
-        """Give up because of a bug: the error is logged, the connection closed."""
-        if self.connection is not None and self.route is not None:
-            self.connection.bug(self.route.name, error)
-
     def abandoned(self) -> None:
         """End the run: the client has gone."""
         self.connection = None

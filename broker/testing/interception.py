@@ -71,8 +71,19 @@ class Interception:
             found = refusal(self._route, request, error)
         if fault.lose_answer or fault.delay_ms:
             is_parked = self._route.is_coroutine or (isinstance(found, Run) and found.is_parked)
-            return Run(_late(found, fault, self._clock), is_parked=is_parked)
+            return Run(self._late(found, request), is_parked=is_parked)
         return self._run(found)
+
+    async def _late(self, found: Any, request: Any) -> Any:  # noqa: ANN401
+        """Return the response late, or lose it."""
+        try:
+            response = await response_of(found)
+        except KafkaError as error:
+            response = refusal(self._route, request, error)
+        if self._fault.lose_answer:
+            raise CloseConnection("answer lost by interception")
+        await Until(self._clock, self._fault.delay_ms)
+        return response
 
     def _run(self, found: Any) -> Any:  # noqa: ANN401
         return Run(found) if self._route.is_coroutine else found
@@ -93,12 +104,3 @@ class Interception:
         if fault.fail is not None:
             return refusal(self._route, request, KafkaError(fault.fail))
         return fault.answer(context, request) if fault.answer is not None else None
-
-
-async def _late(found: Any, fault: Fault, clock: Clock) -> Any:  # noqa: ANN401
-    """Return what a handler's return value comes to, as late as the fault says, or lose it."""
-    response = await response_of(found)
-    if fault.lose_answer:
-        raise CloseConnection("answer lost by interception")
-    await Until(clock, fault.delay_ms)
-    return response

@@ -164,9 +164,8 @@ def test_an_answer_is_given_once():
         deferred.complete("y")
 
 
-def test_a_plain_deferred_may_be_left_and_fail():
+def test_a_plain_deferred_may_be_left():
     Deferred().abandoned()
-    Deferred().fail(ValueError())
 
 
 # ---------------------------------------------------------------------------------------- refusals
