@@ -47,8 +47,8 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.counts import Histogram
 
 if TYPE_CHECKING:
-    from barnabas.broker.api.driver import Run, Ticket
-    from barnabas.broker.api.waits import GiveUp
+    from barnabas.broker.api.driver import Run
+    from barnabas.broker.api.waits import GiveUp, Ticket
     from barnabas.broker.peers.sessions import PeerLink
     from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
     from barnabas.broker.security.session import Session

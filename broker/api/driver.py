@@ -21,17 +21,20 @@ Rules of this file:
 * **A bug** in one run is logged and closes its connection, and spares the code that resumed the
   run. A KafkaError becomes the refusal of the route, CloseConnection closes with its reason.
 * **To asyncio a run is the current task** while it steps, as its documentation has it for other
-  implementations of tasks: ``asyncio.timeout`` works in a handler, and cancels the run.
+  implementations of tasks: ``asyncio.timeout`` works in a handler, and cancels the run. A waiting
+  Fetch does without.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from asyncio import Future
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Route
+from barnabas.broker.api.waits import Ticket
 from barnabas.protocol.errors import KafkaError, Malformed
 
 if TYPE_CHECKING:
@@ -64,60 +67,6 @@ class Encoded:
         self.chunks = chunks
 
 
-class Ticket:
-    """One wait of a run: takes one result, and resumes the run with it."""
-
-    __slots__ = ("_run", "error", "is_used", "value")
-
-    def __init__(self, run: Run[Any]) -> None:
-        self._run: Run[Any] | None = run
-        self.value: Any = None
-        self.error: BaseException | None = None
-        self.is_used = False
-
-    def settle(self, value: Any = None) -> None:  # noqa: ANN401
-        """Resume the run with a value, unless the wait was given up."""
-        run, self._run = self._run, None
-        if run is not None:
-            self.value = value
-            self.is_used = True
-            run.resume(self)
-
-    def fail(self, error: BaseException) -> None:
-        """Resume the run with an exception, unless the wait was given up."""
-        self.error = error
-        self.settle()
-
-    def drop(self) -> None:
-        """Give the wait up."""
-        self._run = None
-
-    def take(self, future: asyncio.Future[Any]) -> None:
-        """Resume the run with what a future came to."""
-        if future.cancelled():
-            self.fail(asyncio.CancelledError())
-            return
-        error = future.exception()
-        if error is not None:
-            self.fail(error)
-        else:
-            self.settle(future.result())
-
-    # To a Deferred that a run awaits this is the connection.
-
-    def answered(self, deferred: Deferred[Any]) -> None:
-        """Take its response; None where there is none."""
-        self.settle(deferred.response)
-
-    def bug(self, name: str, error: BaseException) -> None:  # noqa: ARG002
-        """Take the internal error that came instead."""
-        self.fail(error)
-
-    def close(self, reason: str) -> None:
-        """Take that the connection is to be closed."""
-        self.fail(CloseConnection(reason))
-
-
 class Run(Generic[Response]):
     """A coroutine that comes to the response of one request."""
 
@@ -130,6 +79,7 @@ class Run(Generic[Response]):
         "_is_cancelled",
         "_is_early",
         "_is_stepping",
+        "_is_task",
         "_owner",
         "_request",
         "_ticket",
@@ -149,16 +99,18 @@ class Run(Generic[Response]):
         is_parked: bool = True,
         is_large: bool = False,
         is_last: bool = False,
+        is_task: bool = True,
     ) -> None:
         """``is_parked``: the connection handles nothing else meanwhile.
 
         ``is_large``: the response may be long although its route is ``short``. ``is_last``: the
-        connection closes behind it.
+        connection closes behind it. ``is_task``: False if it awaits words only, on a hot path.
         """
         self.coroutine: Coroutine[Any, Any, Response] | None = coroutine
         self.is_parked = is_parked
         self.is_large = is_large
         self.is_last = is_last
+        self._is_task = is_task
         self.on_idle: Any = None
         """Called once, when the run first waits for others; or None."""
         self.future: asyncio.Future[Any] | None = None
@@ -248,44 +200,57 @@ class Run(Generic[Response]):
         coroutine = self.coroutine
         if coroutine is None:
             return
+        if not self._is_task:
+            self._steps(coroutine, value, error)
+            return
         loop = asyncio.get_running_loop()
         outer = asyncio.current_task(loop)
         if outer is not None:
             _leave_task(loop, outer)
         _enter_task(loop, self)
-        self._is_stepping = True
         try:
-            while True:
-                waited = coroutine.send(value) if error is None else coroutine.throw(error)
-                ticket = self._wait_for(waited, loop)
-                if ticket is None:
-                    break
-                value, error = ticket.value, ticket.error
-        except StopIteration as stop:
-            self._end(stop.value)
-        except (Exception, asyncio.CancelledError) as failure:  # noqa: BLE001  others called this
-            self._failed(failure)
+            self._steps(coroutine, value, error)
         finally:
-            self._is_stepping = False
             _leave_task(loop, self)
             if outer is not None:
                 _enter_task(loop, outer)
 
-    def _wait_for(self, waited: Any, loop: asyncio.AbstractEventLoop) -> Ticket | None:  # noqa: ANN401
+    def _steps(
+        self,
+        coroutine: Coroutine[Any, Any, Response],
+        value: Any,  # noqa: ANN401
+        error: BaseException | None,
+    ) -> None:
+        self._is_stepping = True
+        try:
+            while True:
+                waited = coroutine.send(value) if error is None else coroutine.throw(error)
+                ticket = self._wait_for(waited)
+                if ticket is None:
+                    break
+                value, error = ticket.value, ticket.error
+        except StopIteration as stop:
+            self._is_stepping = False
+            self._end(stop.value)
+        except (Exception, asyncio.CancelledError) as failure:  # noqa: BLE001  others called this
+            self._failed(failure)
+        self._is_stepping = False
+
+    def _wait_for(self, waited: Any) -> Ticket | None:  # noqa: ANN401
         """Begin to wait; return a ticket that has its result already, or None."""
         ticket = Ticket(self)
         if self._is_cancelled:
             self._is_cancelled = False
             ticket.fail(asyncio.CancelledError())
             return ticket
-        if isinstance(waited, asyncio.Future):
+        if isinstance(waited, Future):
             self.future = waited
             waited.add_done_callback(self._future_is_done)
             if self._at_work is not None:
                 self._at_work.add(self)
             return None
         if waited is None:  # asyncio.sleep(0)
-            loop.call_soon(self._step, None, None)
+            asyncio.get_running_loop().call_soon(self._step, None, None)
             return None
         word = cast("Word", waited)
         if self._has_left:
@@ -298,7 +263,10 @@ class Run(Generic[Response]):
             on_idle, self.on_idle = self.on_idle, None
             on_idle()
         self._word, self._ticket = word, ticket
-        self._give_up = word.begin(ticket)
+        try:
+            self._give_up = word.begin(ticket)
+        except Exception as error:  # noqa: BLE001  raised where the handler awaits the word
+            ticket.fail(error)
         if not ticket.is_used:
             return None
         self._word = self._ticket = self._give_up = None

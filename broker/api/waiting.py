@@ -18,8 +18,7 @@ from barnabas.protocol.messages.produce import PartitionProduceResponse, Produce
 from barnabas.storage.refusal import Refusal
 
 if TYPE_CHECKING:
-    from barnabas.broker.api.driver import Ticket
-    from barnabas.broker.api.waits import GiveUp
+    from barnabas.broker.api.waits import GiveUp, Ticket
 
 
 class PendingProduce(DurableAnswer):

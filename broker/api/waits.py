@@ -21,10 +21,12 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
+from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.runtime.turns import slice_is_left, slice_of_loop
 
 if TYPE_CHECKING:
-    from barnabas.broker.api.driver import Ticket
+    from barnabas.broker.api.dispatch import Deferred
+    from barnabas.broker.api.driver import Run
     from barnabas.broker.api.waiting import Watch
     from barnabas.broker.runtime.clock import Clock
     from barnabas.storage.journal import CommitGroup
@@ -39,6 +41,60 @@ Question_contra = TypeVar("Question_contra", contravariant=True)
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
 Asking = TypeVar("Asking")
+
+
+class Ticket:
+    """One wait of a run: takes one result, and resumes the run with it."""
+
+    __slots__ = ("_run", "error", "is_used", "value")
+
+    def __init__(self, run: Run[Any]) -> None:
+        self._run: Run[Any] | None = run
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.is_used = False
+
+    def settle(self, value: Any = None) -> None:  # noqa: ANN401
+        """Resume the run with a value, unless the wait was given up."""
+        run, self._run = self._run, None
+        if run is not None:
+            self.value = value
+            self.is_used = True
+            run.resume(self)
+
+    def fail(self, error: BaseException) -> None:
+        """Resume the run with an exception, unless the wait was given up."""
+        self.error = error
+        self.settle()
+
+    def drop(self) -> None:
+        """Give the wait up."""
+        self._run = None
+
+    def take(self, future: asyncio.Future[Any]) -> None:
+        """Resume the run with what a future came to."""
+        if future.cancelled():
+            self.fail(asyncio.CancelledError())
+            return
+        error = future.exception()
+        if error is not None:
+            self.fail(error)
+        else:
+            self.settle(future.result())
+
+    # To a Deferred that a run awaits this is the connection.
+
+    def answered(self, deferred: Deferred[Any]) -> None:
+        """Take its response; None where there is none."""
+        self.settle(deferred.response)
+
+    def bug(self, name: str, error: BaseException) -> None:  # noqa: ARG002
+        """Take the internal error that came instead."""
+        self.fail(error)
+
+    def close(self, reason: str) -> None:
+        """Take that the connection is to be closed."""
+        self.fail(CloseConnection(reason))
 
 
 class Word(Protocol):

@@ -21,7 +21,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeAlias
 
-from barnabas.broker.api import waits
 from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.division import by, parts
@@ -34,6 +33,7 @@ from barnabas.broker.api.fetch_sessions import (
 )
 from barnabas.broker.api.waiting import FetchWaits, Watch
 from barnabas.broker.api.waits import Aside, Turn
+from barnabas.broker.api.waits import Readable as BytesReadable
 from barnabas.broker.handlers.fetch_reader import Readable, Reader, Result, failed
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.host import Host
@@ -105,7 +105,8 @@ def fetch(
     missing_bytes = reader.missing_bytes(result)
     if missing_bytes <= 0 or request.max_wait_ms <= 0 or not reader.plan.asked:
         return reader.respond(result)
-    return Run(_fetch_when_enough(fetch_waits, reader, result.logs, missing_bytes))
+    waiting = _fetch_when_enough(fetch_waits, reader, result.logs, missing_bytes)
+    return Run(waiting, is_task=False)
 
 
 def _names_many(request: FetchRequest) -> bool:
@@ -155,7 +156,7 @@ async def _fetch_when_enough(
     request = reader.request
     watch = Watch(fetch_waits, logs, missing_bytes=missing_bytes, wait_ms=request.max_wait_ms)
     try:
-        while await waits.Readable(watch):
+        while await BytesReadable(watch):
             # More bytes in the log need not be more for a reader of committed ones: it looks again.
             if request.isolation_level != READ_COMMITTED:
                 break
@@ -214,7 +215,7 @@ async def _fetch_in_slices(
             if missing_bytes <= 0 or is_over:
                 return await reader.respond_in_slices(result)
             watch.missing_bytes -= _NEVER_WRITTEN_BYTES - missing_bytes
-            is_over = not await waits.Readable(watch)
+            is_over = not await BytesReadable(watch)
         finally:
             watch.close()
 

@@ -23,7 +23,7 @@ from barnabas.broker.api.checks import (
 )
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, RequestContext, serves
 from barnabas.broker.api.division import by, in_parts, join, parts
-from barnabas.broker.api.driver import Run, Ticket
+from barnabas.broker.api.driver import Run
 from barnabas.broker.api.offset_fetch_errors import (
     FETCH_GROUPS_SINCE,
     NOT_HERE,
@@ -73,7 +73,7 @@ from barnabas.protocol.messages.offset_fetch import (
 
 if TYPE_CHECKING:
     from barnabas.broker.api.client_seen import ClientSeen
-    from barnabas.broker.api.waits import GiveUp
+    from barnabas.broker.api.waits import GiveUp, Ticket
 
 COMMIT_TOPIC_IDS_SINCE: Final = 10
 FETCH_TOPIC_IDS_SINCE: Final = 10

@@ -153,6 +153,20 @@ async def test_failed_word_raises_in_the_handler():
     assert connection.answers == ["failed"]
 
 
+async def test_word_that_cannot_begin_raises_in_the_handler():
+    class Broken(Word):
+        def begin(self, ticket):
+            raise KeyError("no thread")
+
+    async def handle():
+        try:
+            await Broken()
+        except KeyError as error:
+            return error.args[0]
+
+    assert Connection(handle()).answers == ["no thread"]
+
+
 async def test_client_that_leaves_ends_the_run_at_its_word():
     word, left = Word(), []
 

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from barnabas.broker.api.dispatch import Deferred, RequestContext, Routes
-from barnabas.broker.api.driver import Run, Ticket
+from barnabas.broker.api.driver import Run
+from barnabas.broker.api.waits import Ticket
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.features import levels_of
 from barnabas.broker.handlers.api_versions import api_versions
