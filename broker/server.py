@@ -256,7 +256,7 @@ class BrokerServer:
             if self._member is not None:
                 note_refused = partial(note_refused_produce, self.catalogue, self.clock.monotonic)
                 gate(self.routes, self._member.may_serve, note_refused)
-                look_before_refusing(self.routes, self.catalogue, self._member.misses, self.spawn)
+                look_before_refusing(self.routes, self.catalogue, self._member.misses)
             self.stage = Stage.PREPARED
             await self.logins.open()
             if self._member is not None:
@@ -467,7 +467,7 @@ class BrokerServer:
     async def _open_console(self) -> ConsolePage:
         """Make the console: imported now, since many a broker's is never looked at."""
         # On a thread: its code and its files take longer than a turn of the loop may.
-        return await self.readers.result_of(self._make_console)
+        return await self.readers.run(self._make_console)
 
     def _make_console(self) -> ConsolePage:
         from barnabas.broker.console.application import Console
@@ -566,7 +566,7 @@ class BrokerServer:
             self.quotas,
             self.audit,
         )
-        self.certificates = CertificateReload(self.sockets.tls_listeners, self.readers.run)
+        self.certificates = CertificateReload(self.sockets.tls_listeners, self.readers.run_then)
         register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
 
     def _make_store(self) -> None:

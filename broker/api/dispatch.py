@@ -9,21 +9,21 @@ What stands in front of ``context`` are the services that a handler needs; each 
 for itself, once (``Routes.bind``). One that needs many is a class that is made of them and called.
 
 What is registered here is what ApiVersions advertises, so an API without a handler cannot be
-advertised. Five ways to answer:
+advertised. What a handler returns:
 
-* return the response: it is on its way when the handler returns;
-* ``async def``: the connection handles nothing else until the coroutine is done;
-* return a ``Deferred``: the response comes by ``complete``, the connection goes on meanwhile;
-* return a ``Parked``: likewise, but the connection waits, unless ``complete_early`` ends that;
-* return None: the request has no answer (Produce with acks=0).
+* the response: it is on its way when the handler returns;
+* a ``Run`` of a coroutine, or the coroutine itself (``async def``): the connection handles nothing
+  else until it is done, unless the run says otherwise. How it waits: ``driver.py``, ``waits.py``;
+* a ``Deferred``: the response comes by ``complete``, the connection goes on meanwhile;
+* None: the request has no answer (Produce with acks=0).
 
-No Task and no Future is made for anything but a coroutine.
+No Task is made for any of them.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import (
@@ -40,7 +40,6 @@ from typing import (
 
 from barnabas.broker.api.checks import CHECKS, Checks, guarded
 from barnabas.broker.api.client_seen import ClientSeen
-from barnabas.broker.api.division import Divide
 from barnabas.broker.security.access import OPEN, Access
 from barnabas.broker.security.quotas import ClientQuota
 from barnabas.protocol.api import Api
@@ -48,11 +47,13 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.counts import Histogram
 
 if TYPE_CHECKING:
+    from barnabas.broker.api.driver import Run
+    from barnabas.broker.api.waits import GiveUp, Ticket
     from barnabas.broker.peers.sessions import PeerLink
-    from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
     from barnabas.broker.security.session import Session
     from barnabas.protocol.frame import FrameBuffer
+    from barnabas.storage.refusal import Refusal
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -79,13 +80,6 @@ class ResponseSink(Protocol):
         """Hang up because of what the client did."""
 
 
-class EncodedSink(ResponseSink, Protocol):
-    """One that also takes answers that were encoded elsewhere."""
-
-    def answer_is_ready(self) -> None:
-        """Send, in its turn, the answer of a Deferred whose ``chunks`` are set."""
-
-
 class Usage(NamedTuple):
     """What a request has used, of a client with limits: charged when it is answered."""
 
@@ -97,8 +91,8 @@ class Usage(NamedTuple):
 class Deferred(Generic[Response]):
     """An answer that comes later, by callback. The connection handles what follows meanwhile.
 
-    Subclass it with ``__slots__`` for the state that the answer needs. ``complete`` is called on
-    the loop's thread, once; it encodes and queues, and never runs another handler.
+    ``complete`` is called on the loop's thread, once; it encodes and queues, and never runs another
+    handler. A run may await it.
     """
 
     __slots__ = (
@@ -108,13 +102,13 @@ class Deferred(Generic[Response]):
         "correlation_id",
         "response",
         "route",
+        "run",
         "usage",
         "version",
     )
 
-    parked: ClassVar[bool] = False
-    large: ClassVar[bool] = False
-    """Whether the answer may be long although its route is ``short``: that of a fetch session."""
+    ends_early: ClassVar[bool] = False
+    is_work: ClassVar[bool] = False
     requests = 1
     """How many requests this answers."""
 
@@ -123,10 +117,27 @@ class Deferred(Generic[Response]):
         self.response: Response | None = None
         self.connection: ResponseSink | None = None
         self.route: Route | None = None
+        self.run: Run[Any] | None = None
+        """The run that comes to the response; None: it comes by a callback."""
         self.version = 0
         self.correlation_id = 0
         self.begun_ns = 0
         self.usage: Usage | None = None
+
+    def __await__(self) -> Generator[Any, Any, Response]:
+        response: Response = yield self
+        return response
+
+    def begin(self, ticket: Ticket) -> GiveUp | None:
+        """See ``Word`` of ``waits.py``."""
+        if self.response is not None or self.chunks is not None:
+            ticket.settle(self.response)
+            return None
+        self.connection = ticket
+        return self._leave
+
+    def _leave(self) -> None:
+        self.connection = None
 
     def complete(self, response: Response) -> None:
         """Answer; before the handler has returned as well as long after the client left."""
@@ -135,85 +146,21 @@ class Deferred(Generic[Response]):
         if self.connection is not None:
             self.connection.answered(self)
 
-    def complete_unanswered(self) -> None:
-        """Say that this is over, and that it has no answer (Produce with acks=0)."""
-        self.chunks = []
+    def complete_encoded(self, chunks: list[Any]) -> None:
+        """Answer with what is encoded already."""
+        self.chunks = chunks
         if self.connection is not None:
             self.connection.answered(self)
 
-    def fail(self, error: BaseException) -> None:
-        """Give up because of a bug: the error is logged, the connection closed."""
-        if self.connection is not None and self.route is not None:
-            self.connection.bug(self.route.name, error)
+    def complete_unanswered(self) -> None:
+        """Say that this is over, and that it has no answer (Produce with acks=0)."""
+        self.complete_encoded([])
 
     def abandoned(self) -> None:
-        """Say that the client has gone; override it to drop what it holds."""
-
-
-class Parked(Deferred[Response]):
-    """A deferred answer during which the connection handles nothing else: a waiting Fetch."""
-
-    __slots__ = ()
-
-    parked: ClassVar[bool] = True
-    is_last: ClassVar[bool] = False
-    """Whether the connection closes behind this answer."""
-    is_work: ClassVar[bool] = False
-    """Whether the broker computes the answer, instead of waiting for records. Few large requests
-    are computed at a time."""
-
-    def complete_early(self) -> None:
-        """Answer at once with what there is; override it.
-
-        Called when a request of another kind has come in behind (the wait would hold it up), and
-        when the broker is stopping.
-        """
-
-
-class LastAnswer(Parked[Response]):
-    """An answer that is held back for a while, and behind which the connection closes."""
-
-    __slots__ = ("timer",)
-
-    is_last: ClassVar[bool] = True
-
-    def __init__(self, clock: Clock, delay_ms: float, response: Response) -> None:
-        super().__init__()
-        self.timer = clock.call_later(delay_ms, self.complete, response)
-
-    def complete_early(self) -> None:
-        """Wait all the same: the delay is there to slow a client down."""
-
-    def abandoned(self) -> None:
-        """Say nothing: the client has gone."""
-        self.timer.cancel()
-
-
-class LastChunks(Parked[None]):
-    """The same, encoded already; ``sink`` is set with ``connection``."""
-
-    __slots__ = ("_held", "sink", "timer")
-
-    is_last: ClassVar[bool] = True
-    sink: EncodedSink
-
-    def __init__(self, clock: Clock, delay_ms: float, held: list[Any]) -> None:
-        super().__init__()
-        self._held = held
-        self.timer = clock.call_later(delay_ms, self.release)
-
-    def release(self) -> None:
-        """Let it leave."""
-        self.chunks = self._held
-        if self.connection is not None:
-            self.sink.answer_is_ready()
-
-    def complete_early(self) -> None:
-        """Wait all the same."""
-
-    def abandoned(self) -> None:
-        """Say nothing: the client has gone."""
-        self.timer.cancel()
+        """End the run: the client has gone."""
+        self.connection = None
+        if self.run is not None:
+            self.run.abandon()
 
 
 class Peer(Protocol):
@@ -300,20 +247,30 @@ class RequestContext:
         return self.connection.frame_is_owned
 
 
-class ShortAnswers(Deferred[Any]):
-    """The answers to ``requests`` requests in a row, in one piece."""
+class DurableAnswer(Deferred[Any]):
+    """The answer to ``requests`` Produce requests in a row, which a commit group completes.
 
-    __slots__ = ("requests", "sink")
+    It waits for the journal group that holds the last of their batches: groups become durable in
+    order, so what the other partitions wrote is durable before it.
+    """
+
+    __slots__ = ("requests",)
 
     requests: int
-    sink: EncodedSink
-    """Set with ``connection`` by what takes this from its Shortcut."""
+
+    def prepare(self) -> None:
+        """Make the answer ready, which leaves when what it promises is on disk."""
+        raise NotImplementedError
+
+    def refused(self, refusal: Refusal) -> None:
+        """Answer with an error for what is not durable."""
+        raise NotImplementedError
 
 
 class Shortcut(Protocol):
     """Serves the common requests of one kind on one connection without decoding them."""
 
-    def take(self, frames: FrameBuffer) -> ShortAnswers | None:
+    def take(self, frames: FrameBuffer) -> DurableAnswer | None:
         """Handle the next request, and more of its kind; None: decode it after all."""
 
     def learn(self, frame: memoryview, position: int, request: Any) -> None:  # noqa: ANN401
@@ -323,8 +280,6 @@ class Shortcut(Protocol):
 Handler: TypeAlias = Callable[..., Any]
 """Called with services, a RequestContext and a request; returns what the head of this file says."""
 Refuse: TypeAlias = Callable[[Request, ErrorCode, str | None], Response]
-LongHandler: TypeAlias = Callable[..., Awaitable[Any]]
-"""Handles a request of very many elements in slices, see ``broker/runtime/turns.py``."""
 
 
 @dataclass(slots=True)
@@ -338,12 +293,9 @@ class Route:
     is_coroutine: bool
     refuse: Callable[[Any, ErrorCode, str | None], Any] | None
     shortcut: Callable[..., Shortcut] | None = None
-    divide: Divide | None = None
-    """How a large request is handled in parts; None: it is one decision."""
-    sliced: bool = False
-    """The handler itself takes a large request in slices."""
-    long_handler: LongHandler | None = None
-    """Takes requests of very many elements, in slices, in place of ``handler``."""
+    in_slices: bool = False
+    """Whether the handler takes a large request in slices; else it is one decision, which may have
+    fewer elements."""
     short: bool = False
     """Whether the answer to a small request is small too; the others' answers are looked at."""
     requests: int = 0
@@ -412,8 +364,6 @@ class Routes:
             route.handler = guarded(checks, bound(route.handler, services))
             if route.shortcut is not None:
                 route.shortcut = bound(route.shortcut, services)
-            if route.long_handler is not None:
-                route.long_handler = guarded(checks, bound(route.long_handler, services))
 
     def copy(self) -> Routes:
         """Return a table of copies: what one server uses."""
@@ -426,18 +376,13 @@ class Routes:
         versions: tuple[int, int],
         refuse: Refuse[Request, Response] | None = None,
         shortcut: Callable[..., Shortcut] | None = None,
-        divide: Divide | None = None,
-        sliced: bool = False,
-        long_handler: LongHandler | None = None,
+        in_slices: bool = False,
         short: bool = False,
     ) -> Callable[[Handler], Handler]:
         """Register a handler for ``api``, answering ``versions`` (both ends included).
 
         ``refuse`` says how this API reports one error for the whole request: what a KafkaError
-        that leaves the handler becomes. ``divide``: large requests may be handled in parts, with
-        other requests in between, or the handler does that itself: ``sliced``, or another one that
-        gets those with very many elements: ``long_handler`` (broker/network/large.py).
-        ``short``: what answers a small request is small, so it is not looked at (``Route.short``).
+        that leaves the handler becomes. ``in_slices``, ``short``: see ``Route``.
         """
 
         def register(handler: Handler) -> Handler:
@@ -450,9 +395,7 @@ class Routes:
                     is_coroutine=inspect.iscoroutinefunction(handler),
                     refuse=refuse,
                     shortcut=shortcut,
-                    divide=divide,
-                    sliced=sliced,
-                    long_handler=long_handler,
+                    in_slices=in_slices,
                     short=short,
                 )
             )

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import copy
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+from barnabas.broker.api.driver import response_of
+from barnabas.broker.api.waits import Turn
+
+Request = TypeVar("Request")
 
 PART_ELEMENTS: Final = 250
 """A few milliseconds' work, with handlers that take 5 to 20 us for each."""
@@ -25,20 +30,28 @@ class Divide:
 
     paths: tuple[tuple[str, ...], ...]
     elements: int = PART_ELEMENTS
-    most: int | None = None
-    """The handler refuses a request with more in the first array of the path: it sees it whole."""
 
-    def refuses(self, request: Any) -> bool:  # noqa: ANN401
-        """Return whether there is more in ``request`` than the handler takes."""
-        most = self.most
-        return most is not None and any(
-            len(getattr(request, path[0]) or ()) > most for path in self.paths
+    def is_long(self, request: Any) -> bool:  # noqa: ANN401
+        """Return whether a request has more than one part."""
+        return any(
+            _weights(getattr(request, path[0]) or (), path[1:], self.elements)
+            for path in self.paths
         )
 
 
-def by(*paths: str, elements: int = PART_ELEMENTS, most: int | None = None) -> Divide:
+def by(*paths: str, elements: int = PART_ELEMENTS) -> Divide:
     """Return a Divide of paths with dots: ``by("topics.partitions")``."""
-    return Divide(tuple(tuple(path.split(".")) for path in paths), elements, most)
+    return Divide(tuple(tuple(path.split(".")) for path in paths), elements)
+
+
+def _weights(items: Iterable[Any], path: tuple[str, ...], most: int) -> bool:
+    """Return whether items count for more than ``most`` elements together."""
+    total = 0
+    for item in items:
+        total += _weight(item, path)
+        if total > most:
+            return True
+    return False
 
 
 def parts(request: Any, divide: Divide) -> Iterator[tuple[Any, bool]]:  # noqa: ANN401
@@ -89,6 +102,23 @@ def _with(message: Any, name: str, items: list[Any]) -> Any:  # noqa: ANN401
     part = copy.copy(message)
     setattr(part, name, items)
     return part
+
+
+async def in_parts(request: Request, divide: Divide, handle: Callable[[Request], Any]) -> Any:  # noqa: ANN401
+    """Return the response to a request; of a long one ``handle`` gets one part after the other.
+
+    Between two parts the loop does what else there is, and a client may leave.
+    """
+    if not divide.is_long(request):
+        return await response_of(handle(request))
+    response: Any = None
+    for part, continues in parts(request, divide):
+        if response is None:
+            response = await response_of(handle(part))
+        else:
+            await Turn()
+            join(response, await response_of(handle(part)), continues=continues)
+    return response
 
 
 def join(response: Any, more: Any, *, continues: bool) -> None:  # noqa: ANN401

@@ -139,6 +139,29 @@ class Inspector:
             self._to_encode.append(request)
         self._start()
 
+    def look_into(
+        self, tasks: Iterable[Task[Found]], size_bytes: int
+    ) -> asyncio.Future[list[Found]]:
+        """As ``inspect``; the future has what was found, and cancelling it drops the request."""
+        found: asyncio.Future[list[Found]] = self._loop.create_future()
+
+        def on_done(contents: list[Found]) -> None:
+            if not found.done():
+                found.set_result(contents)
+
+        def on_failed(error: BaseException) -> None:
+            if not found.done():
+                found.set_exception(error)
+
+        request = Inspected(tasks, on_done, on_failed, size_bytes)
+
+        def ended(future: asyncio.Future[list[Found]]) -> None:
+            request.dropped = future.cancelled()
+
+        found.add_done_callback(ended)
+        self.inspect(request)
+        return found
+
     def close(self) -> None:
         """Stop; what waits is never told."""
         self._closed = True
@@ -165,6 +188,10 @@ class Inspector:
             return
         request.tell()
         if request is self._encoding:
+            self._loop.call_soon(self._encode_next)  # Behind what ``tell`` may have scheduled.
+
+    def _encode_next(self) -> None:
+        if not self._closed:
             self._encoding = self._to_encode.popleft() if self._to_encode else None
             if self._encoding is not None:
                 self._waiting.append(self._encoding)

@@ -29,7 +29,7 @@ from barnabas.broker.api.offset_fetch_errors import refused_fetch
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.broker.api.dispatch import RequestContext, Routes, ShortAnswers, Shortcut
+    from barnabas.broker.api.dispatch import DurableAnswer, RequestContext, Routes, Shortcut
     from barnabas.protocol.frame import FrameBuffer
     from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
     from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest
@@ -91,8 +91,6 @@ def gate(routes: Routes, may_serve: Callable[[], bool], note_refused: Note) -> N
         else:
             continue
         route.handler = _gated(route.handler, refusal, may_serve)
-        if route.long_handler is not None:
-            route.long_handler = _gated(route.long_handler, refusal, may_serve)
         if route.shortcut is not None:
             route.shortcut = _gated_shortcut(route.shortcut, may_serve)
 
@@ -149,6 +147,6 @@ class _LeasedShortcut:
         self._take = shortcut.take
         self._may_serve = may_serve
 
-    def take(self, frames: FrameBuffer) -> ShortAnswers | None:
+    def take(self, frames: FrameBuffer) -> DurableAnswer | None:
         """See ``Shortcut``."""
         return self._take(frames) if self._may_serve() else None

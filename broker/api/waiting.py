@@ -1,37 +1,34 @@
 """Answers that wait: fetches for bytes, produces for the disk.
 
-Both are completed by callback, without a Task or a Future. A produce is told that its journal group
-is durable, or that it was refused, as ``storage/journal.py`` has it. A fetch that has become due is
-answered behind all the logs that a journal group moves, and not inside ``advanced``: it should see
-all of them.
+A produce is completed when its commit group is durable or refused, as ``storage/journal.py`` has
+it, without a coroutine. A fetch that has become due is resumed after all the logs that a commit
+group moves, and not inside ``advanced``: it should see all of them.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any
 
-from barnabas.broker.api.dispatch import Deferred, Parked
+from barnabas.broker.api.dispatch import DurableAnswer
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
 from barnabas.storage.refusal import Refusal
 
-Response = TypeVar("Response")
+if TYPE_CHECKING:
+    from barnabas.broker.api.waits import GiveUp, Ticket
 
 
-class PendingProduce(Deferred[ProduceResponse]):
-    """A produce whose batches have their offsets and wait to be durable.
-
-    It waits for the journal group that holds the last of them: groups become durable in order, so
-    what the other partitions of the request wrote is durable before it.
-    """
+class PendingProduce(DurableAnswer):
+    """A Produce whose batches have their offsets and wait to be durable."""
 
     __slots__ = ("_answer",)
 
     def __init__(self, answer: ProduceResponse) -> None:
         super().__init__()
+        self.requests = 1
         self._answer = answer
 
     def prepare(self) -> None:
@@ -41,24 +38,6 @@ class PendingProduce(Deferred[ProduceResponse]):
     def refused(self, refusal: Refusal) -> None:
         """Answer with an error for what is not durable."""
         self.complete(without_refused(self._answer, refusal))
-
-
-class ParkedProduce:
-    """As ``PendingProduce``, where the connection waits already: completes its answer."""
-
-    __slots__ = ("_answer", "_parked")
-
-    def __init__(self, parked: Parked[ProduceResponse], answer: ProduceResponse) -> None:
-        self._parked = parked
-        self._answer = answer
-
-    def prepare(self) -> None:
-        """Make the answer ready, which leaves when what it promises is on disk."""
-        self._parked.complete(self._answer)
-
-    def refused(self, refusal: Refusal) -> None:
-        """Answer with an error for what is not durable."""
-        self._parked.complete(without_refused(self._answer, refusal))
 
 
 def without_refused(response: ProduceResponse, refusal: Refusal) -> ProduceResponse:
@@ -102,51 +81,53 @@ class FetchWaits:
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
         self.clock = clock
         self._loop = loop
-        self._by_log: dict[Hashable, dict[ParkedFetch[Any], None]] = {}
-        self._due: list[ParkedFetch[Any]] = []
+        self._by_log: dict[Hashable, dict[Watch, None]] = {}
+        self._due: list[Watch] = []
         self._scheduled = False
 
     def advanced(self, log: Hashable, size_bytes: int) -> None:
         """Count ``size_bytes`` that have become readable in ``log`` for those who wait on it."""
         waiting = self._by_log.get(log)
         if waiting is not None:
-            for fetch in waiting:
-                fetch.missing_bytes -= size_bytes
-                if fetch.missing_bytes <= 0:
-                    self.due(fetch)
+            for watch in waiting:
+                watch.missing_bytes -= size_bytes
+                if watch.missing_bytes <= 0:
+                    self.due(watch)
 
     def wake(self, log: Hashable) -> None:
         """Answer everyone who waits on ``log``: it was deleted, or its start has moved."""
-        for fetch in self._by_log.get(log, ()):
-            self.due(fetch)
+        for watch in self._by_log.get(log, ()):
+            self.due(watch)
 
-    def due(self, fetch: ParkedFetch[Any]) -> None:
-        """Answer a fetch as soon as the loop comes round."""
-        if fetch.is_due:
+    def due(self, watch: Watch) -> None:
+        """Resume a fetch as soon as the loop comes round."""
+        if watch.is_due:
             return
-        fetch.is_due = True
-        self._due.append(fetch)
+        watch.is_due = True
+        self._due.append(watch)
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._run)
 
     def answer_due(self) -> None:
-        """Answer now what is due."""
+        """Resume now what is due."""
+        if not self._due:
+            return
         due, self._due = self._due, []
-        for fetch in due:
-            fetch.answer_if_enough()
+        for watch in due:
+            watch.resume()
 
-    def add(self, fetch: ParkedFetch[Any], logs: Iterable[Hashable]) -> None:
-        """Let ``fetch`` wait on ``logs``."""
+    def add(self, watch: Watch, logs: Iterable[Hashable]) -> None:
+        """Let ``watch`` wait on ``logs``."""
         for log in logs:
-            self._by_log.setdefault(log, {})[fetch] = None
+            self._by_log.setdefault(log, {})[watch] = None
 
-    def remove(self, fetch: ParkedFetch[Any], logs: Iterable[Hashable]) -> None:
-        """Forget that ``fetch`` waits."""
+    def remove(self, watch: Watch, logs: Iterable[Hashable]) -> None:
+        """Forget that ``watch`` waits."""
         for log in logs:
             waiting = self._by_log.get(log)
             if waiting is not None:
-                waiting.pop(fetch, None)
+                waiting.pop(watch, None)
                 if not waiting:
                     del self._by_log[log]
 
@@ -159,88 +140,61 @@ class FetchWaits:
         self.answer_due()
 
 
-class ParkedFetch(Parked[Response]):
-    """A fetch that found less than it asked for.
+class Watch:
+    """A fetch's wait for ``missing_bytes`` more in its logs, for ``wait_ms`` at most.
 
-    It is answered with ``read()`` when ``min_bytes`` more have become readable in one or more of
-    ``logs``, when ``wait_ms`` have passed, or when it is completed early; whichever comes first.
-
-    ``read_if_enough``: not every byte that became readable is meant for this reader. It is asked
-    instead when the bytes are there, and answers None to wait on.
+    It counts from its construction on, so a fetch misses nothing that comes while it reads; the
+    word ``Readable`` waits for it, once or several times. ``close`` it in the end.
     """
 
-    __slots__ = (
-        "_gone",
-        "_logs",
-        "_read",
-        "_read_if_enough",
-        "_timer",
-        "_waits",
-        "is_due",
-        "missing_bytes",
-    )
+    __slots__ = ("_is_over", "_logs", "_ticket", "_timer", "_waits", "is_due", "missing_bytes")
 
     def __init__(
-        self,
-        waits: FetchWaits,
-        logs: Iterable[Hashable],
-        *,
-        min_bytes: int,
-        wait_ms: float,
-        read: Callable[[], Response],
-        read_if_enough: Callable[[], Response | None] | None = None,
+        self, waits: FetchWaits, logs: Iterable[Any], *, missing_bytes: int, wait_ms: float
     ) -> None:
-        super().__init__()
         self._waits = waits
         self._logs = [*logs]
-        self._read = read
-        self._read_if_enough = read_if_enough
-        self._gone = False
-        self.missing_bytes = min_bytes
+        self._ticket: Ticket | None = None
+        self._is_over = False
+        self.missing_bytes = missing_bytes
         self.is_due = False
-        self._timer: Timer = waits.clock.call_later(wait_ms, self.answer)
+        self._timer: Timer = waits.clock.call_later(wait_ms, self._time_is_over)
         waits.add(self, self._logs)
 
     def wait_on(self, logs: list[Any]) -> None:
-        """Wait on more logs, unless the waiting is over."""
-        if not self._gone:
-            self._logs += logs
-            self._waits.add(self, logs)
+        """Wait on more logs."""
+        self._logs += logs
+        self._waits.add(self, logs)
 
-    def complete_early(self) -> None:
-        """Answer at once: another request waits behind this one."""
-        self.answer()
+    def wait_for(self, missing_bytes: int) -> None:
+        """Wait again, for so many bytes from now on."""
+        self.missing_bytes = missing_bytes
+        self.is_due = False
 
-    def answer(self) -> None:
-        """Answer with what there is, once."""
-        self._answer(self._read)
+    def begin(self, ticket: Ticket) -> GiveUp | None:
+        """See ``Word``: the result is whether bytes came, False when the time is over."""
+        if self._is_over:
+            ticket.settle(False)
+        elif self.is_due or self.missing_bytes <= 0:
+            ticket.settle(True)
+        else:
+            self._ticket = ticket
+        return None
 
-    def answer_if_enough(self) -> None:
-        """Answer unless the reader says that what has come is not for it."""
-        self._answer(self._read_if_enough or self._read)
+    def resume(self) -> None:
+        """Resume the fetch, which is due."""
+        ticket, self._ticket = self._ticket, None
+        if ticket is not None:
+            ticket.settle(True)
 
-    def _answer(self, read: Callable[[], Response | None]) -> None:
-        if self._gone:
-            return
-        try:
-            response = read()
-        except Exception as error:  # noqa: BLE001  a bug in one fetch must not stop who woke it
-            self._leave()
-            self.fail(error)
-            return
-        if response is None:
-            self.is_due = False
-            self.missing_bytes = 1
-            return
-        self._leave()
-        self.complete(response)
+    def close(self) -> None:
+        """Wait no more."""
+        self._ticket = None
+        self._timer.cancel()
+        self._waits.remove(self, self._logs)
 
-    def abandoned(self) -> None:
-        """Stop waiting: the client has gone."""
-        self._leave()
-
-    def _leave(self) -> None:
-        if not self._gone:
-            self._gone = True
-            self._timer.cancel()
-            self._waits.remove(self, self._logs)
+    def _time_is_over(self) -> None:
+        self._is_over = True
+        ticket, self._ticket = self._ticket, None
+        if ticket is not None:
+            ticket.settle(False)

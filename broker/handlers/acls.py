@@ -102,7 +102,7 @@ def refuse_create_acls(
     return CreateAclsResponse(results=[AclCreationResult(code, message) for _ in request.creations])
 
 
-@serves(CREATE_ACLS, versions=(1, 3), refuse=refuse_create_acls, sliced=True)
+@serves(CREATE_ACLS, versions=(1, 3), refuse=refuse_create_acls, in_slices=True)
 async def create_acls(
     access_rules: AccessRules, context: RequestContext, request: CreateAclsRequest
 ) -> CreateAclsResponse:

@@ -68,7 +68,7 @@ class ConfigOperation(IntEnum):
     SUBTRACT = 3
 
 
-@serves(INCREMENTAL_ALTER_CONFIGS, versions=(0, 1), sliced=True)
+@serves(INCREMENTAL_ALTER_CONFIGS, versions=(0, 1), in_slices=True)
 async def incremental_alter_configs(
     configs: DynamicConfigs,
     identity: Identity,
@@ -107,7 +107,7 @@ async def incremental_alter_configs(
     return IncrementalAlterConfigsResponse(responses=responses)
 
 
-@serves(ALTER_CONFIGS, versions=(0, 2), sliced=True)
+@serves(ALTER_CONFIGS, versions=(0, 2), in_slices=True)
 async def alter_configs(
     configs: DynamicConfigs,
     identity: Identity,

@@ -83,7 +83,7 @@ CLIENT_METRICS_CONFIGS = (
 # -------------------------------------------------------------------------------- DescribeConfigs
 
 
-@serves(DESCRIBE_CONFIGS, versions=(1, 4), sliced=True)
+@serves(DESCRIBE_CONFIGS, versions=(1, 4), in_slices=True)
 async def describe_configs(
     catalogue: Catalogue,
     identity: Identity,

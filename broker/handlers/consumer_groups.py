@@ -108,7 +108,7 @@ def refuse_describe(
     return ConsumerGroupDescribeResponse(groups=groups)
 
 
-@serves(CONSUMER_GROUP_DESCRIBE, versions=(0, 1), refuse=refuse_describe, sliced=True)
+@serves(CONSUMER_GROUP_DESCRIBE, versions=(0, 1), refuse=refuse_describe, in_slices=True)
 async def consumer_group_describe(
     groups: Groups, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:

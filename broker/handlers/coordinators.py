@@ -11,7 +11,8 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from barnabas.broker.api.brokers import Broker, Brokers
 from barnabas.broker.api.checks import (
@@ -26,7 +27,7 @@ from barnabas.broker.api.checks import (
 )
 from barnabas.broker.api.checks import GROUP as GROUP_RESOURCE
 from barnabas.broker.api.dispatch import RequestContext, serves
-from barnabas.broker.api.division import by
+from barnabas.broker.api.division import by, in_parts
 from barnabas.broker.cluster.view import NO_NODE, ClusterView
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog
 from barnabas.broker.coordination.groups import Groups
@@ -41,6 +42,7 @@ from barnabas.protocol.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 
+BY_KEY: Final = by("coordinator_keys")
 GROUP = 0
 TRANSACTION = 1
 SHARE = 2
@@ -56,9 +58,7 @@ def refuse_find_coordinator(
     return _response([_refused(key, code, message) for key in keys])
 
 
-@serves(
-    FIND_COORDINATOR, versions=(0, 6), refuse=refuse_find_coordinator, divide=by("coordinator_keys")
-)
+@serves(FIND_COORDINATOR, versions=(0, 6), refuse=refuse_find_coordinator, in_slices=True)
 async def find_coordinator(
     groups: Groups,
     transactions: Transactions,
@@ -67,6 +67,18 @@ async def find_coordinator(
     request: FindCoordinatorRequest,
 ) -> FindCoordinatorResponse:
     """Name the coordinator of every key, the internal topic being there then."""
+    handle = partial(_find_coordinators, groups, transactions, brokers, context)
+    response: FindCoordinatorResponse = await in_parts(request, BY_KEY, handle)
+    return response
+
+
+async def _find_coordinators(
+    groups: Groups,
+    transactions: Transactions,
+    brokers: Brokers,
+    context: RequestContext,
+    request: FindCoordinatorRequest,
+) -> FindCoordinatorResponse:
     batched = context.api_version >= BATCHED_SINCE
     keys = request.coordinator_keys if batched else [request.key]
     denials = {key: _denial(context.access, request.key_type, key) for key in keys}

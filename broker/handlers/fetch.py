@@ -4,12 +4,12 @@ Version notes: v7 sessions (KIP-227); v12 flexible, diverging epochs; v13 topics
 replica id in a tag; v16 node endpoints (only with other brokers); v17 and v18 concern replicas.
 Knowingly absent: fetching by replicas (there is one copy), preferred read replicas, rack ids.
 
-Whether the client may read a partition is asked in every pass over it, so also when a fetch that
-was parked is answered, and for what its session remembers.
+Whether the client may read a partition is checked in every pass over it, so also when a fetch that
+has waited is answered, and for what its session remembers.
 
 Of a partition that another broker leads the answer names that one, from version 16 on.
 
-A fetch reads what is there; when that is less than ``min_bytes`` it is parked until more becomes
+A fetch reads what is there; when that is less than ``min_bytes`` it waits until more becomes
 visible, its time is up, or another kind of request queues behind it. Data that is not in the page
 cache is read on a thread, as much as an answer may copy in one go, then the fetch starts over with
 that at hand. Very many partitions, of a request or of its session, are read and answered in slices.
@@ -17,25 +17,26 @@ that at hand. Very many partitions, of a request or of its session, are read and
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable
+from collections.abc import Callable
 from functools import partial
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from barnabas.broker.api.brokers import Brokers
-from barnabas.broker.api.dispatch import Parked, RequestContext, serves
+from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.division import by, parts
+from barnabas.broker.api.driver import Run
 from barnabas.broker.api.fetch_sessions import (
     Asked,
     FetchSessions,
     Key,
     asked_of,
 )
-from barnabas.broker.api.waiting import FetchWaits, ParkedFetch
+from barnabas.broker.api.waiting import FetchWaits, Watch
+from barnabas.broker.api.waits import Aside, Turn
+from barnabas.broker.api.waits import Readable as BytesReadable
 from barnabas.broker.handlers.fetch_reader import Readable, Reader, Result, failed
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.host import Host
-from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.fetch import (
@@ -55,7 +56,7 @@ PARTITIONS_AT_ONCE: Final = 2000
 BY_PARTITION: Final = by("topics.partitions")
 _NEVER_WRITTEN_BYTES: Final = 1 << 62
 
-FetchAnswer: TypeAlias = FetchResponse | Parked[FetchResponse]
+FetchAnswer: TypeAlias = FetchResponse | Run[FetchResponse]
 
 
 def refuse_fetch(request: FetchRequest, code: ErrorCode, message: str | None) -> FetchResponse:
@@ -78,45 +79,7 @@ def refuse_fetch(request: FetchRequest, code: ErrorCode, message: str | None) ->
     )
 
 
-def fetch_long(
-    catalogue: Catalogue,
-    brokers: Brokers,
-    fetch_sessions: FetchSessions,
-    fetch_waits: FetchWaits,
-    readers: DiskReaders,
-    host: Host,
-    context: RequestContext,
-    request: FetchRequest,
-) -> Awaitable[FetchAnswer]:
-    """Handle a request that names very many partitions."""
-    # No coroutine itself: compiled it would not say which services it names.
-    return _fetch_long(
-        catalogue, brokers, fetch_sessions, fetch_waits, readers, host, context, request
-    )
-
-
-async def _fetch_long(
-    catalogue: Catalogue,
-    brokers: Brokers,
-    fetch_sessions: FetchSessions,
-    fetch_waits: FetchWaits,
-    readers: DiskReaders,
-    host: Host,
-    context: RequestContext,
-    request: FetchRequest,
-) -> FetchAnswer:
-    named: dict[Key, Asked] = {}
-    for part, _ in parts(request, BY_PARTITION):
-        for each in asked_of(part):
-            named[each.key] = each
-        await next_turn()
-    asked = list(named.values())
-    return _fetch(
-        catalogue, brokers, fetch_sessions, fetch_waits, readers, host, context, request, asked
-    )
-
-
-@serves(FETCH, versions=(4, 18), refuse=refuse_fetch, long_handler=fetch_long, short=True)
+@serves(FETCH, versions=(4, 18), refuse=refuse_fetch, in_slices=True, short=True)
 def fetch(
     catalogue: Catalogue,
     brokers: Brokers,
@@ -127,25 +90,42 @@ def fetch(
     context: RequestContext,
     request: FetchRequest,
 ) -> FetchAnswer:
-    """Answer the batches asked for, or park until there are enough of them."""
-    return _fetch(
-        catalogue, brokers, fetch_sessions, fetch_waits, readers, host, context, request, None
-    )
+    """Return the batches that the client fetches, or wait until there are enough of them."""
+    if not READ_UNCOMMITTED <= request.isolation_level <= READ_COMMITTED:
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    if _names_many(request):
+        start = partial(_plan, catalogue, brokers, fetch_sessions, host, context, request)
+        return Run(_fetch_named(fetch_waits, readers, host, request, start), is_large=True)
+    reader = _plan(catalogue, brokers, fetch_sessions, host, context, request, None)
+    if len(reader.plan.asked) > PARTITIONS_AT_ONCE:
+        return Run(_fetch_in_slices(fetch_waits, readers, host, reader), is_large=True)
+    result = reader.read()
+    if reader.cold:
+        return Run(_fetch_cold(readers, reader))
+    missing_bytes = reader.missing_bytes(result)
+    if missing_bytes <= 0 or request.max_wait_ms <= 0 or not reader.plan.asked:
+        return reader.respond(result)
+    waiting = _fetch_when_enough(fetch_waits, reader, result.logs, missing_bytes)
+    return Run(waiting, is_task=False)
 
 
-def _fetch(
+def _names_many(request: FetchRequest) -> bool:
+    count = 0
+    for topic in request.topics:
+        count += len(topic.partitions)
+    return count > PARTITIONS_AT_ONCE
+
+
+def _plan(
     catalogue: Catalogue,
     brokers: Brokers,
     fetch_sessions: FetchSessions,
-    fetch_waits: FetchWaits,
-    readers: DiskReaders,
     host: Host,
     context: RequestContext,
     request: FetchRequest,
     asked: list[Asked] | None,
-) -> FetchAnswer:
-    if not READ_UNCOMMITTED <= request.isolation_level <= READ_COMMITTED:
-        raise KafkaError(ErrorCode.INVALID_REQUEST)
+) -> Reader:
+    """Return what reads the partitions; ``asked``: those that the request names, or None."""
     by_id = context.api_version >= TOPIC_IDS_SINCE
     readable = Readable(context.access, is_replica=_is_of_replica(request))
 
@@ -166,205 +146,92 @@ def _fetch(
         asked=asked,
     )
     context.connection.seen.fetches(request.isolation_level, plan)
-    reader = Reader(
-        catalogue, brokers, context, request, plan, readable, fetch_sessions, by_id=by_id
-    )
-    if len(plan.asked) > PARTITIONS_AT_ONCE:
-        return _LongFetch(fetch_waits, readers, host, reader)
-    result = reader.read()
-    if reader.cold:
-        return _ColdFetch(readers, reader)
-    missing_bytes = reader.missing_bytes(result)
-    if missing_bytes <= 0 or request.max_wait_ms <= 0 or not plan.asked:
-        return reader.respond(result)
-    # More bytes in the log need not be more for a reader of committed ones: it looks again.
-    committed = request.isolation_level == READ_COMMITTED
-    return ParkedFetch(
-        fetch_waits,
-        result.logs,
-        min_bytes=missing_bytes,
-        wait_ms=request.max_wait_ms,
-        read=reader.read_and_respond,
-        read_if_enough=reader.read_if_enough if committed else None,
-    )
+    return Reader(catalogue, brokers, context, request, plan, readable, fetch_sessions, by_id=by_id)
+
+
+async def _fetch_when_enough(
+    fetch_waits: FetchWaits, reader: Reader, logs: list[PartitionLog], missing_bytes: int
+) -> FetchResponse:
+    """Wait until there are ``missing_bytes`` more, the time is over, or the connection needs it."""
+    request = reader.request
+    watch = Watch(fetch_waits, logs, missing_bytes=missing_bytes, wait_ms=request.max_wait_ms)
+    try:
+        while await BytesReadable(watch):
+            # More bytes in the log need not be more for a reader of committed ones: it looks again.
+            if request.isolation_level != READ_COMMITTED:
+                break
+            response = reader.read_if_enough()
+            if response is not None:
+                return response
+            watch.wait_for(1)
+        return reader.read_and_respond()
+    finally:
+        watch.close()
+
+
+async def _fetch_cold(readers: DiskReaders, reader: Reader) -> FetchResponse:
+    """Start over once a thread has read what is not in the page cache."""
+    for _ in range(COLD_ROUNDS_MAX - 1):
+        await Aside(lambda: readers.run(reader.warm))
+        result = reader.read()
+        if not reader.cold:
+            return reader.respond(result)
+    await Aside(lambda: readers.run(reader.warm))
+    return reader.read_and_respond()
+
+
+async def _fetch_named(
+    fetch_waits: FetchWaits,
+    readers: DiskReaders,
+    host: Host,
+    request: FetchRequest,
+    start: Callable[[list[Asked]], Reader],
+) -> FetchResponse:
+    """Fetch the partitions of a request that names very many."""
+    named: dict[Key, Asked] = {}
+    for part, _ in parts(request, BY_PARTITION):
+        for each in asked_of(part):
+            named[each.key] = each
+        await Turn()
+    reader = start(list(named.values()))
+    return await _fetch_in_slices(fetch_waits, readers, host, reader)
+
+
+async def _fetch_in_slices(
+    fetch_waits: FetchWaits, readers: DiskReaders, host: Host, reader: Reader
+) -> FetchResponse:
+    """Read and answer very many partitions in slices, with waits as for any other fetch.
+
+    It waits on each log from the turn on in which it has read it, so that nothing is missed.
+    """
+    deadline = host.clock.monotonic() + reader.request.max_wait_ms / 1000
+    is_over = reader.request.max_wait_ms <= 0
+    while True:
+        left_ms = max(0.0, (deadline - host.clock.monotonic()) * 1000)
+        watch = Watch(fetch_waits, (), missing_bytes=_NEVER_WRITTEN_BYTES, wait_ms=left_ms)
+        try:
+            result = await _read_in_slices(readers, reader, watch)
+            missing_bytes = reader.missing_bytes(result)
+            if missing_bytes <= 0 or is_over:
+                return await reader.respond_in_slices(result)
+            watch.missing_bytes -= _NEVER_WRITTEN_BYTES - missing_bytes
+            is_over = not await BytesReadable(watch)
+        finally:
+            watch.close()
+
+
+async def _read_in_slices(readers: DiskReaders, reader: Reader, watch: Watch) -> Result:
+    """Read, and read again what a thread had to read."""
+    for _ in range(COLD_ROUNDS_MAX):
+        result = await reader.read_in_slices(watch.wait_on)
+        if not reader.cold:
+            return result
+        await Aside(lambda: readers.run(reader.warm))
+    reader.wait_for_the_disk()
+    return await reader.read_in_slices(watch.wait_on)
 
 
 def _is_of_replica(request: FetchRequest) -> bool:
     """Whether a fetch says that it comes from another broker; the id has moved in version 15."""
     state = request.replica_state
     return request.replica_id >= 0 or (state is not None and state.replica_id >= 0)
-
-
-class _ColdFetch(Parked[FetchResponse]):
-    """A fetch that waits for a thread to read what is not in the page cache, then starts over."""
-
-    __slots__ = ("_gone", "_reader", "_readers", "_rounds")
-
-    def __init__(self, readers: DiskReaders, reader: Reader) -> None:
-        super().__init__()
-        self._readers = readers
-        self._reader = reader
-        self._rounds = COLD_ROUNDS_MAX
-        self._gone = False
-        self._warm()
-
-    def _warm(self) -> None:
-        self._rounds -= 1
-        self._readers.run(self._reader.warm, self._warmed)
-
-    def _warmed(self) -> None:
-        if self._gone:
-            return
-        try:
-            response = self._read()
-        except Exception as error:  # noqa: BLE001  a bug in one fetch ends its connection, no more
-            self._gone = True
-            self.fail(error)
-            return
-        if response is not None:
-            self._gone = True
-            self.complete(response)
-
-    def _read(self) -> FetchResponse | None:
-        """Start over; None when that met cold data again."""
-        reader = self._reader
-        if not self._rounds:
-            return reader.read_and_respond()
-        result = reader.read()
-        if reader.cold:
-            self._warm()
-            return None
-        return reader.respond(result)
-
-    def abandoned(self) -> None:
-        """The client has gone."""
-        self._gone = True
-
-
-class _LongFetch(Parked[FetchResponse]):
-    """A fetch of very many partitions: read and answered in slices, with waits as for any other.
-
-    It waits on each log from the turn on in which it has read it, so that nothing is missed.
-    """
-
-    __slots__ = (
-        "_deadline",
-        "_fetch_waits",
-        "_gone",
-        "_host",
-        "_over",
-        "_reader",
-        "_readers",
-        "_waiting",
-        "_watch",
-        "_woken",
-    )
-
-    large: ClassVar[bool] = True
-
-    def __init__(
-        self, fetch_waits: FetchWaits, readers: DiskReaders, host: Host, reader: Reader
-    ) -> None:
-        super().__init__()
-        self._fetch_waits = fetch_waits
-        self._readers = readers
-        self._host = host
-        self._reader = reader
-        self._deadline = host.clock.monotonic() + reader.request.max_wait_ms / 1000
-        self._gone = False
-        self._over = reader.request.max_wait_ms <= 0
-        self._watch: ParkedFetch[bool] | None = None
-        self._woken = False
-        self._waiting: asyncio.Future[None] | None = None
-        host.spawn(self._run(), "fetch")
-
-    def complete_early(self) -> None:
-        """Wait no longer: another request waits behind this one."""
-        self._wake(over=True)
-
-    def abandoned(self) -> None:
-        """The client has gone."""
-        self._gone = True
-        self._wake(over=True)
-
-    async def _run(self) -> None:
-        try:
-            response = await self._answer()
-        except Exception as error:  # noqa: BLE001  a bug in one fetch ends its connection, no more
-            self.fail(error)
-            return
-        finally:
-            self._stop_watching()
-        if not self._gone:
-            self.complete(response)
-
-    async def _answer(self) -> FetchResponse:
-        reader = self._reader
-        while True:
-            self._start_watching()
-            result = await self._read()
-            missing_bytes = reader.missing_bytes(result)
-            if missing_bytes <= 0 or self._over:
-                return await reader.respond_in_slices(result)
-            await self._until_woken(missing_bytes)
-            self._stop_watching()
-
-    async def _read(self) -> Result:
-        """Read, and read again what a thread had to be asked for."""
-        reader = self._reader
-        for _ in range(COLD_ROUNDS_MAX):
-            result = await reader.read_in_slices(self._looked_at)
-            if self._gone or not reader.cold:
-                return result
-            warmed: asyncio.Future[None] = self._host.loop.create_future()
-            self._readers.run(reader.warm, partial(_set, warmed))
-            await warmed
-        reader.wait_for_the_disk()
-        return await reader.read_in_slices(self._looked_at)
-
-    def _looked_at(self, logs: list[PartitionLog]) -> bool:
-        if self._watch is not None:
-            self._watch.wait_on(logs)
-        return not self._gone
-
-    def _start_watching(self) -> None:
-        self._woken = False
-        if self._over:
-            return
-        left_ms = max(0.0, (self._deadline - self._host.clock.monotonic()) * 1000)
-        self._watch = ParkedFetch(
-            self._fetch_waits,
-            (),
-            min_bytes=_NEVER_WRITTEN_BYTES,
-            wait_ms=left_ms,
-            read=lambda: self._wake(over=True),
-            read_if_enough=lambda: self._wake(over=False),
-        )
-
-    def _stop_watching(self) -> None:
-        if self._watch is not None:
-            self._watch.abandoned()
-            self._watch = None
-
-    async def _until_woken(self, missing_bytes: int) -> None:
-        """Wait until so much more can be read than there was, or the waiting is over."""
-        watch = self._watch
-        assert watch is not None
-        watch.missing_bytes -= _NEVER_WRITTEN_BYTES - missing_bytes
-        if watch.missing_bytes > 0 and not self._woken:
-            self._waiting = self._host.loop.create_future()
-            await self._waiting
-            self._waiting = None
-
-    def _wake(self, *, over: bool) -> bool:
-        """Look again; ``over``: for the last time."""
-        self._woken = True
-        self._over = self._over or over
-        if self._waiting is not None:
-            _set(self._waiting)
-        return True
-
-
-def _set(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

@@ -17,7 +17,7 @@ from barnabas.broker.api.fetch_sessions import (
     served_first,
 )
 from barnabas.broker.api.storage_errors import error_code_of
-from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.api.waits import Turn
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.broker.security.quotas import told_ms
@@ -137,10 +137,10 @@ class Reader:
         self._read_some(self.plan.asked, result)
         return result
 
-    async def read_in_slices(self, looked_at: Callable[[list[PartitionLog]], bool]) -> Result:
+    async def read_in_slices(self, looked_at: Callable[[list[PartitionLog]], object]) -> Result:
         """As ``read``; ``looked_at`` is called with the logs in the turn in which they are read.
 
-        It returns whether to go on. In an incremental session only what is news is kept.
+        In an incremental session only what is news is kept.
         """
         result = Result()
         self.cold = []
@@ -150,9 +150,8 @@ class Reader:
             self._read_some(asked[start : start + PARTITIONS_PER_SLICE], result)
             if incremental:
                 result.data[before:] = [each for each in result.data[before:] if _is_news(*each)]
-            if not looked_at(result.logs[read:]):
-                break
-            await next_turn()
+            looked_at(result.logs[read:])
+            await Turn()
         return result
 
     def _read_some(self, some: list[Asked], result: Result) -> None:
@@ -335,7 +334,7 @@ class Reader:
             return response
         for start in range(0, len(result.data), PARTITIONS_PER_SLICE):
             self._respond_some(response, result.data[start : start + PARTITIONS_PER_SLICE])
-            await next_turn()
+            await Turn()
         self._count(result)
         self._add_endpoints(response)
         return response

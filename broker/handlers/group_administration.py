@@ -13,10 +13,10 @@ from typing import Final
 
 from barnabas.broker.api.checks import CLUSTER, DELETE, DESCRIBE, GROUP, GROUP_DENIED, denied
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
-from barnabas.broker.api.division import by
+from barnabas.broker.api.division import by, in_parts
+from barnabas.broker.api.driver import Run
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.handlers.described_groups import (
-    GROUPS_PER_REQUEST_MAX,
     describe_while_room,
     refuse_too_many_groups,
 )
@@ -46,6 +46,7 @@ from barnabas.protocol.messages.list_groups import (
     ListGroupsResponse,
 )
 
+BY_NAME: Final = by("groups_names")
 DEAD: Final = "Dead"
 """State of a group that is not there."""
 NOT_FOUND_SINCE: Final = 6
@@ -62,7 +63,7 @@ NO_ROOM: Final = (
 )
 
 
-@serves(LIST_GROUPS, versions=(0, 5), sliced=True)
+@serves(LIST_GROUPS, versions=(0, 5), in_slices=True)
 async def list_groups(
     groups: Groups, context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse:
@@ -105,7 +106,7 @@ def _groups_of(machine: GroupShard) -> Iterator[ListedGroup]:
             yield ListedGroup(group_id, group.protocol_type, group.state_name, group.type_name)
 
 
-@serves(DESCRIBE_GROUPS, versions=(0, 6), sliced=True)
+@serves(DESCRIBE_GROUPS, versions=(0, 6), in_slices=True)
 async def describe_groups(
     groups: Groups, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
@@ -159,12 +160,19 @@ def _described(groups: Groups, context: RequestContext, group_id: str) -> Descri
     return not_found
 
 
-@serves(DELETE_GROUPS, versions=(0, 2), divide=by("groups_names", most=GROUPS_PER_REQUEST_MAX))
+@serves(DELETE_GROUPS, versions=(0, 2), in_slices=True)
 def delete_groups(
     groups: Groups, context: RequestContext, request: DeleteGroupsRequest
-) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse]:
+) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse] | Run[DeleteGroupsResponse]:
     """Remove empty groups with their offsets; each has an answer of its own."""
     refuse_too_many_groups(len(request.groups_names))
+    handle = partial(_delete_groups, groups, context)
+    return Run(in_parts(request, BY_NAME, handle)) if BY_NAME.is_long(request) else handle(request)
+
+
+def _delete_groups(
+    groups: Groups, context: RequestContext, request: DeleteGroupsRequest
+) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse]:
     pending: Deferred[DeleteGroupsResponse] = Deferred()
     results = {group_id: DeletableGroupResult(group_id) for group_id in request.groups_names}
     missing = set(results)

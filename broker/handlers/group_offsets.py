@@ -9,10 +9,9 @@ groups, v9 says who asks, v10 has topic ids.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from barnabas.broker.api.checks import (
     DESCRIBE,
@@ -22,8 +21,9 @@ from barnabas.broker.api.checks import (
     TOPIC,
     TOPIC_DENIED,
 )
-from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext, serves
-from barnabas.broker.api.division import by, join, parts
+from barnabas.broker.api.dispatch import CloseConnection, Deferred, RequestContext, serves
+from barnabas.broker.api.division import by, in_parts, join, parts
+from barnabas.broker.api.driver import Run
 from barnabas.broker.api.offset_fetch_errors import (
     FETCH_GROUPS_SINCE,
     NOT_HERE,
@@ -32,7 +32,6 @@ from barnabas.broker.api.offset_fetch_errors import (
 )
 from barnabas.broker.coordination.groups import Groups, caller_of
 from barnabas.broker.coordination.leadership_check import LeadershipCheck
-from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.access import Access
 from barnabas.broker.topics.catalogue import Catalogue
@@ -74,9 +73,12 @@ from barnabas.protocol.messages.offset_fetch import (
 
 if TYPE_CHECKING:
     from barnabas.broker.api.client_seen import ClientSeen
+    from barnabas.broker.api.waits import GiveUp, Ticket
 
 COMMIT_TOPIC_IDS_SINCE: Final = 10
 FETCH_TOPIC_IDS_SINCE: Final = 10
+PARTITIONS_AT_ONCE: Final = 2000
+"""A commit of more is handled in slices; topics count, too."""
 GROUPS_PER_REQUEST_MAX: Final = 10_000
 """Groups that one OffsetFetch may ask for."""
 
@@ -84,35 +86,26 @@ GROUPS_PER_REQUEST_MAX: Final = 10_000
 # ------------------------------------------------------------------------------------ OffsetCommit
 
 BY_PARTITION: Final = by("topics.partitions")
+BY_GROUP: Final = by("groups.topics.partition_indexes", "topics.partition_indexes")
 
 
-def offset_commit_long(
+async def _commit_in_slices(
     catalogue: Catalogue,
     groups: Groups,
-    host: Host,
-    context: RequestContext,
-    request: OffsetCommitRequest,
-) -> Awaitable[OffsetCommitResponse]:
-    """Commit what exists of very many partitions as one batch of records: all of it, or nothing."""
-    # No coroutine itself: compiled it would not say which services it names.
-    mark = context.access.mark  # Of before the first slice: rights may change between two.
-    return _offset_commit_long(catalogue, groups, host, context, request, mark)
-
-
-async def _offset_commit_long(
-    catalogue: Catalogue,
-    groups: Groups,
-    host: Host,
     context: RequestContext,
     request: OffsetCommitRequest,
     mark: int,
 ) -> OffsetCommitResponse:
+    """Commit what exists of very many partitions as one batch of records: all of it, or nothing.
+
+    ``mark`` is that of the client's access before the first slice: rights may change between two.
+    """
     slices: list[tuple[OffsetCommitRequest, bool, OffsetCommitResponse]] = []
     for part, continues in parts(request, BY_PARTITION):
         slices.append((part, continues, _take_out_unknown_of_commit(catalogue, context, part)))
         await next_turn()
     known = [part for part, _, _ in slices if part.topics]
-    committed = await _commit_long(groups, host, context, known, mark) if known else []
+    committed = await _commit_long(groups, context, known, mark) if known else []
     answers = iter(committed if isinstance(committed, list) else ())
     response = OffsetCommitResponse()
     for part, continues, beside in slices:
@@ -130,7 +123,6 @@ async def _offset_commit_long(
 
 async def _commit_long(
     groups: Groups,
-    host: Host,
     context: RequestContext,
     known: list[OffsetCommitRequest],
     mark: int,
@@ -143,26 +135,27 @@ async def _commit_long(
     code = groups.refusal(group_id)
     if code:
         return code
-    answered: asyncio.Future[list[OffsetCommitResponse] | ErrorCode]
-    answered = host.loop.create_future()
-
-    def respond(response: list[OffsetCommitResponse] | ErrorCode) -> None:
-        if not answered.done():  # Cancelled: the broker stops.
-            answered.set_result(response)
-
+    pending: Deferred[list[OffsetCommitResponse] | ErrorCode] = Deferred()
     command = LongOffsetCommit(caller_of(context), tuple(known))
     admit = partial(_denial_since, context.access, mark, known)
-    groups.submit(group_id, command, respond, lambda code: code, admit=admit)
-    return await answered
+    groups.submit(group_id, command, pending.complete, lambda code: code, admit=admit)
+    return await pending
 
 
-@serves(OFFSET_COMMIT, versions=(2, 10), long_handler=offset_commit_long, short=True)
+@serves(OFFSET_COMMIT, versions=(2, 10), in_slices=True, short=True)
 def offset_commit(
     catalogue: Catalogue, groups: Groups, context: RequestContext, request: OffsetCommitRequest
-) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
+) -> OffsetCommitResponse | Deferred[OffsetCommitResponse] | Run[OffsetCommitResponse]:
     """Commit what exists; what does not is answered partition by partition."""
+    if sum(map(_count_partitions, request.topics)) > PARTITIONS_AT_ONCE:
+        mark = context.access.mark
+        return Run(_commit_in_slices(catalogue, groups, context, request, mark), is_large=True)
     refused = _take_out_unknown_of_commit(catalogue, context, request)
     return _commit(groups, context, request, refused) if request.topics else refused
+
+
+def _count_partitions(topic: OffsetCommitRequestTopic) -> int:
+    return 1 + len(topic.partitions)
 
 
 def _take_out_unknown_of_commit(
@@ -265,39 +258,46 @@ def _commit_errors(
 # ------------------------------------------------------------------------------------- OffsetFetch
 
 
-class _PendingFetch(Parked[OffsetFetchResponse]):
-    """An OffsetFetch of which some groups have not answered yet.
+class _GroupAnswers:
+    """The answers of the groups that a request names: a word to wait for.
 
+    It is complete when each group has answered, or one with an error that closes the connection.
     The connection handles nothing else meanwhile: a request of 30 bytes has all offsets of a group
     copied, so a client could otherwise have a thousand copies in memory at a time.
     """
 
-    __slots__ = ("_answers", "_missing", "_request", "_seen", "_version", "is_closed")
+    __slots__ = ("_missing", "_seen", "_ticket", "answers", "is_closed")
 
+    ends_early: ClassVar[bool] = False
     is_work: ClassVar[bool] = True
 
-    def __init__(
-        self, request: OffsetFetchRequest, group_count: int, version: int, seen: ClientSeen
-    ) -> None:
-        super().__init__()
-        self._request = request
-        self._version = version
-        self._seen = seen
-        self._answers: list[OffsetFetchResponseGroup] = [OffsetFetchResponseGroup()] * group_count
-        self._missing = group_count
+    def __init__(self, count: int, seen: ClientSeen) -> None:
+        self.answers: list[OffsetFetchResponseGroup] = [OffsetFetchResponseGroup()] * count
         self.is_closed = False
         """Whether the client's connection closes in place of a response."""
+        self._missing = count
+        self._seen = seen
+        self._ticket: Ticket | None = None
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        yield self
+
+    def begin(self, ticket: Ticket) -> GiveUp | None:
+        """See ``Word``."""
+        self._ticket = ticket
+        self._settle_if_complete()
+        return None
 
     def answer(self, number: int, group: OffsetFetchResponseGroup) -> None:
-        """Take in the answer for one of the groups; the last one completes the response."""
-        if needs_new_connection(group.error_code, self._seen):
-            self.is_closed = True  # The handler closes, if it has not returned yet.
-            if self.connection is not None:
-                self.connection.close(f"api={OFFSET_FETCH.name} reason={NOT_HERE}")
-        self._answers[number] = group
+        """Take the answer of one of the groups."""
+        self.is_closed = self.is_closed or needs_new_connection(group.error_code, self._seen)
+        self.answers[number] = group
         self._missing -= 1
-        if not self._missing and not self.is_closed:
-            self.complete(fetch_response(self._request, self._answers, self._version, self._seen))
+        self._settle_if_complete()
+
+    def _settle_if_complete(self) -> None:
+        if self._ticket is not None and (self.is_closed or not self._missing):
+            self._ticket.settle()
 
 
 def refuse_offset_fetch(
@@ -326,11 +326,7 @@ def refuse_offset_fetch(
     OFFSET_FETCH,
     versions=(1, 10),
     refuse=refuse_offset_fetch,
-    divide=by(
-        "groups.topics.partition_indexes",
-        "topics.partition_indexes",
-        most=GROUPS_PER_REQUEST_MAX,
-    ),
+    in_slices=True,
 )
 def offset_fetch(
     catalogue: Catalogue,
@@ -338,27 +334,42 @@ def offset_fetch(
     leadership_check: LeadershipCheck | None,
     context: RequestContext,
     request: OffsetFetchRequest,
-) -> OffsetFetchResponse | Deferred[OffsetFetchResponse]:
+) -> OffsetFetchResponse | Run[OffsetFetchResponse]:
     """Collect the committed offsets of every group that is asked for.
 
     In a cluster none is told before this broker is sure to be the group's coordinator still: a
     client that went on from an older offset would see everything since then once more.
     """
-    asked = _asked_groups(request, context.api_version)
-    if len(asked) > GROUPS_PER_REQUEST_MAX:
+    count = len(_asked_groups(request, context.api_version))
+    if count > GROUPS_PER_REQUEST_MAX:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"more than {GROUPS_PER_REQUEST_MAX} groups in one request"
         )
-    if not asked:
+    if not count:
         return OffsetFetchResponse()
-    pending = _PendingFetch(request, len(asked), context.api_version, context.connection.seen)
+    handle = partial(_offset_fetch, catalogue, groups, leadership_check, context)
+    if BY_GROUP.is_long(request):
+        return Run(in_parts(request, BY_GROUP, handle))
+    return Run(handle(request))
+
+
+async def _offset_fetch(
+    catalogue: Catalogue,
+    groups: Groups,
+    leadership_check: LeadershipCheck | None,
+    context: RequestContext,
+    request: OffsetFetchRequest,
+) -> OffsetFetchResponse:
+    asked = _asked_groups(request, context.api_version)
+    client = context.connection.seen
+    found = _GroupAnswers(len(asked), client)
     in_full = [each.group_id for each in asked if each.topics is None]
     is_one_of_many = groups.have_many_offsets(in_full)
     seen: set[str] = set()
     for number, group in enumerate(asked):
         if group.group_id in seen:
             # Apache Kafka answers again; that would let a small request ask for any amount.
-            pending.answer(number, _fetch_error(group, ErrorCode.INVALID_REQUEST))
+            found.answer(number, _fetch_error(group, ErrorCode.INVALID_REQUEST))
             continue
         seen.add(group.group_id)
         command = OffsetFetch(
@@ -368,11 +379,12 @@ def offset_fetch(
             groups.image,
             is_one_of_many,
         )
-        respond = partial(pending.answer, number)
+        respond = partial(found.answer, number)
         _fetch_group(catalogue, groups, leadership_check, context, command, respond)
-    if pending.is_closed:
+    await found
+    if found.is_closed:
         raise CloseConnection(NOT_HERE)
-    return pending
+    return fetch_response(request, found.answers, context.api_version, client)
 
 
 def _asked_groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
@@ -474,11 +486,20 @@ def refuse_offset_delete(
     return OffsetDeleteResponse(code)
 
 
-@serves(OFFSET_DELETE, versions=(0, 0), refuse=refuse_offset_delete, divide=by("topics.partitions"))
+@serves(OFFSET_DELETE, versions=(0, 0), refuse=refuse_offset_delete, in_slices=True)
 def offset_delete(
     catalogue: Catalogue, groups: Groups, context: RequestContext, request: OffsetDeleteRequest
-) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse]:
+) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse] | Run[OffsetDeleteResponse]:
     """Forget offsets of topics that exist; what does not is answered partition by partition."""
+    handle = partial(_offset_delete, catalogue, groups, context)
+    if BY_PARTITION.is_long(request):
+        return Run(in_parts(request, BY_PARTITION, handle))
+    return handle(request)
+
+
+def _offset_delete(
+    catalogue: Catalogue, groups: Groups, context: RequestContext, request: OffsetDeleteRequest
+) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse]:
     if not request.group_id:
         return OffsetDeleteResponse(ErrorCode.INVALID_GROUP_ID)
     code = groups.refusal(request.group_id)

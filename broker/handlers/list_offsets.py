@@ -5,19 +5,22 @@ v8 earliest local (-4), v9 latest tiered (-5), v11 earliest pending upload (-6):
 is the earliest offset and the other two are unknown.
 
 -1 and -2 are answered at once from two integers. Searches by timestamp run step by step, their disk
-reads and decompression on a thread, and the connection waits. What may not be described any more by
-then is answered so.
+reads and decompression on a thread, and the connection waits. The response says so of what may not
+be described any more by then. Very many partitions are looked up in parts.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from barnabas.broker.api.checks import DESCRIBE, TOPIC
-from barnabas.broker.api.dispatch import Parked, RequestContext, serves
-from barnabas.broker.api.division import by
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.api.division import by, in_parts
+from barnabas.broker.api.driver import Run
 from barnabas.broker.api.storage_errors import error_code_of
+from barnabas.broker.api.waits import Aside
 from barnabas.broker.security.access import Access
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic import NO_EPOCH, Partition
@@ -34,14 +37,19 @@ from barnabas.protocol.messages.list_offsets import (
 from barnabas.protocol.records import CorruptBatch, InvalidBatch
 from barnabas.storage.errors import Corrupt, Rejected
 from barnabas.storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED, PartitionLog
-from barnabas.storage.time_lookup import Search, offset_for_timestamp, offset_of_max_timestamp
+from barnabas.storage.time_lookup import (
+    Search,
+    TimestampOffset,
+    offset_for_timestamp,
+    offset_of_max_timestamp,
+)
 
 if TYPE_CHECKING:
     from barnabas.broker.runtime.disk_readers import DiskReaders
-    from barnabas.broker.runtime.host import Host
 
 logger = logging.getLogger(__name__)
 
+BY_PARTITION: Final = by("topics.partitions")
 NOT_FOUND: Final = -1
 
 LATEST: Final = -1
@@ -53,6 +61,8 @@ EARLIEST_PENDING_UPLOAD: Final = -6
 
 _FIRST_VERSION: Final = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 _FIRST_VERSION_OF_REST: Final = 11
+
+ListOffsetsAnswer: TypeAlias = ListOffsetsResponse | Run[ListOffsetsResponse]
 
 
 def refuse_list_offsets(
@@ -74,17 +84,28 @@ def _refused(topic: ListOffsetsTopic, code: ErrorCode) -> ListOffsetsTopicRespon
     LIST_OFFSETS,
     versions=(1, 11),
     refuse=refuse_list_offsets,
-    divide=by("topics.partitions"),
+    in_slices=True,
     short=True,
 )
 def list_offsets(
     catalogue: Catalogue,
     readers: DiskReaders,
-    host: Host,
     context: RequestContext,
     request: ListOffsetsRequest,
-) -> ListOffsetsResponse | Parked[ListOffsetsResponse]:
-    """Say where logs start, where they end, or where a time begins in them."""
+) -> ListOffsetsAnswer:
+    """Return where logs start, where they end, or where a time begins in them."""
+    if BY_PARTITION.is_long(request):
+        handle = partial(_list_offsets, catalogue, readers, context)
+        return Run(in_parts(request, BY_PARTITION, handle))
+    return _list_offsets(catalogue, readers, context, request)
+
+
+def _list_offsets(
+    catalogue: Catalogue,
+    readers: DiskReaders,
+    context: RequestContext,
+    request: ListOffsetsRequest,
+) -> ListOffsetsAnswer:
     isolation = request.isolation_level
     if not READ_UNCOMMITTED <= isolation <= READ_COMMITTED:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -109,7 +130,7 @@ def list_offsets(
                 if search is not None and partition is not None:
                     searches.append(_Sought(partition, log, search, result))
         response.topics.append(ListOffsetsTopicResponse(topic.name, results))
-    return _Searching(readers, host, access, response, searches) if searches else response
+    return Run(_search(readers, access, response, searches)) if searches else response
 
 
 def _asked_twice(request: ListOffsetsRequest) -> set[tuple[str, int]]:
@@ -177,57 +198,48 @@ class _Sought(NamedTuple):
         self.result.timestamp = self.result.offset = self.result.leader_epoch = NOT_FOUND
 
 
-class _Searching(Parked[ListOffsetsResponse]):
-    """An answer that needs searches: one after the other, one step of work at a time."""
+async def _search(
+    readers: DiskReaders,
+    access: Access,
+    response: ListOffsetsResponse,
+    searches: list[_Sought],
+) -> ListOffsetsResponse:
+    """Run searches one after the other, and return the response that they complete."""
+    for sought in searches:
+        await _fill_in(readers, sought)
+    for sought in searches:
+        if not access.may(DESCRIBE, TOPIC, sought.partition.topic.name):
+            sought.fails(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        elif sought.has_moved or sought.partition.leader_epoch_error(NO_EPOCH):
+            sought.fails(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return response
 
-    __slots__ = ("_access", "_gone", "_pending", "_readers", "_response_so_far")
 
-    def __init__(
-        self,
-        readers: DiskReaders,
-        host: Host,
-        access: Access,
-        response: ListOffsetsResponse,
-        searches: list[_Sought],
-    ) -> None:
-        super().__init__()
-        self._readers = readers
-        self._access = access
-        self._response_so_far = response
-        self._pending = searches
-        self._gone = False
-        host.spawn(self._run(), "list offsets by timestamp")
-
-    async def _run(self) -> None:
-        for sought in self._pending:
-            await self._fill_in(sought)
-            if self._gone:
-                return
-        for sought in self._pending:
-            if not self._access.may(DESCRIBE, TOPIC, sought.partition.topic.name):
-                sought.fails(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            elif sought.has_moved or sought.partition.leader_epoch_error(NO_EPOCH):
-                sought.fails(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        self.complete(self._response_so_far)
-
-    async def _fill_in(self, sought: _Sought) -> None:
-        log, result = sought.log, sought.result
-        try:
-            found = await self._readers.search(sought.search)
-        except Rejected as refused:
-            result.error_code = error_code_of(refused)
-        except (Corrupt, CorruptBatch, InvalidBatch, OSError) as damage:
-            result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
-            if sought.has_moved:
-                return  # Its files were removed, and are no sign of damage.
-            if isinstance(damage, Corrupt):
-                log.suspect(log.log_start_offset, damage)
-            else:
-                logger.error("search by timestamp failed: %s", damage)  # noqa: TRY400  one line
+async def _fill_in(readers: DiskReaders, sought: _Sought) -> None:
+    log, result = sought.log, sought.result
+    try:
+        found = await _found_by(readers, sought.search)
+    except Rejected as refused:
+        result.error_code = error_code_of(refused)
+    except (Corrupt, CorruptBatch, InvalidBatch, OSError) as damage:
+        result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+        if sought.has_moved:
+            return  # Its files were removed, and are no sign of damage.
+        if isinstance(damage, Corrupt):
+            log.suspect(log.log_start_offset, damage)
         else:
-            if found is not None:
-                result.timestamp, result.offset, result.leader_epoch = found
+            logger.error("search by timestamp failed: %s", damage)  # noqa: TRY400  one line
+    else:
+        if found is not None:
+            result.timestamp, result.offset, result.leader_epoch = found
 
-    def abandoned(self) -> None:
-        """The client has gone."""
-        self._gone = True
+
+async def _found_by(readers: DiskReaders, search: Search) -> TimestampOffset | None:
+    """Drive a search by timestamp: its steps here, the work between them on a thread."""
+    try:
+        work = next(search)
+        while True:
+            work = search.send(await Aside(partial(readers.run, work)))
+    except StopIteration as stop:
+        found: TimestampOffset | None = stop.value
+        return found

@@ -18,11 +18,11 @@ from types import MappingProxyType
 
 from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.checks import DESCRIBE, TOPIC, TOPIC_DENIED, may_create
-from barnabas.broker.api.dispatch import Parked, RequestContext, serves
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.api.driver import Run
 from barnabas.broker.cluster.misses import Misses
 from barnabas.broker.handlers.cluster import operations_on_cluster
 from barnabas.broker.handlers.leaders import Leaders
-from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import NOT_ASKED
@@ -69,23 +69,20 @@ def refuse_metadata(
     return MetadataResponse(topics=topics, error_code=code)
 
 
-@serves(METADATA, versions=(0, 13), refuse=refuse_metadata, sliced=True)
+@serves(METADATA, versions=(0, 13), refuse=refuse_metadata, in_slices=True)
 def metadata(
     catalogue: Catalogue,
     brokers: Brokers,
-    host: Host,
     context: RequestContext,
     request: MetadataRequest,
-) -> MetadataResponse | Parked[MetadataResponse]:
+) -> MetadataResponse | Run[MetadataResponse]:
     """Describe the cluster and the topics asked for, creating missing ones if that is wanted."""
     asked = request.topics
     leaders = Leaders(brokers, context)
-    answer: Parked[MetadataResponse] = Parked()
     if asked is None or (not asked and context.api_version == 0):
         every = list(catalogue.topics.values())
         if len(every) > (TOPICS_AT_ONCE if context.access.is_open else TOPICS_PER_SLICE):
-            host.spawn(_answer_all(catalogue, leaders, context, request, every, answer), "metadata")
-            return answer
+            return Run(_describe_all(catalogue, leaders, context, request, every))
         found = _found_of(leaders, context.access, request, every)
         return _metadata_response(catalogue, leaders, context, request, found)
     _check_topics_asked(asked, context.api_version)
@@ -93,19 +90,11 @@ def metadata(
     if len(asked) > TOPICS_AT_ONCE or any(
         context.access.may_see(TOPIC, name) for name in to_create
     ):
-        host.spawn(
-            _create_then_answer(catalogue, brokers, context, request, to_create, answer),
-            "metadata",
-        )
-        return answer
+        return Run(_create_then_describe(catalogue, brokers, context, request, to_create))
     described = _Described(catalogue, leaders, context.access, request)
     described.add(asked)
     if brokers.misses is not None and _lack_something(described.topics):
-        host.spawn(
-            _look_then_answer(catalogue, brokers, brokers.misses, context, request, {}, answer),
-            "metadata",
-        )
-        return answer
+        return Run(_look_then_describe(catalogue, brokers, brokers.misses, context, request, {}))
     return _metadata_response(catalogue, leaders, context, request, described.topics)
 
 
@@ -127,15 +116,14 @@ def _check_topics_asked(asked: list[MetadataRequestTopic], version: int) -> None
             raise KafkaError(ErrorCode.INVALID_REQUEST)
 
 
-async def _create_then_answer(
+async def _create_then_describe(
     catalogue: Catalogue,
     brokers: Brokers,
     context: RequestContext,
     request: MetadataRequest,
     names: Iterable[str],
-    answer: Parked[MetadataResponse],
-) -> None:
-    """Create topics with the broker's defaults, then answer, telling what went wrong with which."""
+) -> MetadataResponse:
+    """Create topics with the broker's defaults, then describe them, with the error of each."""
     failed: dict[str, ErrorCode] = {}
     access, room = context.access, AUTO_CREATE_MAX
     until_s = catalogue.changes.time_in(REPEATED_MS)
@@ -156,25 +144,23 @@ async def _create_then_answer(
     topics = await _described_in_slices(catalogue, leaders, context, request, failed)
     if brokers.misses is not None and _lack_something(topics):
         misses = brokers.misses
-        await _look_then_answer(catalogue, brokers, misses, context, request, failed, answer)
-    else:
-        answer.complete(_metadata_response(catalogue, leaders, context, request, topics))
+        return await _look_then_describe(catalogue, brokers, misses, context, request, failed)
+    return _metadata_response(catalogue, leaders, context, request, topics)
 
 
-async def _look_then_answer(
+async def _look_then_describe(
     catalogue: Catalogue,
     brokers: Brokers,
     misses: Misses,
     context: RequestContext,
     request: MetadataRequest,
     failed: Mapping[str, ErrorCode],
-    answer: Parked[MetadataResponse],
-) -> None:
-    """Find out what the cluster knows by now, then answer."""
+) -> MetadataResponse:
+    """Find out what the cluster knows by now, then describe the topics."""
     await misses.look()
     leaders = Leaders(brokers, context)
     topics = await _described_in_slices(catalogue, leaders, context, request, failed)
-    answer.complete(_metadata_response(catalogue, leaders, context, request, topics))
+    return _metadata_response(catalogue, leaders, context, request, topics)
 
 
 async def _described_in_slices(
@@ -193,21 +179,20 @@ async def _described_in_slices(
     return described.topics
 
 
-async def _answer_all(
+async def _describe_all(
     catalogue: Catalogue,
     leaders: Leaders,
     context: RequestContext,
     request: MetadataRequest,
     every: list[Topic],
-    answer: Parked[MetadataResponse],
-) -> None:
+) -> MetadataResponse:
     """Describe the topics there were when they were asked for."""
     topics: list[MetadataResponseTopic] = []
     for start in range(0, len(every), TOPICS_PER_SLICE):
         some = every[start : start + TOPICS_PER_SLICE]
         topics += _found_of(leaders, context.access, request, some)
         await next_turn()
-    answer.complete(_metadata_response(catalogue, leaders, context, request, topics))
+    return _metadata_response(catalogue, leaders, context, request, topics)
 
 
 def _topics_to_create(
@@ -380,7 +365,7 @@ def refuse_describe_topic_partitions(
     DESCRIBE_TOPIC_PARTITIONS,
     versions=(0, 0),
     refuse=refuse_describe_topic_partitions,
-    sliced=True,
+    in_slices=True,
 )
 async def describe_topic_partitions(
     catalogue: Catalogue,

@@ -8,6 +8,8 @@ Knowingly absent: ``timeout_ms`` of DeleteRecords; the answer comes when the new
 from __future__ import annotations
 
 import asyncio
+from functools import partial
+from typing import Final
 
 from barnabas.broker.api.checks import (
     CLUSTER,
@@ -18,7 +20,8 @@ from barnabas.broker.api.checks import (
     TOPIC_DENIED,
 )
 from barnabas.broker.api.dispatch import RequestContext, serves
-from barnabas.broker.api.division import by
+from barnabas.broker.api.division import by, in_parts
+from barnabas.broker.api.driver import Run
 from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.broker.api.waiting import Durability
 from barnabas.broker.security.operations import CLUSTER_NAME
@@ -43,16 +46,24 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
 from barnabas.storage.errors import Rejected
 from barnabas.storage.partition_log import PartitionLog
 
+BY: Final = by("topics.partitions")
 NO_OFFSET = -1
 
 # --------------------------------------------------------------------------- OffsetForLeaderEpoch
 
 
-@serves(OFFSET_FOR_LEADER_EPOCH, versions=(2, 4), divide=by("topics.partitions"))
+@serves(OFFSET_FOR_LEADER_EPOCH, versions=(2, 4), in_slices=True)
 def offset_for_leader_epoch(
     catalogue: Catalogue, context: RequestContext, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse | Run[OffsetForLeaderEpochResponse]:
+    """Return where a leader epoch ends, so that a client notices a log that was cut (KIP-320)."""
+    handle = partial(_epoch_ends, catalogue, context)
+    return Run(in_parts(request, BY, handle)) if BY.is_long(request) else handle(request)
+
+
+def _epoch_ends(
+    catalogue: Catalogue, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    """Say where a leader epoch ends, so that a client notices a log that was cut (KIP-320)."""
     access = context.access
     is_replica = access.may_see(CLUSTER, CLUSTER_NAME, CLUSTER_ACTION)
     return OffsetForLeaderEpochResponse(
@@ -85,11 +96,19 @@ def _epoch_end(catalogue: Catalogue, topic: str, asked: OffsetForLeaderPartition
 # ---------------------------------------------------------------------------------- DeleteRecords
 
 
-@serves(DELETE_RECORDS, versions=(0, 2), divide=by("topics.partitions"))
+@serves(DELETE_RECORDS, versions=(0, 2), in_slices=True)
 async def delete_records(
     catalogue: Catalogue, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:
     """Move log starts forward; answered when the new starts are durable (D1)."""
+    response: DeleteRecordsResponse
+    response = await in_parts(request, BY, partial(_delete_records, catalogue, context))
+    return response
+
+
+async def _delete_records(
+    catalogue: Catalogue, context: RequestContext, request: DeleteRecordsRequest
+) -> DeleteRecordsResponse:
     response = DeleteRecordsResponse()
     # Everything is begun before anything is awaited: one group of the journal serves all.
     begun: list[tuple[DeleteRecordsPartitionResult, PartitionLog, asyncio.Future[None]]] = []

@@ -19,20 +19,16 @@ What the client may write is asked at the moment of the append, however long the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, Self, TypeAlias
+from typing import Final, TypeAlias
 
+from barnabas.broker.api import waits
 from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.checks import TOPIC, TRANSACTIONAL_ID, WRITE
-from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext, serves
-from barnabas.broker.api.inspector import Inspected, Inspector
-from barnabas.broker.api.waiting import ParkedProduce, PendingProduce
-from barnabas.broker.coordination.remote_coordinators import (
-    Answer,
-    Asking,
-    Question,
-    RemoteCoordinators,
-)
+from barnabas.broker.api.dispatch import CloseConnection, RequestContext, serves
+from barnabas.broker.api.driver import Run
+from barnabas.broker.api.inspector import Inspector
+from barnabas.broker.api.waiting import PendingProduce, without_refused
+from barnabas.broker.coordination.remote_coordinators import Answer, RemoteCoordinators
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.coordination.verification import (
     ADDS_SINCE,
@@ -45,12 +41,16 @@ from barnabas.broker.coordination.verification import (
     verify,
 )
 from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
-from barnabas.broker.handlers.produce_slices import SlicedProduce, has_many, own_records
+from barnabas.broker.handlers.produce_slices import (
+    ProduceAnswer,
+    has_many,
+    in_slices,
+    own_records,
+)
 from barnabas.broker.handlers.record_errors import (
     RECORD_ERRORS_SINCE,
     BadBatch,
-    Naming,
-    NamingProduce,
+    named,
     refused_by_log,
 )
 from barnabas.broker.handlers.refused_produce import is_held_back, note_batch
@@ -145,36 +145,108 @@ class ProduceHandler:
         self._logs = logs
         self._brokers = brokers
 
-    def __call__(
-        self, context: RequestContext, request: ProduceRequest
-    ) -> ProduceResponse | Deferred[ProduceResponse] | None:
+    def __call__(self, context: RequestContext, request: ProduceRequest) -> ProduceAnswer:
         """Append every batch of the request; each partition succeeds or fails alone (P7)."""
         acks = request.acks
         if not -1 <= acks <= 1:
             return refuse_produce(request, ErrorCode.INVALID_REQUIRED_ACKS, None)
         if has_many(request):
-            return SlicedProduce(self, self.host.loop, context, request)
+            _keep_records(context, request)
+            return Run(in_slices(self, context, request))
         contents, aside = self._look_into(context, request)
         if aside:
             if not self.inspector.has_room(_size(request)):
                 return refuse_produce(request, ErrorCode.REQUEST_TIMED_OUT, "too many wait already")
-            return _WaitingProduce(self, context, request, contents).inspected_first(aside)
+            _keep_records(context, request)
+            return Run(self._after_inspection(context, request, contents, aside))
         verification = self.verification(context, request)
         if verification.is_pending and self.may_wait(context, request, verification):
-            return _WaitingProduce(self, context, request, contents).decided_first(verification)
+            _keep_records(context, request)
+            size_bytes = _size(request)
+            return Run(self._after_decision(context, request, contents, verification, size_bytes))
         response, newest, bad = self.append_all(
             context, request, verification, contents, stable=context.records_stay
         )
         if acks == 0:
             _hang_up_on_error(response)
             return None
-        if bad is not None and self.can_name(bad):
-            return NamingProduce(self.inspector, response, newest, bad, context)
+        if bad is not None and self._can_name(bad):
+            if not context.records_stay:  # What they point to is used again.
+                bad = [each._replace(records=bytes(each.records)) for each in bad]
+            return Run(named(self.inspector, response, newest, bad), is_parked=False)
         if newest is None:
             return response
         pending = PendingProduce(response)
         newest.add_answer(pending)
         return pending
+
+    # A request that waits holds its bytes until its batches have their places. It is not completed
+    # early: what comes behind it on the connection was sent after it, and must be appended after it
+    # (S12). When its client leaves nothing of it is appended.
+
+    async def _after_inspection(
+        self, context: RequestContext, request: ProduceRequest, known: Known, aside: Aside
+    ) -> ProduceResponse | None:
+        """Append once a thread has looked into some batches, and has changed their codecs."""
+        allowance = Allowance()
+        inspections = [
+            Inspection(data.records, encoding, allowance)
+            for data, encoding in aside
+            if data.records is not None
+        ]
+        held_bytes = size_bytes = _size(request)
+        found = await waits.Aside(lambda: self.inspector.look_into(inspections, held_bytes))
+        for (data, _), contents in zip(aside, found, strict=True):
+            known[id(data)] = contents
+            if contents.encoded is not None:
+                size_bytes += len(contents.encoded)
+        verification = self.verification(context, request)
+        if verification.is_pending and self.may_wait(context, request, verification):
+            return await self._after_decision(context, request, known, verification, size_bytes)
+        return await self._append_and_wait(context, request, verification, known)
+
+    async def _after_decision(
+        self,
+        context: RequestContext,
+        request: ProduceRequest,
+        known: Known,
+        verification: Verification,
+        size_bytes: int,
+    ) -> ProduceResponse | None:
+        """Append once the producer's transaction has ended, or another broker has answered."""
+        transactions, answer = self.transactions, None
+        transactions.held_bytes += size_bytes
+        try:
+            if verification.question is not None:
+                assert self.remote_coordinators is not None
+                least_ms, most_ms = ASKED_MS
+                wait_ms = min(max(request.timeout_ms, least_ms), most_ms)
+                question = verification.question
+                answer = await waits.Asked(self.remote_coordinators, question, wait_ms)
+            else:
+                assert request.transactional_id
+                await waits.TransactionEnded(transactions, request.transactional_id)
+        finally:
+            transactions.held_bytes -= size_bytes
+        verification = self.verification(context, request, answer)
+        return await self._append_and_wait(context, request, verification, known)
+
+    async def _append_and_wait(
+        self,
+        context: RequestContext,
+        request: ProduceRequest,
+        verification: Verification,
+        known: Known,
+    ) -> ProduceResponse | None:
+        """Append; whatever is refused now is the response, which is durable when it returns."""
+        response, newest, bad = self.append_all(context, request, verification, known, stable=True)
+        if request.acks == 0:
+            _hang_up_on_error(response)
+            return None
+        if bad is not None and self._can_name(bad):
+            return await named(self.inspector, response, newest, bad)
+        refusal = None if newest is None else await waits.Durable(newest)
+        return response if refusal is None else without_refused(response, refusal)
 
     def _look_into(self, context: RequestContext, request: ProduceRequest) -> tuple[Known, Aside]:
         """Find out what the logs will ask about batches; return apart what would hold the loop.
@@ -317,7 +389,7 @@ class ProduceHandler:
             self._add_endpoints(context, response)
         return response, newest, bad
 
-    def can_name(self, batches: list[BadBatch]) -> bool:
+    def _can_name(self, batches: list[BadBatch]) -> bool:
         """Whether the inspector has room for batches whose bad records are to be named."""
         return self.inspector.has_room(sum(len(each.records) for each in batches))
 
@@ -458,6 +530,12 @@ class ProduceHandler:
         return self._catalogue.topic(topic_data.name)
 
 
+def _keep_records(context: RequestContext, request: ProduceRequest) -> None:
+    """Copy the batches of a request that waits, unless their memory stays as it is."""
+    if not context.records_stay:
+        own_records(request)
+
+
 def _names_transactions(request: ProduceRequest) -> bool:
     """Whether any batch says that it is part of a transaction, wherever it goes."""
     for topic in request.topic_data:
@@ -475,151 +553,6 @@ def _size(request: ProduceRequest) -> int:
         for data in topic.partition_data
         if data.records is not None
     )
-
-
-class _WaitingProduce(Parked[ProduceResponse]):
-    """A Produce that waits before anything of it is appended.
-
-    For what is in its batches, and for the producer's transaction before it to have ended
-    (KIP-890) or for the word of its coordinator, in this order. What waits for either holds
-    ``queued.max.request.bytes`` at most. It is not completed early: what comes behind it on the
-    connection was sent after it and must be appended after it (S12). When it is over nothing in it
-    leads back to it: the memory of a large request must not wait for the collector.
-    """
-
-    __slots__ = (
-        "_asking",
-        "_context",
-        "_gone",
-        "_handler",
-        "_inspected",
-        "_known",
-        "_naming",
-        "_request",
-        "_size_bytes",
-    )
-
-    def __init__(
-        self,
-        handler: ProduceHandler,
-        context: RequestContext,
-        request: ProduceRequest,
-        known: Known,
-    ) -> None:
-        super().__init__()
-        self._handler = handler
-        self._context = context
-        self._request = request
-        self._known = known
-        self._gone = False
-        self._size_bytes = _size(request)
-        self._inspected: Inspected[Contents] | None = None
-        self._asking: Asking | None = None
-        self._naming: Naming | None = None
-        if not context.records_stay:
-            own_records(request)
-
-    def inspected_first(self, aside: Aside) -> Self:
-        """Wait until a thread has looked into these batches, and has changed their codecs."""
-        allowance = Allowance()
-        inspections = [
-            Inspection(data.records, encoding, allowance)
-            for data, encoding in aside
-            if data.records is not None
-        ]
-
-        def found(contents: list[Contents]) -> None:
-            self._inspected = None
-            for (data, _), each in zip(aside, contents, strict=True):
-                self._known[id(data)] = each
-                if each.encoded is not None:
-                    self._size_bytes += len(each.encoded)
-            self._go_on(self._verify_and_append)
-
-        self._inspected = Inspected(inspections, found, self.fail, self._size_bytes)
-        self._handler.inspector.inspect(self._inspected)
-        return self
-
-    def decided_first(self, verification: Verification) -> Self:
-        """Wait until the producer's transaction has ended, or another broker has answered."""
-        transactions = self._handler.transactions
-        transactions.held_bytes += self._size_bytes
-        if verification.question is not None:
-            self._ask(verification.question)
-        else:
-            assert self._request.transactional_id
-            transactions.when_decided(self._request.transactional_id, self._decided)
-        return self
-
-    def _decided(self) -> None:
-        context, request = self._context, self._request
-        self._handler.transactions.held_bytes -= self._size_bytes
-        self._go_on(lambda: self._append(self._handler.verification(context, request)))
-
-    def _ask(self, question: Question) -> None:
-        remote_coordinators = self._handler.remote_coordinators
-        assert remote_coordinators is not None
-        least_ms, most_ms = ASKED_MS
-        wait_ms = min(max(self._request.timeout_ms, least_ms), most_ms)
-        self._asking = remote_coordinators.ask(question, self._answered, wait_ms=wait_ms)
-
-    def _answered(self, answer: Answer) -> None:
-        context, request = self._context, self._request
-        self._asking = None
-        self._handler.transactions.held_bytes -= self._size_bytes
-        self._go_on(lambda: self._append(self._handler.verification(context, request, answer)))
-
-    def _go_on(self, step: Callable[[], object]) -> None:
-        if self._gone:
-            return
-        try:
-            step()
-        except CloseConnection as closing:
-            if self.connection is not None:
-                self.connection.close(f"api={PRODUCE.name} reason={closing}")
-        except Exception as error:  # noqa: BLE001  others wait for the same, and behind this one
-            self.fail(error)
-
-    def _verify_and_append(self) -> None:
-        """Append, unless something is to be waited for."""
-        context, request = self._context, self._request
-        verification = self._handler.verification(context, request)
-        if verification.is_pending and self._handler.may_wait(context, request, verification):
-            self.decided_first(verification)
-        else:
-            self._append(verification)
-
-    def _append(self, verification: Verification) -> None:
-        """Append; whatever is refused now is the answer."""
-        handler = self._handler
-        response, newest, bad = handler.append_all(
-            self._context, self._request, verification, self._known, stable=True
-        )
-        if self._request.acks == 0:
-            _hang_up_on_error(response)
-            self.complete_unanswered()
-        elif bad is not None and handler.can_name(bad):
-            self._naming = Naming(response, bad, self.complete, self.fail)
-            self._naming.begin(handler.inspector, newest)
-        elif newest is None:
-            self.complete(response)
-        else:
-            newest.add_answer(ParkedProduce(self, response))
-
-    def abandoned(self) -> None:
-        """Append nothing: the client has gone, and does not know that it was received."""
-        self._gone = True
-        inspected, self._inspected = self._inspected, None
-        if inspected is not None:
-            inspected.dropped = True
-        naming, self._naming = self._naming, None
-        if naming is not None:
-            naming.drop()
-        asking, self._asking = self._asking, None
-        if asking is not None:
-            assert self._handler.remote_coordinators is not None
-            self._handler.remote_coordinators.give_up(asking)
-            self._handler.transactions.held_bytes -= self._size_bytes
 
 
 def _is_zstd(records: memoryview | None) -> bool:

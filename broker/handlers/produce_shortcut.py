@@ -29,7 +29,7 @@ from struct import Struct, error
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.broker.api.checks import TOPIC, TRANSACTIONAL_ID, WRITE
-from barnabas.broker.api.dispatch import RequestContext, ShortAnswers
+from barnabas.broker.api.dispatch import DurableAnswer, RequestContext
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import (
     PRODUCE,
@@ -90,7 +90,7 @@ _result: Final = Struct(">ihq").unpack_from
 _pack_result: Final = Struct(">ihqqq").pack_into
 
 
-class ShortProduce(ShortAnswers):
+class ShortProduce(DurableAnswer):
     """The answers to some requests in a row, encoded already; they wait to be true."""
 
     __slots__ = ("_answers", "_log", "_result_position")
@@ -102,6 +102,7 @@ class ShortProduce(ShortAnswers):
         # Not super().__init__(): nothing else of it is looked at, and this is a hot object.
         self.chunks = None
         self.connection = None
+        self.run = None
         self.requests = requests
         self._answers = answers
         self._log = log
@@ -110,8 +111,7 @@ class ShortProduce(ShortAnswers):
     def prepare(self) -> None:
         """Have the answers leave when what they promise is on disk."""
         if self.connection is not None:
-            self.chunks = [self._answers]
-            self.sink.answer_is_ready()
+            self.complete_encoded([self._answers])
 
     def refused(self, _refusal: Refusal) -> None:
         """Answer with an error for what lies behind all that the log ever showed."""

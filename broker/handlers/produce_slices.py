@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterator
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext
+from barnabas.broker.api.dispatch import Deferred, RequestContext
+from barnabas.broker.api.driver import Run, response_of
+from barnabas.broker.api.waits import Turn
 from barnabas.protocol.messages.produce import (
-    PRODUCE,
     NodeEndpoint,
     ProduceRequest,
     ProduceResponse,
@@ -17,9 +17,10 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.storage.runtime.clock import counter_seconds
 
-HandleProduce: TypeAlias = Callable[
-    [RequestContext, ProduceRequest], ProduceResponse | Deferred[ProduceResponse] | None
-]
+ProduceAnswer: TypeAlias = (
+    ProduceResponse | Deferred[ProduceResponse] | Run[ProduceResponse | None] | None
+)
+HandleProduce: TypeAlias = Callable[[RequestContext, ProduceRequest], ProduceAnswer]
 
 MANY_BATCHES: Final = 200
 """Batches of one part, which takes a few milliseconds; a request with more is divided."""
@@ -27,132 +28,43 @@ SLICE_SECONDS: Final = 0.005
 """Time for parts before the loop handles other requests."""
 
 
-class SlicedProduce(Parked[ProduceResponse]):
-    """A Produce request of very many batches, handled in parts.
+async def in_slices(
+    handle: HandleProduce, context: RequestContext, request: ProduceRequest
+) -> ProduceResponse | None:
+    """Handle a Produce request of very many batches in parts.
 
-    Each part is a request of its own, with this object in the place of its connection. The next one
-    is handled after the batches of the one before have their places. It is not completed early
-    (S12).
+    ``handle`` takes each part like a request of its own, after the batches of the one before have
+    their places. The request is not completed early (S12).
     """
+    answers: list[Any] = []
+    ends = counter_seconds() + SLICE_SECONDS
+    for part in _parts(request):
+        if counter_seconds() >= ends:
+            await Turn()
+            ends = counter_seconds() + SLICE_SECONDS
+        outcome = handle(context, part)
+        if isinstance(outcome, Run):  # It begins to wait in the turn that placed its batches.
+            outcome = await response_of(outcome)
+        if outcome is not None:
+            answers.append(outcome)
+    if request.acks == 0:
+        return None
+    return _joined([await response_of(each) for each in answers])
 
-    __slots__ = (
-        "_answers",
-        "_context",
-        "_gone",
-        "_handle",
-        "_loop",
-        "_owed",
-        "_parts",
-        "_unanswered",
-    )
 
-    def __init__(
-        self,
-        handle: HandleProduce,
-        loop: AbstractEventLoop,
-        context: RequestContext,
-        request: ProduceRequest,
-    ) -> None:
-        """``handle`` takes each part."""
-        super().__init__()
-        self._handle = handle
-        self._loop = loop
-        self._context = context
-        self._gone = False
-        self._unanswered = request.acks == 0
-        self._owed = 0
-        self._answers: list[ProduceResponse | Deferred[ProduceResponse]] = []
-        if not context.records_stay:
-            own_records(request)
-        self._parts: Iterator[ProduceRequest] | None = _parts(request)
-        loop.call_soon(self._go_on)
-
-    def _go_on(self) -> None:
-        """Handle parts for a slice of time."""
-        ends = counter_seconds() + SLICE_SECONDS
-        while not self._gone and self._parts is not None:
-            if counter_seconds() >= ends:
-                self._loop.call_soon(self._go_on)
-                return
-            part = next(self._parts, None)
-            if part is None:
-                self._parts = None
-            elif self._take(part):
-                return
-        self._end()
-
-    def _take(self, part: ProduceRequest) -> bool:
-        """Handle one part; return whether the others wait for it."""
-        try:
-            outcome = self._handle(self._context, part)
-        except CloseConnection as closing:
-            self.close(f"api={PRODUCE.name} reason={closing}")
-            return True
-        except Exception as error:  # noqa: BLE001  the top frame of this turn of the loop
-            self._gone = True
-            self.fail(error)
-            return True
-        if outcome is None:
-            return False
-        assert isinstance(outcome, ProduceResponse | Deferred)
-        self._answers.append(outcome)
-        if not isinstance(outcome, Deferred) or outcome.response is not None:
-            return False
-        outcome.route = self.route
-        outcome.connection = self
-        self._owed += 1
-        return outcome.parked
-
-    def answered(self, deferred: Deferred[ProduceResponse]) -> None:
-        """Count a part that is durable, or that needs no answer, as handled."""
-        self._owed -= 1
-        if deferred.parked:
-            self._loop.call_soon(self._go_on)
-        else:
-            self._end()
-
-    def bug(self, name: str, error: BaseException) -> None:
-        """Report the internal error that a part failed by."""
-        self._gone = True
-        if self.connection is not None:
-            self.connection.bug(name, error)
-
-    def close(self, reason: str) -> None:
-        """Close the client's connection."""
-        self._gone = True
-        if self.connection is not None:
-            self.connection.close(reason)
-
-    def _end(self) -> None:
-        """Complete the response once all parts are handled."""
-        if self._gone or self._owed or self._parts is not None or self.chunks is not None:
-            return
-        if self._unanswered:
-            self.complete_unanswered()
-            return
-        topics: list[TopicProduceResponse] = []
-        endpoints: dict[int, NodeEndpoint] = {}
-        for answer in self._answers:
-            response = answer.response if isinstance(answer, Deferred) else answer
-            assert response is not None
-            endpoints |= {each.node_id: each for each in response.node_endpoints}
-            for topic in response.responses:
-                last = topics[-1] if topics else None
-                if last is None or (last.name, last.topic_id) != (topic.name, topic.topic_id):
-                    topics.append(topic)
-                else:
-                    last.partition_responses += topic.partition_responses
-        self._answers = []  # They lead back here.
-        self.complete(ProduceResponse(topics, node_endpoints=list(endpoints.values())))
-
-    def abandoned(self) -> None:
-        """Stop: the client has gone."""
-        self._gone = True
-        answers, self._answers = self._answers, []
-        for answer in answers:
-            if isinstance(answer, Deferred):
-                answer.connection = None
-                answer.abandoned()
+def _joined(responses: list[ProduceResponse]) -> ProduceResponse:
+    """Return the response to a request of the responses to its parts."""
+    topics: list[TopicProduceResponse] = []
+    endpoints: dict[int, NodeEndpoint] = {}
+    for response in responses:
+        endpoints |= {each.node_id: each for each in response.node_endpoints}
+        for topic in response.responses:
+            last = topics[-1] if topics else None
+            if last is None or (last.name, last.topic_id) != (topic.name, topic.topic_id):
+                topics.append(topic)
+            else:
+                last.partition_responses += topic.partition_responses
+    return ProduceResponse(topics, node_endpoints=list(endpoints.values()))
 
 
 def has_many(request: ProduceRequest) -> bool:

@@ -46,7 +46,7 @@ PARTITIONS_PER_TURN = 100
 """Partitions described before the loop may get a turn."""
 
 
-@serves(DESCRIBE_PRODUCERS, versions=(0, 0), sliced=True)
+@serves(DESCRIBE_PRODUCERS, versions=(0, 0), in_slices=True)
 async def describe_producers(
     catalogue: Catalogue,
     brokers: Brokers,

@@ -7,13 +7,12 @@ for that thread already, the response leaves without the list, as it does before
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from barnabas.broker.api.dispatch import Deferred, RequestContext
-from barnabas.broker.api.inspector import Inspected, Inspector
+from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.broker.api.waiting import without_refused
+from barnabas.broker.api.waits import Aside, Durable
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -37,7 +36,6 @@ from barnabas.storage.errors import (
 from barnabas.storage.file_system import Buffer
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.refusal import Refusal
 
 RECORD_ERRORS_SINCE: Final = 8
 _NO_OFFSET: Final = -1
@@ -69,66 +67,23 @@ def refused_by_log(log: PartitionLog, index: int, refused: Rejected) -> Partitio
     )
 
 
-class Naming:
-    """A response that waits until its bad records are named, and for what it promises."""
-
-    def __init__(
-        self,
-        response: ProduceResponse,
-        batches: list[BadBatch],
-        on_done: Callable[[ProduceResponse], None],
-        on_failed: Callable[[BaseException], None],
-    ) -> None:
-        """``on_done`` gets the response, once and on the loop; ``on_failed`` an internal error."""
-        self._response = response
-        self._batches = batches
-        self._on_done: Callable[[ProduceResponse], None] | None = on_done
-        self._owed = 1
-        room = NamingRoom()
-        self._inspected: Inspected[list[BadRecord]] | None = Inspected(
-            [BadRecords(each.records, each.rule, room) for each in batches],
-            self._named,
-            on_failed,
-            sum(len(each.records) for each in batches),
-        )
-
-    def begin(self, inspector: Inspector, group: CommitGroup | None) -> None:
-        """Wait for ``inspector``, and for ``group`` to be durable if there is one."""
-        if group is not None:
-            self._owed += 1
-            group.add_waiter(self)
-        assert self._inspected is not None
-        inspector.inspect(self._inspected)
-
-    def drop(self) -> None:
-        """Stop looking: the client has gone."""
-        if self._inspected is not None:
-            self._inspected.dropped = True
-        self._on_done = self._inspected = None
-        self._batches = []
-
-    def durable(self) -> None:
-        """Continue: the appended batches of the request are on disk."""
-        self._settle()
-
-    def refused(self, refusal: Refusal) -> None:
-        """Report an error for batches that the store refused after they were appended."""
-        self._response = without_refused(self._response, refusal)
-        self._settle()
-
-    def _named(self, found: list[list[BadRecord]]) -> None:
-        for batch, bad_records in zip(self._batches, found, strict=True):
-            if bad_records:
-                _name(batch, bad_records)
-        self._batches = []
-        self._inspected = None
-        self._settle()
-
-    def _settle(self) -> None:
-        self._owed -= 1
-        if not self._owed and self._on_done is not None:
-            on_done, self._on_done = self._on_done, None  # It leads back to here.
-            on_done(self._response)
+async def named(
+    inspector: Inspector,
+    response: ProduceResponse,
+    group: CommitGroup | None,
+    batches: list[BadBatch],
+) -> ProduceResponse:
+    """Return a response once its bad records are named, and what it promises is durable."""
+    durable = None if group is None else Durable(group)
+    room = NamingRoom()
+    tasks = [BadRecords(each.records, each.rule, room) for each in batches]
+    size_bytes = sum(len(each.records) for each in batches)
+    found = await Aside(lambda: inspector.look_into(tasks, size_bytes))
+    for batch, bad_records in zip(batches, found, strict=True):
+        if bad_records:
+            _name(batch, bad_records)
+    refusal = None if durable is None else await durable
+    return response if refusal is None else without_refused(response, refusal)
 
 
 def _name(batch: BadBatch, bad_records: list[BadRecord]) -> None:
@@ -157,27 +112,3 @@ def _name(batch: BadBatch, bad_records: list[BadRecord]) -> None:
         f"One or more records have been rejected due to {count} record errors in total, "
         f"and only showing the first three errors at most: [{shown}]"
     )
-
-
-class NamingProduce(Deferred[ProduceResponse]):
-    """A Produce whose batches have had their places, or none, and whose bad records get names."""
-
-    __slots__ = ("_naming",)
-
-    def __init__(
-        self,
-        inspector: Inspector,
-        response: ProduceResponse,
-        group: CommitGroup | None,
-        batches: list[BadBatch],
-        context: RequestContext,
-    ) -> None:
-        super().__init__()
-        if not context.records_stay:  # What they point to is used again.
-            batches = [each._replace(records=bytes(each.records)) for each in batches]
-        self._naming = Naming(response, batches, self.complete, self.fail)
-        self._naming.begin(inspector, group)
-
-    def abandoned(self) -> None:
-        """Stop looking: the client has gone."""
-        self._naming.drop()

@@ -217,7 +217,7 @@ def refuse_list_partition_reassignments(
     LIST_PARTITION_REASSIGNMENTS,
     versions=(0, 0),
     refuse=refuse_list_partition_reassignments,
-    sliced=True,
+    in_slices=True,
 )
 async def list_partition_reassignments(
     catalogue: Catalogue,
@@ -289,7 +289,7 @@ def _replicas(brokers: Brokers, partition: Partition, leader_id: int | None = No
 # --------------------------------------------------------------------- AlterPartitionReassignments
 
 
-@serves(ALTER_PARTITION_REASSIGNMENTS, versions=(0, 1), sliced=True)
+@serves(ALTER_PARTITION_REASSIGNMENTS, versions=(0, 1), in_slices=True)
 async def alter_partition_reassignments(
     catalogue: Catalogue,
     brokers: Brokers,

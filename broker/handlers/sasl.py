@@ -10,7 +10,9 @@ version from what it advertises (kafka-python does) take one without SaslHandsha
 
 from __future__ import annotations
 
-from barnabas.broker.api.dispatch import LastAnswer, RequestContext, serves
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.api.driver import Run
+from barnabas.broker.api.waits import later
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.security.login import LoggedIn, Next
 from barnabas.protocol.errors import ErrorCode
@@ -31,7 +33,7 @@ AUTHENTICATED = "SaslAuthenticate request received after successful authenticati
 @serves(SASL_HANDSHAKE, versions=(0, 1), short=True)
 def sasl_handshake(
     host: Host, context: RequestContext, request: SaslHandshakeRequest
-) -> SaslHandshakeResponse | LastAnswer[SaslHandshakeResponse]:
+) -> SaslHandshakeResponse | Run[SaslHandshakeResponse]:
     """Take the client's choice of a mechanism."""
     connection = context.connection
     login = connection.login or connection.login_again()
@@ -42,13 +44,13 @@ def sasl_handshake(
         return SaslHandshakeResponse(mechanisms=login.mechanism_names)
     delay_ms = connection.login_failed(failed)
     response = SaslHandshakeResponse(error_code=failed.code, mechanisms=login.mechanism_names)
-    return LastAnswer(host.clock, delay_ms, response)
+    return Run(later(host.clock, delay_ms, response), is_last=True)
 
 
 @serves(SASL_AUTHENTICATE, versions=(0, 2), short=True)
 def sasl_authenticate(
     host: Host, context: RequestContext, request: SaslAuthenticateRequest
-) -> SaslAuthenticateResponse | LastAnswer[SaslAuthenticateResponse]:
+) -> SaslAuthenticateResponse | Run[SaslAuthenticateResponse]:
     """Take the client's next token."""
     connection = context.connection
     if connection.login is None:
@@ -63,4 +65,4 @@ def sasl_authenticate(
         return SaslAuthenticateResponse(auth_bytes=outcome.token, session_lifetime_ms=lifetime_ms)
     delay_ms = connection.login_failed(outcome)
     response = SaslAuthenticateResponse(error_code=outcome.code, error_message=outcome.message)
-    return LastAnswer(host.clock, delay_ms, response)
+    return Run(later(host.clock, delay_ms, response), is_last=True)

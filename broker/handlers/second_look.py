@@ -11,20 +11,18 @@ and what a broker asks for a transaction: on its connection nobody waits, and it
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked
-from barnabas.broker.api.refusals import refusal
+from barnabas.broker.api.driver import Run, response_of
+from barnabas.broker.api.waits import Aside
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security import operations
 from barnabas.broker.topics.resources import ResourceType
-from barnabas.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
-    from barnabas.broker.api.dispatch import RequestContext, Route, Routes
+    from barnabas.broker.api.dispatch import RequestContext, Routes
     from barnabas.broker.cluster.misses import Misses
     from barnabas.broker.topics.catalogue import Catalogue
 
@@ -85,18 +83,12 @@ HAS_TO_BE_AT_COORDINATORS: Final[Mapping[str, Callable[[Any], Iterable[Place]]]]
     "OffsetCommit": _of_commit,
     "TxnOffsetCommit": _of_partitions,
 }
-"""The same, of requests that are no coroutines: so many come that none is made a task for."""
+"""The same, of requests whose handlers are no coroutines."""
 MUST_NOT_BE: Final[Mapping[str, Callable[[Any], Iterable[Place]]]] = {"CreateTopics": _of_topics}
 """What they name that is refused where it is there already."""
 
 
-Spawn = Callable[["Coroutine[Any, Any, None]", str], None]
-"""See ``Host.spawn``."""
-
-
-def look_before_refusing(
-    routes: Routes, catalogue: Catalogue, misses: Misses, spawn: Spawn
-) -> None:
+def look_before_refusing(routes: Routes, catalogue: Catalogue, misses: Misses) -> None:
     """Have routes that are bound take a look before they refuse because of what is shown here."""
 
     def is_shown(topic: str | bytes, index: int) -> bool:
@@ -113,10 +105,7 @@ def look_before_refusing(
         if route.name in HAS_TO_BE_AT_COORDINATORS:
             assert not route.is_coroutine, route.name
             named = HAS_TO_BE_AT_COORDINATORS[route.name]
-            route.handler = _looking_aside(route, misses, named, is_shown, spawn)
-            if route.long_handler is not None:
-                long_handler = route.long_handler
-                route.long_handler = _looking(long_handler, misses, named, is_shown, refused=False)
+            route.handler = _looking_aside(route.handler, misses, named, is_shown)
 
 
 def _looking(
@@ -134,27 +123,26 @@ def _looking(
             if is_shown(topic, index) is refused and _may_wait_for(context, topic):
                 await misses.look()
                 break
-        return await handler(context, request)
+        return await response_of(handler(context, request))
 
     return looking
 
 
 def _looking_aside(
-    route: Route,
+    handler: Callable[..., Any],
     misses: Misses,
     named: Callable[[Any], Iterable[Place]],
     is_shown: Callable[[str | bytes, int], bool],
-    spawn: Spawn,
 ) -> Callable[..., Any]:
-    handler = route.handler
+    in_slices = _looking(handler, misses, named, is_shown, refused=False)
 
     def looking(context: RequestContext, request: Any) -> Any:  # noqa: ANN401
-        for topic, index in named(request):
+        for number, (topic, index) in enumerate(named(request)):
+            if number == NAMED_PER_TURN:
+                return Run(in_slices(context, request))
             if not is_shown(topic, index) and _may_wait_for(context, topic):
                 # What follows on the connection, the end of a transaction maybe, does not overtake.
-                late = _LateAnswer()
-                spawn(_look_then_ask(misses, route, handler, context, request, late), route.name)
-                return late
+                return Run(_look_then_handle(misses, handler, context, request))
         return handler(context, request)
 
     return looking
@@ -166,69 +154,12 @@ def _may_wait_for(context: RequestContext, topic: str | bytes) -> bool:
     return isinstance(topic, bytes) or may_see(operations.ResourceType.TOPIC, topic)
 
 
-class _LateAnswer(Parked[Any]):
-    """The answer after a look; what the handler returned to wait for is ``inner``."""
-
-    __slots__ = ("inner",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner: Deferred[Any] | None = None
-
-    def abandoned(self) -> None:
-        """Pass on that the client has gone."""
-        if self.inner is not None:
-            self.inner.connection = None
-            self.inner.abandoned()
-
-
-class _Passing:
-    """Where a handler's answer expects its connection: it is the answer to another one."""
-
-    def __init__(self, late: Parked[Any]) -> None:
-        self._late = late
-
-    def answered(self, deferred: Deferred[Any]) -> None:
-        """Answer what is answered here."""
-        self._late.complete(deferred.response)
-
-    def bug(self, name: str, error: BaseException) -> None:  # noqa: ARG002
-        """Take the error of ours that came instead."""
-        self._late.fail(error)
-
-    def close(self, reason: str) -> None:
-        """Take that the client is to be hung up on."""
-        if self._late.connection is not None:
-            self._late.connection.close(reason)
-
-
-async def _look_then_ask(
+async def _look_then_handle(
     misses: Misses,
-    route: Route,
     handler: Callable[..., Any],
     context: RequestContext,
     request: Any,  # noqa: ANN401
-    late: _LateAnswer,
-) -> None:
-    await misses.look()
-    if late.connection is None:
-        return  # The client has gone.
-    passing = _Passing(late)
-    try:
-        try:
-            answer = handler(context, request)
-        except KafkaError as error:
-            answer = refusal(route, request, error)
-    except CloseConnection as error:
-        passing.close(f"api={route.name} reason={error}")
-    except Exception as error:  # noqa: BLE001  As in the pipeline: a bug ends the connection.
-        late.fail(error)
-    else:
-        if not isinstance(answer, Deferred):
-            late.complete(answer)
-        elif answer.response is not None:
-            late.complete(answer.response)
-        else:
-            answer.route = route
-            answer.connection = passing
-            late.inner = answer
+) -> Any:  # noqa: ANN401
+    """Handle a request after a look, unless its client leaves meanwhile."""
+    await Aside(lambda: asyncio.ensure_future(misses.look()))
+    return await response_of(handler(context, request))

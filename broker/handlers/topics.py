@@ -77,7 +77,7 @@ NOT_TOLD = -1
 # ----------------------------------------------------------------------------------- CreateTopics
 
 
-@serves(CREATE_TOPICS, versions=(2, 7), sliced=True)
+@serves(CREATE_TOPICS, versions=(2, 7), in_slices=True)
 async def create_topics(
     catalogue: Catalogue,
     brokers: Brokers,
@@ -318,7 +318,7 @@ def _identity_problem(name: str | None, topic_id: bytes, times: int) -> str | No
 # ------------------------------------------------------------------------------- CreatePartitions
 
 
-@serves(CREATE_PARTITIONS, versions=(0, 3), sliced=True)
+@serves(CREATE_PARTITIONS, versions=(0, 3), in_slices=True)
 async def create_partitions(
     catalogue: Catalogue,
     brokers: Brokers,

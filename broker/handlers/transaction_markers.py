@@ -25,7 +25,6 @@ from typing import Final
 
 from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import CloseConnection, RequestContext, serves
-from barnabas.broker.api.division import by
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.peers.sessions import PeerLink
@@ -54,7 +53,7 @@ _NO_COORDINATOR_EPOCH: Final = -1
 _NO_LEADER_EPOCH: Final = -1
 
 
-@serves(WRITE_TXN_MARKERS, versions=(1, 2), divide=by("markers.topics.partition_indexes"))
+@serves(WRITE_TXN_MARKERS, versions=(1, 2), in_slices=True)
 async def write_txn_markers(
     catalogue: Catalogue,
     transactions: Transactions,

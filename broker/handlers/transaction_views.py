@@ -80,7 +80,7 @@ def refuse_list(
     return ListTransactionsResponse(error_code=code)
 
 
-@serves(LIST_TRANSACTIONS, versions=(0, 2), refuse=refuse_list, sliced=True)
+@serves(LIST_TRANSACTIONS, versions=(0, 2), refuse=refuse_list, in_slices=True)
 async def list_transactions(
     transactions: Transactions,
     host: Host,

@@ -20,18 +20,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Self
+from typing import Final, TypeAlias
 
 from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, transaction_denial
-from barnabas.broker.api.dispatch import Deferred, Parked, RequestContext, serves
-from barnabas.broker.api.division import by
+from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
+from barnabas.broker.api.division import by, in_parts
+from barnabas.broker.api.driver import Run
 from barnabas.broker.api.refusals import mirror
+from barnabas.broker.api.waits import Asked, TransactionEnded
 from barnabas.broker.coordination.groups import Groups, caller_of
 from barnabas.broker.coordination.guards import Guard
 from barnabas.broker.coordination.remote_coordinators import (
     NO_WORD,
     Answer,
-    Asking,
     Question,
     RemoteCoordinators,
 )
@@ -71,9 +72,14 @@ ASKED_MS: Final = 5_000
 
 # Parts are as good as one: no offset counts before its transaction is committed (O2), which the
 # producer asks for behind the answer.
-@serves(
-    TXN_OFFSET_COMMIT, versions=(0, 5), divide=by("topics.partitions", elements=2000), short=True
+BY_PARTITION: Final = by("topics.partitions", elements=2000)
+
+CommitAnswer: TypeAlias = (
+    TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse] | Run[TxnOffsetCommitResponse]
 )
+
+
+@serves(TXN_OFFSET_COMMIT, versions=(0, 5), in_slices=True, short=True)
 def txn_offset_commit(
     catalogue: Catalogue,
     groups: Groups,
@@ -82,30 +88,95 @@ def txn_offset_commit(
     remote_coordinators: RemoteCoordinators | None,
     context: RequestContext,
     request: TxnOffsetCommitRequest,
-) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
+) -> CommitAnswer:
     """Commit what exists; what does not is answered partition by partition."""
+    if BY_PARTITION.is_long(request):
+        handle = partial(
+            _commit, catalogue, groups, transactions, host, remote_coordinators, context
+        )
+        return Run(in_parts(request, BY_PARTITION, handle))
+    return _commit(catalogue, groups, transactions, host, remote_coordinators, context, request)
+
+
+def _commit(
+    catalogue: Catalogue,
+    groups: Groups,
+    transactions: Transactions,
+    host: Host,
+    remote_coordinators: RemoteCoordinators | None,
+    context: RequestContext,
+    request: TxnOffsetCommitRequest,
+) -> CommitAnswer:
     commit = _Commit(catalogue, groups, transactions, context, request)
     if commit.is_empty:
         return commit.answered(OffsetCommitResponse())
     code = commit.refusal()
     waits = context.api_version >= ADDS_SINCE and host.config.transaction_wait_ms
+    again = partial(_Commit, catalogue, groups, transactions, context, request)
     if code == ErrorCode.CONCURRENT_TRANSACTIONS and waits:
-        make = partial(_Commit, catalogue, groups, transactions, context, request)
-        held = _HeldCommit(context.access, request, make)
-        transactions.when_decided(request.transactional_id, held.go_on)
-        return held
+        return Run(_commit_after(transactions, context.access, request, again))
     if code == ErrorCode.NOT_COORDINATOR and remote_coordinators is not None:
         question = commit.question()
         if question is not None:
-            make = partial(_Commit, catalogue, groups, transactions, context, request)
-            return _AskingCommit(remote_coordinators, context.access, request, make).ask(question)
+            access = context.access
+            return Run(_commit_as_told(remote_coordinators, question, access, request, again))
     if code:
         return commit.refused(code)
     # What follows on the connection, the end of the transaction maybe, does not overtake a commit
     # that is not placed in the log yet.
-    pending: Deferred[TxnOffsetCommitResponse] = Parked() if commit.must_wait() else Deferred()
-    commit.submit(pending)
-    return pending
+    must_wait = commit.must_wait()
+    pending = commit.submit()
+    return Run(_result(pending)) if must_wait else pending
+
+
+async def _result(pending: Deferred[TxnOffsetCommitResponse]) -> TxnOffsetCommitResponse:
+    return await pending
+
+
+async def _commit_after(
+    transactions: Transactions,
+    access: Access,
+    request: TxnOffsetCommitRequest,
+    again: Callable[[], _Commit],
+) -> TxnOffsetCommitResponse:
+    """Commit once the producer's transaction before it has ended (KIP-890).
+
+    ``again`` makes the commit again, of what may be committed then.
+    """
+    await TransactionEnded(transactions, request.transactional_id)
+    return await _committed(access, request, again, _Commit.refusal)
+
+
+async def _commit_as_told(
+    remote_coordinators: RemoteCoordinators,
+    question: Question,
+    access: Access,
+    request: TxnOffsetCommitRequest,
+    again: Callable[[], _Commit],
+) -> TxnOffsetCommitResponse:
+    """Commit as the coordinator says, which is another broker."""
+    answer = await Asked(remote_coordinators, question, ASKED_MS)
+    return await _committed(
+        access, request, again, lambda commit: commit.use(remote_coordinators, answer)
+    )
+
+
+async def _committed(
+    access: Access,
+    request: TxnOffsetCommitRequest,
+    again: Callable[[], _Commit],
+    refusal: Callable[[_Commit], ErrorCode],
+) -> TxnOffsetCommitResponse:
+    """Hand a commit that has waited to its group; what is refused now is the response."""
+    code = transaction_denial(access, request.transactional_id, request.group_id)
+    if code:
+        refused: TxnOffsetCommitResponse = mirror(TxnOffsetCommitResponse, request, code, None)
+        return refused
+    commit = again()
+    if commit.is_empty:
+        return commit.answered(OffsetCommitResponse())
+    code = refusal(commit)
+    return commit.refused(code) if code else await commit.submit()
 
 
 class _Commit:
@@ -248,8 +319,9 @@ class _Commit:
         """Whether other commits of the group are in front of this one."""
         return self._groups.must_wait(self._request.group_id)
 
-    def submit(self, pending: Deferred[TxnOffsetCommitResponse]) -> None:
-        """Hand the commit to its group; ``pending`` is completed with the response."""
+    def submit(self) -> Deferred[TxnOffsetCommitResponse]:
+        """Hand the commit to its group, which completes the answer."""
+        pending: Deferred[TxnOffsetCommitResponse] = Deferred()
         refuse = partial(refuse_commit, self._command.request)
 
         def respond(response: OffsetCommitResponse) -> None:
@@ -264,6 +336,7 @@ class _Commit:
             refuse,
             admit=self.verification_error,
         )
+        return pending
 
     def refused(self, code: ErrorCode) -> TxnOffsetCommitResponse:
         """Return the response to a commit that is refused as a whole."""
@@ -272,82 +345,6 @@ class _Commit:
     def answered(self, response: OffsetCommitResponse) -> TxnOffsetCommitResponse:
         """Return the response to the request, of which ``response`` is about a part."""
         return _answer(self._context, self._request, self._denied, response)
-
-
-class _WaitingCommit(Parked[TxnOffsetCommitResponse]):
-    """A commit that waits before it is handed to its group."""
-
-    __slots__ = ("_access", "_make", "_request")
-
-    def __init__(
-        self, access: Access, request: TxnOffsetCommitRequest, make: Callable[[], _Commit]
-    ) -> None:
-        """``make`` makes the commit again, of what may be committed then."""
-        super().__init__()
-        self._access = access
-        self._request = request
-        self._make = make
-
-    def _go_on(self, refusal: Callable[[_Commit], ErrorCode]) -> None:
-        """Hand the commit to its group; what is refused now is the response."""
-        request = self._request
-        code = transaction_denial(self._access, request.transactional_id, request.group_id)
-        if code:
-            self.complete(mirror(TxnOffsetCommitResponse, request, code, None))
-            return
-        commit = self._make()
-        if commit.is_empty:
-            self.complete(commit.answered(OffsetCommitResponse()))
-            return
-        code = refusal(commit)
-        if code:
-            self.complete(commit.refused(code))
-        else:
-            commit.submit(self)
-
-
-class _HeldCommit(_WaitingCommit):
-    """A commit that waits until the producer's transaction before it has ended (KIP-890)."""
-
-    __slots__ = ()
-
-    def go_on(self) -> None:
-        """Try once more."""
-        self._go_on(_Commit.refusal)
-
-
-class _AskingCommit(_WaitingCommit):
-    """A commit that waits for what the coordinator says, which is another broker."""
-
-    __slots__ = ("_asking", "_remote_coordinators")
-
-    def __init__(
-        self,
-        remote_coordinators: RemoteCoordinators,
-        access: Access,
-        request: TxnOffsetCommitRequest,
-        make: Callable[[], _Commit],
-    ) -> None:
-        """``make`` makes the commit again, of what may be committed then."""
-        super().__init__(access, request, make)
-        self._remote_coordinators = remote_coordinators
-        self._asking: Asking | None = None
-
-    def ask(self, question: Question) -> Self:
-        """Begin to wait."""
-        self._asking = self._remote_coordinators.ask(question, self._answered, wait_ms=ASKED_MS)
-        return self
-
-    def _answered(self, answer: Answer) -> None:
-        try:
-            self._go_on(lambda commit: commit.use(self._remote_coordinators, answer))
-        except Exception as error:  # noqa: BLE001  others wait for the same answer
-            self.fail(error)
-
-    def abandoned(self) -> None:
-        """Commit nothing that was not handed over: the client has gone."""
-        if self._asking is not None:
-            self._remote_coordinators.give_up(self._asking)
 
 
 def _known(

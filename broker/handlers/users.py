@@ -94,7 +94,7 @@ def refuse_alter(
     )
 
 
-@serves(ALTER_USER_SCRAM_CREDENTIALS, versions=(0, 0), refuse=refuse_alter, sliced=True)
+@serves(ALTER_USER_SCRAM_CREDENTIALS, versions=(0, 0), refuse=refuse_alter, in_slices=True)
 async def alter_user_scram_credentials(
     user_credentials: UserCredentials,
     sockets: SocketServer,

@@ -83,6 +83,8 @@ class Delivery:
 
         And who comes behind what took a whole turn.
         """
+        if not self._ready:
+            return
         ready, self._ready = self._ready, []
         for number, connection in enumerate(ready):
             connection.deliver()

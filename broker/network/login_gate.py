@@ -9,8 +9,10 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final, Protocol
 
-from barnabas.broker.api.dispatch import CloseConnection, LastChunks, Routes
+from barnabas.broker.api.dispatch import CloseConnection, Routes
+from barnabas.broker.api.driver import Encoded, Run
 from barnabas.broker.api.refusals import refusal_or_nothing
+from barnabas.broker.api.waits import later
 from barnabas.broker.network.framing import Chunks, answers_flexibly, encoded
 from barnabas.broker.security.login import (
     API_VERSIONS_KEY,
@@ -59,7 +61,7 @@ class LoginGate:
         self._routes = routes
         self._clock = clock
 
-    def judge(self, frame: memoryview) -> Chunks | LastChunks | None:
+    def judge(self, frame: memoryview) -> Chunks | Run[Encoded] | None:
         """Return what is answered in place of a handler; None: the request is to be handled.
 
         Raises CloseConnection where there is no answer.
@@ -89,7 +91,7 @@ class LoginGate:
             if route is not None and header.api_version <= route.max_version:
                 self.login.versions_answered()
 
-    def _take_token(self, frame: memoryview) -> Chunks | LastChunks:
+    def _take_token(self, frame: memoryview) -> Chunks | Run[Encoded]:
         """Take a bare token; the answer is one too, and a failure has none."""
         outcome = self._door.take_token(bytes(frame))
         if isinstance(outcome, Next):
@@ -97,9 +99,9 @@ class LoginGate:
         if isinstance(outcome, LoggedIn):
             self._door.logged_in(outcome)
             return [_LENGTH.pack(len(outcome.token)), outcome.token]
-        return LastChunks(self._clock, self._door.login_failed(outcome), [])
+        return self._held_back(outcome, [])
 
-    def _refuse(self, key: int, frame: memoryview) -> LastChunks:
+    def _refuse(self, key: int, frame: memoryview) -> Run[Encoded]:
         """Refuse what may not be asked in the middle of a login, in the form of its API."""
         self.login.state = State.FAILED
         header, position = decode_request_header(frame)
@@ -117,4 +119,9 @@ class LoginGate:
             answers_flexibly(route, version),
         )
         failed = LoginFailed(error.code, "", detail=f"{route.name} in the middle of a login")
-        return LastChunks(self._clock, self._door.login_failed(failed), chunks)
+        return self._held_back(failed, chunks)
+
+    def _held_back(self, failed: LoginFailed, chunks: Chunks) -> Run[Encoded]:
+        """Return the last answer of a connection, which slows a client down that guesses."""
+        delay_ms = self._door.login_failed(failed)
+        return Run(later(self._clock, delay_ms, Encoded(chunks)), is_last=True)

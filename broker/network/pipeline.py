@@ -5,8 +5,8 @@ calls ``process``, and writes what is in ``out``.
 
 Rules of this file:
 
-* **Nothing is awaited and no Task or Future is made** for a request unless its handler is a
-  coroutine.
+* **Nothing is awaited and no Task or Future is made** for a request. A handler that waits is a
+  ``Run`` (``broker/api/driver.py``), which is started here and resumed by what it waits for.
 * **Answers leave in request order.** ``_owed`` holds what is owed: a list of chunks that is ready,
   or a Deferred that is not. Nothing is put into ``out`` while an older answer is missing.
 * **Not handling is how everything is slowed down.** Each reason to handle nothing more is a bit of
@@ -29,8 +29,6 @@ from barnabas.broker.api.dispatch import (
     PRODUCE_KEY,
     CloseConnection,
     Deferred,
-    LastChunks,
-    Parked,
     Peer,
     RequestContext,
     Route,
@@ -39,6 +37,7 @@ from barnabas.broker.api.dispatch import (
     Usage,
 )
 from barnabas.broker.api.division import is_long
+from barnabas.broker.api.driver import Encoded, Run
 from barnabas.broker.api.refusals import refusal
 from barnabas.broker.network.framing import (
     Chunks,
@@ -50,7 +49,6 @@ from barnabas.broker.network.framing import (
 from barnabas.broker.network.large import (
     LARGE_BYTES,
     LONG_ELEMENTS,
-    LargeAnswer,
     LargeRequests,
 )
 from barnabas.broker.network.throttling import Mute, throttle_of
@@ -59,8 +57,6 @@ from barnabas.protocol.header import decode_request_header
 from barnabas.storage.runtime.clock import counter_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine
-
     from barnabas.broker.network.flow import Backlog
     from barnabas.broker.network.intake import Intake
     from barnabas.broker.network.login_gate import LoginGate
@@ -86,7 +82,7 @@ TURN_NS: Final = 5_000_000
 """What costs more than the smallest is handled no longer than this in a row."""
 
 # Why a connection handles nothing at the moment.
-HANDLING: Final = 1  # a coroutine or a parked fetch is at work
+HANDLING: Final = 1  # a run is under way during which nothing else is handled
 WRITING: Final = 2  # the peer does not read its answers
 BACKLOGGED: Final = 4  # the journal is behind
 PIPELINED: Final = 8  # too many answers are owed
@@ -147,14 +143,16 @@ class Limits(Protocol):
     def write_buffer_bytes(self) -> int:
         """How much of them may be ready and wait for others."""
 
-    def start_request(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run the rest of a request."""
+    @property
+    def at_work(self) -> set[Any]:
+        """The runs that wait for work that other state depends on."""
 
 
 class Pipeline:
     """What one connection asked for and is owed; see the rules at the head of this file."""
 
     __slots__ = (
+        "_at_work",
         "_backlog",
         "_client",
         "_decoding",
@@ -192,6 +190,7 @@ class Pipeline:
         self._routes = limits.routes
         self._large = limits.large
         self._backlog = limits.backlog
+        self._at_work = limits.at_work
         self._generation = limits.generation
         self._seen = self._generation.number
         self._plans: dict[int, Plan] = {}
@@ -199,7 +198,7 @@ class Pipeline:
         self._repeated: tuple[Route, Shortcut] | None = None
         self._owed: deque[Chunks | Deferred[Any]] = deque()
         self._queued_bytes = 0
-        self._parked: Parked[Any] | None = None
+        self._parked: Deferred[Any] | None = None
         self._frame: memoryview | None = None
         self._decoding = False
         self._mute: Mute | None = None
@@ -278,7 +277,8 @@ class Pipeline:
                     self._queued_bytes -= size
                 owed.popleft()
         if self._parked is not None and self._parked.chunks is not None:
-            if self._parked.is_last:
+            run = self._parked.run
+            if run is not None and run.is_last:
                 self.pauses |= DRAINING
             self._parked = None
             self.pauses &= ~HANDLING
@@ -328,8 +328,8 @@ class Pipeline:
     def drain(self) -> None:
         """Handle nothing more, and wait for nothing that can be cut short."""
         self.pauses |= DRAINING
-        if self._parked is not None and self._parked.chunks is None:
-            self._parked.complete_early()
+        if self._parked is not None and self._parked.run is not None:
+            self._parked.run.complete_early()
 
     def abandon(self) -> None:
         """Drop everything: the peer has gone."""
@@ -345,7 +345,6 @@ class Pipeline:
             self._mute.cancel()
         for each in owed:
             if isinstance(each, Deferred):
-                each.connection = None
                 each.abandoned()
 
     def complete_parked_early(self) -> None:
@@ -354,13 +353,13 @@ class Pipeline:
         Not for another Fetch: a client that keeps two in flight would be answered in a spin.
         """
         parked = self._parked
-        if parked is None or parked.chunks is not None:
+        if parked is None or parked.run is None:
             return
         key = self._frames.next_key()
         if key is not None and key != FETCH_KEY:
-            parked.complete_early()
+            parked.run.complete_early()
 
-    # ----------------------------------------------------------- an EncodedSink to what is deferred
+    # --------------------------------------------------- where deferred answers come, and runs end
 
     def answered(self, deferred: Deferred[Any]) -> None:
         """Encode the answer of a Deferred that was completed, if it has one, and queue it."""
@@ -372,9 +371,16 @@ class Pipeline:
             return
         route = deferred.route
         assert route is not None
-        self.charge(deferred)
-        if (deferred.large or not route.short) and is_long(deferred.response, LONG_ELEMENTS):
-            self._limits.start_request(self._large.encode(self, deferred))
+        if deferred.usage is not None:
+            self.charge(deferred, deferred.response)
+        run = deferred.run
+        may_be_long = not route.short or (run is not None and run.is_large)
+        if may_be_long and is_long(deferred.response, LONG_ELEMENTS):
+            encoding = self._large.encode(
+                deferred.response, route, deferred.version, deferred.correlation_id
+            )
+            deferred.run = Run(encoding)
+            deferred.run.start(self, deferred, None, self._at_work)
             return
         try:
             deferred.chunks, _ = encoded(
@@ -388,11 +394,6 @@ class Pipeline:
             line.bug(route.name, error)
             return
         line.queue_delivery()
-
-    def answer_is_ready(self) -> None:
-        """Send, in its turn, the answer of a Deferred that encoded it itself."""
-        if self._line is not None:
-            self._line.queue_delivery()
 
     def large_frame_is_decoded(self) -> None:
         """Return the memory of a frame that was decoded aside."""
@@ -412,12 +413,12 @@ class Pipeline:
 
     # ------------------------------------------------------------------------------------- quotas
 
-    def charge(self, deferred: Deferred[Any]) -> None:
+    def charge(self, answer: Deferred[Any], response: Any) -> None:  # noqa: ANN401
         """Count what a request has used that is about to be answered, of a client with limits."""
-        usage, deferred.usage = deferred.usage, None
+        usage, answer.usage = answer.usage, None
         if usage is not None:
-            assert deferred.route is not None
-            self._charge(usage, deferred.route, deferred.response)
+            assert answer.route is not None
+            self._charge(usage, answer.route, response)
 
     def _charge(self, usage: Usage, route: Route, response: Any) -> None:  # noqa: ANN401
         """Handle nothing more for a while if that was too much; the answer says for how long."""
@@ -431,7 +432,7 @@ class Pipeline:
     def unmute(self) -> None:
         """Go on: the client has waited."""
         self.pauses &= ~THROTTLED
-        self.answer_is_ready()
+        self._work_goes_on()
 
     # -------------------------------------------------------------------------------- requests
 
@@ -440,7 +441,7 @@ class Pipeline:
         pending = shortcut.take(self._frames)
         if pending is None:
             return False
-        pending.connection = pending.sink = self
+        pending.connection = self
         pending.begun_ns = begun_ns
         pending.route = route
         self.requests += pending.requests
@@ -494,7 +495,10 @@ class Pipeline:
         try:
             response = handler(context, request)
         except KafkaError as error:
-            response, is_coroutine = self._refusal(route, request, error), False
+            response, is_coroutine = self.refused(route, request, error), False
+        if is_coroutine or isinstance(response, Run):
+            run = response if isinstance(response, Run) else Run(response)
+            response = self._begin(run, route, version, request)
         usage: Usage | None = None
         if quota is not None:
             usage = Usage(quota, len(frame), counter_ns() - begun_ns)
@@ -503,19 +507,18 @@ class Pipeline:
                 self._charge(usage, route, None)
             self._hold_back()  # No answer (acks=0), but what it appended waits for the disk too.
             return
+        may_be_long = not route.short
         if isinstance(response, Deferred):
             if response.response is None:
                 response.begun_ns = begun_ns
                 response.usage = usage
                 self._defer(response, route, version, correlation_id)
                 return
+            may_be_long = may_be_long or (response.run is not None and response.run.is_large)
             response = response.response
-        elif is_coroutine:
-            self._start(response, route, request, version, correlation_id, begun_ns, usage)
-            return
         if usage is not None:
             self._charge(usage, route, response)
-        if not route.short and is_long(response, LONG_ELEMENTS):
+        if may_be_long and is_long(response, LONG_ELEMENTS):
             self._encode_aside(response, route, version, correlation_id, begun_ns)
             return
         chunks, size = encoded(encode, response, version, correlation_id, flexible_answer)
@@ -530,17 +533,16 @@ class Pipeline:
         correlation_id: int,
         begun_ns: int,
     ) -> None:
-        """Encode a long response on a thread; nothing else is handled meanwhile.
+        """Encode a long response on a thread; nothing else is handled meanwhile."""
+        answer: Deferred[Any] = Deferred()
+        answer.response = response
+        answer.begun_ns = begun_ns
+        answer.run = Run(self._large.encode(response, route, version, correlation_id))
+        self._defer(answer, route, version, correlation_id)
+        answer.run.start(self, answer, None, self._at_work)
 
-        Otherwise small requests of one client could have a thousand encoded that it never reads,
-        and other clients would wait for the thread.
-        """
-        aside: Parked[Any] = Parked()
-        aside.begun_ns = begun_ns
-        self._defer(aside, route, version, correlation_id)
-        aside.complete(response)
-
-    def _refusal(self, route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN401
+    def refused(self, route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN401
+        """Return the response for an error of the whole request."""
         self.refusals += 1
         return refusal(route, request, error)
 
@@ -593,41 +595,20 @@ class Pipeline:
         answer = range_answer(route, correlation_id)
         self._answer([answer], len(answer))
 
-    def _start(
+    def _begin(
         self,
-        coroutine: Awaitable[Any],
+        run: Run[Any],
         route: Route,
-        request: Any,  # noqa: ANN401
         version: int,
-        correlation_id: int,
-        begun_ns: int,
-        usage: Usage | None,
-    ) -> None:
-        """Run a coroutine handler; nothing else of this connection is handled meanwhile."""
-        parked: Parked[Any] = Parked()
-        parked.begun_ns = begun_ns
-        parked.usage = usage
-        self._owe(parked, route, version, correlation_id)
-        self._limits.start_request(self._run(coroutine, route, request, parked))
-
-    async def _run(
-        self,
-        coroutine: Awaitable[Any],
-        route: Route,
         request: Any,  # noqa: ANN401
-        parked: Parked[Any],
-    ) -> None:
-        try:
-            try:
-                response = await coroutine
-            except KafkaError as error:
-                response = self._refusal(route, request, error)
-        except CloseConnection as error:
-            self.close(f"api={route.name} reason={error}")
-        except Exception as error:  # noqa: BLE001  the request's top frame: a bug ends the connection
-            self.bug(route.name, error)
-        else:
-            parked.complete(response)
+    ) -> Deferred[Any] | None:
+        """Start a run; return the answer that it completes, or has completed, or None."""
+        answer: Deferred[Any] = Deferred()
+        answer.run = run
+        answer.route = route
+        answer.version = version
+        run.start(self, answer, request, self._at_work)
+        return None if answer.chunks == [] else answer
 
     def _handle_large(
         self, frame: memoryview, position: int, plan: Plan, correlation_id: int, begun_ns: int
@@ -637,23 +618,33 @@ class Pipeline:
         self._decoding = self._frames.frame_is_owned
         if not self._decoding:
             frame = memoryview(bytes(frame))  # The ring goes on.
-        answer = LargeAnswer()
+        answer: Deferred[Any] = Deferred()
         answer.begun_ns = begun_ns
         if context.quota is not None:
             answer.usage = Usage(context.quota, len(frame), 0)
-        self._owe(answer, route, version, correlation_id)
-        serving = self._large.serve(self, frame, position, route, context, answer)
-        self._limits.start_request(serving)
+        answer.run = self._large.run(self, frame, position, route, context, answer)
+        self._defer(answer, route, version, correlation_id)
+        answer.run.start(self, answer, None, self._at_work)
         self.complete_parked_early()
 
     def _defer(
         self, deferred: Deferred[Any], route: Route, version: int, correlation_id: int
     ) -> None:
-        self._owe(deferred, route, version, correlation_id)
-        if deferred.parked:
+        deferred.route = route
+        deferred.version = version
+        deferred.correlation_id = correlation_id
+        deferred.connection = self
+        self._owed.append(deferred)
+        if deferred.run is not None and deferred.run.is_parked:
+            self._park(deferred)
             self.complete_parked_early()
         else:
             self._hold_back()
+
+    def _park(self, answer: Deferred[Any]) -> None:
+        """Handle nothing else before this is answered."""
+        self._parked = answer
+        self.pauses |= HANDLING
 
     def _hold_back(self) -> None:
         """Pause if the journal is behind, or if too many answers are owed."""
@@ -666,30 +657,24 @@ class Pipeline:
     def caught_up(self) -> None:
         """Go on: the journal has caught up."""
         self.pauses &= ~BACKLOGGED
-        self.answer_is_ready()
+        self._work_goes_on()
 
-    def _owe(
-        self, deferred: Deferred[Any], route: Route, version: int, correlation_id: int
-    ) -> None:
-        deferred.route = route
-        deferred.version = version
-        deferred.correlation_id = correlation_id
-        deferred.connection = self
-        self._owed.append(deferred)
-        if isinstance(deferred, Parked):
-            self._parked = deferred
-            self.pauses |= HANDLING
+    def _work_goes_on(self) -> None:
+        if self._line is not None:
+            self._line.queue_delivery()
 
-    def _answer_from_gate(self, answer: Chunks | LastChunks) -> None:
+    def _answer_from_gate(self, answer: Chunks | Run[Encoded]) -> None:
         """Answer in place of a handler; behind what is held back the connection closes."""
         self.requests += 1
         if isinstance(answer, list):
             self._answer(answer, sum(map(len, answer)))
             return
-        answer.connection = answer.sink = self
-        self._owed.append(answer)
-        self._parked = answer
-        self.pauses |= HANDLING
+        held: Deferred[Any] = Deferred()
+        held.run = answer
+        held.connection = self
+        self._owed.append(held)
+        self._park(held)
+        answer.start(self, held, None, self._at_work)
 
     def _answer(self, chunks: Chunks, size: int) -> None:
         """Queue an answer that is ready, behind those that are owed."""

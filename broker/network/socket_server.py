@@ -12,7 +12,7 @@ import logging
 import resource
 import socket
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -40,6 +40,7 @@ from barnabas.broker.security.quotas import Quotas
 from barnabas.protocol.frame import RingPool
 
 if TYPE_CHECKING:
+    from barnabas.broker.api.driver import Run
     from barnabas.broker.security.session import Session
     from barnabas.broker.security.tls import ListenerTls
 
@@ -175,7 +176,8 @@ class SocketServer:
         self._listener_limits = _listener_limits(config)
         self._rates = ConnectionRates(clock, self.quotas, config)
         self._held: dict[Doorman, None] = {}
-        self._requests: set[asyncio.Task[None]] = set()
+        self.at_work: set[Run[Any]] = set()
+        """The runs of requests that wait for work that other state depends on."""
         self._sweeper: Timer | None = None
         self._judge: Timer | None = None
         self._stopping = False
@@ -229,11 +231,11 @@ class SocketServer:
     async def abort(self) -> None:
         """Close everything at once, without a word to anyone."""
         self.cut_off()
-        for task in self._requests:
-            task.cancel()
+        for run in list(self.at_work):
+            run.cancel()
         await self._all_gone.wait()
-        if self._requests:
-            await asyncio.wait(self._requests)
+        while self.at_work:
+            await asyncio.wait([run.future for run in self.at_work if run.future is not None])
 
     def cut_off(self) -> None:
         """Begin to close everything at once; nothing more is handled or answered."""
@@ -365,12 +367,6 @@ class SocketServer:
     def complain(self, text: str) -> None:
         """Log what a client did, within limits."""
         self._complaints.write(text)
-
-    def start_request(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run the rest of a request; the task is kept until it is done."""
-        task = self.loop.create_task(coroutine)
-        self._requests.add(task)
-        task.add_done_callback(self._requests.discard)
 
     # ----------------------------------------------------------------------- called by doormen
 

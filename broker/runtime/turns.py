@@ -26,17 +26,17 @@ class Turns:
         self._scheduled = False
         self._slice_ends = 0.0
 
-    async def next(self) -> None:
-        """Go on at once while the slice lasts, else when it is the caller's turn again."""
-        if counter_seconds() >= self._slice_ends:
-            await self.next_slice()
+    @property
+    def is_left(self) -> bool:
+        """Whether the slice lasts."""
+        return counter_seconds() < self._slice_ends
 
-    async def next_slice(self) -> None:
-        """Go on when it is the caller's turn again, with a whole slice before it."""
+    def next_slice(self) -> asyncio.Future[None]:
+        """Return what is done when it is the caller's turn again, with a whole slice before it."""
         turn: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append(turn)
         self._schedule()
-        await turn
+        return turn
 
     def _schedule(self) -> None:
         if self._waiting and not self._scheduled:
@@ -59,7 +59,9 @@ _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary(
 
 async def next_turn() -> None:
     """Let the running loop do what else there is, if this slice of its time is used up."""
-    await _of_this_loop().next()
+    turns = _of_this_loop()
+    if not turns.is_left:
+        await turns.next_slice()
 
 
 async def turn_over() -> None:
@@ -68,6 +70,16 @@ async def turn_over() -> None:
     For work that counts what it does between two turns, and has a smaller measure than a slice.
     """
     await _of_this_loop().next_slice()
+
+
+def slice_is_left() -> bool:
+    """Whether work in slices may go on at once on the running loop."""
+    return _of_this_loop().is_left
+
+
+def slice_of_loop() -> asyncio.Future[None]:
+    """Return what is done when the caller has the next slice of the running loop's time."""
+    return _of_this_loop().next_slice()
 
 
 def _of_this_loop() -> Turns:

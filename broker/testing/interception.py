@@ -15,13 +15,14 @@ nothing. What it does to a request:
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext, Route
+from barnabas.broker.api.dispatch import CloseConnection, RequestContext, Route
+from barnabas.broker.api.driver import Run, response_of
 from barnabas.broker.api.refusals import refusal
+from barnabas.broker.api.waits import Until
 from barnabas.broker.runtime.clock import Clock
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -55,43 +56,37 @@ class Interception:
 
     def route(self) -> Route:
         """Return the route that catches what this one's handler would have got."""
-        if self._route.is_coroutine:
-            return self._route.copy(handler=self._handle_slowly, shortcut=None, long_handler=None)
-        return self._route.copy(handler=self._handle, shortcut=None, long_handler=None)
+        return self._route.copy(handler=self._handle, is_coroutine=False, shortcut=None)
 
     def _handle(self, context: RequestContext, request: Any) -> Any:  # noqa: ANN401
+        handler, fault = self._route.handler, self._fault
         if not self._catches(request):
-            return self._route.handler(context, request)
+            return self._run(handler(context, request))
         instead = self._instead(context, request)
         if instead is not None:
             return instead
         try:
-            response = self._route.handler(context, request)
+            found = handler(context, request)
         except KafkaError as error:
-            response = refusal(self._route, request, error)
-        if self._fault.lose_answer and not isinstance(response, Deferred):
-            raise CloseConnection("answer lost by interception")
-        if self._fault.lose_answer or self._fault.delay_ms:
-            return intercepted_answer(response, self._route, self._fault, self._clock)
-        return response
+            found = refusal(self._route, request, error)
+        if fault.lose_answer or fault.delay_ms:
+            is_parked = self._route.is_coroutine or (isinstance(found, Run) and found.is_parked)
+            return Run(self._late(found, request), is_parked=is_parked)
+        return self._run(found)
 
-    async def _handle_slowly(self, context: RequestContext, request: Any) -> Any:  # noqa: ANN401
-        if not self._catches(request):
-            return await self._route.handler(context, request)
-        instead = self._instead(context, request)
-        if instead is not None:
-            return instead
+    async def _late(self, found: Any, request: Any) -> Any:  # noqa: ANN401
+        """Return the response late, or lose it."""
         try:
-            response = await self._route.handler(context, request)
+            response = await response_of(found)
         except KafkaError as error:
             response = refusal(self._route, request, error)
         if self._fault.lose_answer:
             raise CloseConnection("answer lost by interception")
-        if self._fault.delay_ms:
-            over = asyncio.Event()
-            self._clock.call_later(self._fault.delay_ms, over.set)
-            await over.wait()
+        await Until(self._clock, self._fault.delay_ms)
         return response
+
+    def _run(self, found: Any) -> Any:  # noqa: ANN401
+        return Run(found) if self._route.is_coroutine else found
 
     def _catches(self, request: Any) -> bool:  # noqa: ANN401
         if self._left is not None:
@@ -109,112 +104,3 @@ class Interception:
         if fault.fail is not None:
             return refusal(self._route, request, KafkaError(fault.fail))
         return fault.answer(context, request) if fault.answer is not None else None
-
-
-class AnswerRelay(Protocol):
-    """What completes a late answer, and is told what its connection says meanwhile."""
-
-    def abandoned(self) -> None:
-        """Take note that the client has gone."""
-
-    def complete_early(self) -> None:
-        """Take note that the connection waits for the answer."""
-
-
-class LateAnswer(Deferred[Any]):
-    """An answer that a relay completes."""
-
-    __slots__ = ("relay",)
-
-    relay: AnswerRelay
-
-    def abandoned(self) -> None:
-        """Tell the relay that the client has gone."""
-        self.relay.abandoned()
-
-
-class LateParkedAnswer(Parked[Any]):
-    """Likewise, where the connection waits meanwhile."""
-
-    __slots__ = ("relay",)
-
-    relay: AnswerRelay
-
-    def complete_early(self) -> None:
-        """Tell the relay that the connection waits."""
-        self.relay.complete_early()
-
-    def abandoned(self) -> None:
-        """Tell the relay that the client has gone."""
-        self.relay.abandoned()
-
-
-def intercepted_answer(
-    response: Any,  # noqa: ANN401
-    route: Route,
-    fault: Fault,
-    clock: Clock,
-) -> Deferred[Any]:
-    """Return an answer in place of ``response``: one that comes later, or never."""
-    parked = isinstance(response, Parked)
-    answer = LateParkedAnswer() if parked else LateAnswer()
-    relay = _Relay(answer, fault, clock)
-    answer.relay = relay
-    if isinstance(response, Deferred):
-        relay.original = response
-        if response.response is not None:
-            relay.answered(response)
-        else:
-            response.route = route
-            response.connection = relay
-    else:
-        relay.later(response)
-    return answer
-
-
-class _Relay:
-    """Stands where the original answer expects its connection, and passes on what it gets."""
-
-    def __init__(self, answer: Deferred[Any], fault: Fault, clock: Clock) -> None:
-        self.original: Deferred[Any] | None = None
-        self._answer = answer
-        self._fault = fault
-        self._clock = clock
-
-    def answered(self, original: Deferred[Any]) -> None:
-        """Do to a completed answer what the fault says."""
-        if self._fault.lose_answer:
-            # Not from inside the handler: its answer has no connection yet.
-            self._clock.call_later(0, self._lose)
-        elif original.response is None:
-            self._clock.call_later(self._fault.delay_ms, self._answer.complete_unanswered)
-        else:
-            self.later(original.response)
-
-    def bug(self, name: str, error: BaseException) -> None:
-        """Pass a bug on."""
-        if self._answer.connection is not None:
-            self._answer.connection.bug(name, error)
-
-    def close(self, reason: str) -> None:
-        """Pass on that the client is to be hung up on."""
-        if self._answer.connection is not None:
-            self._answer.connection.close(reason)
-
-    def later(self, response: Any) -> None:  # noqa: ANN401
-        """Complete the answer after the delay."""
-        self._clock.call_later(self._fault.delay_ms, self._answer.complete, response)
-
-    def abandoned(self) -> None:
-        """Tell the original that the client has gone."""
-        if self.original is not None:
-            self.original.connection = None
-            self.original.abandoned()
-
-    def complete_early(self) -> None:
-        """Hurry the original; the delay stays."""
-        if isinstance(self.original, Parked):
-            self.original.complete_early()
-
-    def _lose(self) -> None:
-        self.close("answer lost by interception")

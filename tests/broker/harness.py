@@ -13,7 +13,8 @@ from typing import Any
 
 from barnabas.broker import handlers
 from barnabas.broker.api.brokers import Brokers
-from barnabas.broker.api.dispatch import ROUTES, Deferred
+from barnabas.broker.api.direct_call import response_to
+from barnabas.broker.api.dispatch import ROUTES
 from barnabas.broker.api.refusals import refusal
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
@@ -165,14 +166,9 @@ class Administration:
         wire = b"".join(api.encode_request(request, version))
         received = api.decode_request(memoryview(wire), 0, version)
         try:
-            response = route.handler(context, received)
-            if route.is_coroutine:
-                response = await response
+            response = await response_to(route.handler(context, received), route)
         except KafkaError as error:
             response = refusal(route, received, error)
-        if isinstance(response, Deferred):
-            await asyncio.gather(*self.tasks)
-            response = response.response
         answer = b"".join(bytes(chunk) for chunk in api.encode_response(response, version))
         return api.decode_response(memoryview(answer), 0, version)
 

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from barnabas.broker.api.dispatch import ROUTES, CloseConnection, Deferred, Parked, Route, Routes
+from barnabas.broker.api.dispatch import ROUTES, CloseConnection, Deferred, Route, Routes
 from barnabas.broker.api.refusals import mirror, refusal
 from barnabas.broker.testing.embedded import Broker
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -66,11 +66,10 @@ def test_a_handler_is_given_the_services_that_it_names():
         return groups, clock, context, request
 
     routes = Routes()
-    routes.serves(HEARTBEAT, versions=(0, 4), long_handler=answer_with)(answer_with)
+    routes.serves(HEARTBEAT, versions=(0, 4))(answer_with)
     routes.bind({"clock": "time", "groups": "all groups", "logs": "more"})
     route = routes.get(HEARTBEAT.key)
     assert route.handler("who", "what") == ("all groups", "time", "who", "what")
-    assert route.long_handler("who", "what") == ("all groups", "time", "who", "what")
 
 
 def test_a_class_is_made_once_and_handles_all_requests():
@@ -115,7 +114,7 @@ async def test_services_are_named_as_what_they_are():
         offered = broker.server._services()
     wrong = []
     for route in ROUTES:
-        for function in filter(None, (route.handler, route.shortcut, route.long_handler)):
+        for function in filter(None, (route.handler, route.shortcut)):
             for parameter in inspect.signature(function).parameters.values():
                 service = offered.get(parameter.name)
                 types = {each.__name__ for each in type(service).__mro__} | (
@@ -165,10 +164,8 @@ def test_an_answer_is_given_once():
         deferred.complete("y")
 
 
-def test_a_plain_deferred_and_a_plain_parked_may_be_left_and_completed_early():
+def test_a_plain_deferred_may_be_left():
     Deferred().abandoned()
-    Parked().complete_early()
-    Deferred().fail(ValueError())
 
 
 # ---------------------------------------------------------------------------------------- refusals

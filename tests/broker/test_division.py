@@ -132,7 +132,9 @@ def test_structures_further_within_count_too():
     assert is_long(response, 17)
 
 
-def test_a_request_of_more_than_its_handler_takes_is_not_divided():
-    divide = by("topics.partitions", most=3)
-    assert not divide.refuses(ListOffsetsRequest(topics=[ListOffsetsTopic("t")] * 3))
-    assert divide.refuses(ListOffsetsRequest(topics=[ListOffsetsTopic("t")] * 4))
+def test_a_request_is_long_if_it_has_more_than_one_part():
+    divide = by("topics.partitions", elements=3)
+    assert not divide.is_long(ListOffsetsRequest(topics=[ListOffsetsTopic("t")] * 3))
+    assert divide.is_long(ListOffsetsRequest(topics=[ListOffsetsTopic("t")] * 4))
+    one = ListOffsetsTopic("t", [ListOffsetsPartition(0)] * 3)
+    assert divide.is_long(ListOffsetsRequest(topics=[one]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import struct
@@ -12,11 +13,16 @@ import pytest
 from barnabas.broker.api.dispatch import PRODUCE_KEY, ROUTES
 from barnabas.broker.api.division import count_elements
 from barnabas.broker.client.dialing import connect
-from barnabas.broker.network.large import LARGE_BYTES
+from barnabas.broker.network.large import LARGE_BYTES, SLOTS
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ENTRIES
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.join_group import (
+    JOIN_GROUP,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+)
 from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
@@ -111,7 +117,7 @@ def test_no_array_of_any_api_holds_the_loop(running, name, caplog):
     def sample():
         return SAMPLES[name]("kept", topic_id, "gone", bytes(16))
 
-    can_be_cut = route.divide is not None or route.long_handler is not None or route.sliced
+    can_be_cut = route.in_slices
     elements = DIVIDED if can_be_cut else UNDIVIDED
     for what, message in large_requests(module, version, sample, elements):
         count = count_elements(message)
@@ -158,7 +164,7 @@ def test_a_produce_of_absurdly_many_partitions_is_refused(running, caplog):
 
 def test_what_is_one_decision_has_a_limit_of_its_own(running):
     route = next(route for route in ROUTES if route.name == "LeaveGroup")
-    assert route.divide is None
+    assert not route.in_slices
     for count, refused in ((39_900, False), (40_100, True)):
         ((what, message), *_) = large_requests(
             "leave_group", 5, lambda: SAMPLES["LeaveGroup"]("kept", b"", "", b""), count
@@ -297,7 +303,7 @@ def test_a_client_that_leaves_while_its_fetch_waits_leaves_nothing(running, wide
         running.call(lambda: None)
         wait_until(lambda: running.call(lambda: len(waits)) > 0)
     wait_until(lambda: running.call(lambda: len(waits)) == 0)
-    wait_until(lambda: running.call(lambda: len(running.server.sockets._requests)) == 0)
+    wait_until(lambda: running.call(lambda: len(running.server.sockets.at_work)) == 0)
 
 
 def test_a_request_behind_a_large_one_is_answered_after_it(running, wide):
@@ -401,3 +407,23 @@ def test_a_topic_made_later_is_found_in_a_session_that_named_it_before(running):
     (found,) = ask(running, FETCH, 11, session_fetch(first.session_id, 2)).responses
     assert (found.topic, found.partitions[0].error_code) == ("later", 0)
     assert found.partitions[0].records
+
+
+def test_members_with_long_subscriptions_do_not_wait_for_each_other():
+    """More of them than requests are worked on at a time: the group is complete with the last."""
+    protocols = [JoinGroupRequestProtocol("range", memoryview(bytes(2 * LARGE_BYTES)))]
+    request = JoinGroupRequest("g", 60_000, 60_000, "", protocol_type="t", protocols=protocols)
+    connections = [ClientConnection(f"member-{number}") for number in range(SLOTS + 4)]
+    config = {"group.initial.rebalance.delay.ms": "1000"}
+    with Broker(config=config) as broker, contextlib.ExitStack() as opened:
+        ask_coordinator(broker, "g")
+        sockets = [opened.enter_context(connect(broker.address, 120)) for _ in connections]
+        for connection, sock in zip(connections, sockets, strict=True):
+            sock.sendall(b"".join(connection.request(JOIN_GROUP, 3, request)[1]))
+        answers = []
+        for connection, sock in zip(connections, sockets, strict=True):
+            while (answer := connection.next_response()) is NEED_DATA:
+                connection.receive_data(sock.recv(1 << 20))
+            answers.append(answer[1])
+    assert {(each.error_code, each.generation_id) for each in answers} == {(0, 1)}
+    assert max(len(each.members) for each in answers) == len(connections)

@@ -6,17 +6,19 @@ import asyncio
 import contextlib
 import ssl
 import struct
+from collections.abc import Generator
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from barnabas.broker.api.dispatch import RequestContext, Routes
+from barnabas.broker.api.dispatch import Deferred, RequestContext, Routes
+from barnabas.broker.api.driver import Run
+from barnabas.broker.api.waits import Ticket
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.features import levels_of
 from barnabas.broker.handlers.api_versions import api_versions
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.runtime.clock import Clock, SystemClock
 from barnabas.broker.security.listeners import ListenerSecurity
-from barnabas.broker.testing.interception import LateAnswer, LateParkedAnswer
 from barnabas.protocol.api import Api, Message
 from barnabas.protocol.errors import Malformed
 from barnabas.protocol.messages.api_versions import API_VERSIONS
@@ -53,31 +55,38 @@ def toy_api(key: int, name: str, flexible_from: int = 0x8000) -> Api[bytes, byte
 
 
 class ToyAnswer:
-    """An answer that the test gives: what its connection says of it meanwhile is noted.
+    """The wait for an answer that the test gives, a word; it notes what becomes of the wait."""
 
-    It has an answer and is none: compiled classes have no interpreted subclasses.
-    """
+    is_work = False
 
-    def __init__(self, answer: LateAnswer | LateParkedAnswer, request: bytes) -> None:
-        self.answer = answer
+    def __init__(self, request: bytes, *, ends_early: bool) -> None:
         self.request = request
+        self.ends_early = ends_early
         self.is_early = 0
         self.gone = False
-        answer.relay = self
+        self.response: Any = None
+        self.ticket: Ticket
 
-    @property
-    def response(self) -> Any:
-        return self.answer.response
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return (yield self)
+
+    def begin(self, ticket: Ticket) -> None:
+        self.ticket = ticket
 
     def complete(self, response: Any) -> None:
-        self.answer.complete(response)
+        self.response = response
+        self.ticket.settle(response)
 
-    def complete_early(self) -> None:
-        self.is_early += 1
-        self.complete(b"early " + self.request)
-
-    def abandoned(self) -> None:
-        self.gone = True
+    async def wait(self) -> Any:
+        try:
+            response = await self
+        except GeneratorExit:
+            self.gone = True
+            raise
+        if response is False:
+            self.is_early += 1
+            self.response = b"early " + self.request
+        return self.response
 
 
 class Toy:
@@ -116,20 +125,21 @@ class Toy:
             return None
         if request == b"stay":
             return b"stays" if context.records_stay else b"dies"
-        produce = ToyAnswer(LateAnswer(), request)
         if request == b"at once":
-            produce.complete(b"done")
-        else:
-            self.produces.append(produce)
-        return produce.answer
+            done: Deferred[bytes] = Deferred()
+            done.complete(b"done")
+            return done
+        produce = ToyAnswer(request, ends_early=False)
+        self.produces.append(produce)
+        return Run(produce.wait(), is_parked=False)
 
     def fetch(self, context: RequestContext, request: bytes) -> Any:
         self.handled.append(request)
         if request == b"ready":
             return b"data"
-        fetch = ToyAnswer(LateParkedAnswer(), request)
+        fetch = ToyAnswer(request, ends_early=True)
         self.fetches.append(fetch)
-        return fetch.answer
+        return Run(fetch.wait())
 
     def echo(self, context: RequestContext, request: bytes) -> bytes:
         self.handled.append(request)

@@ -26,7 +26,7 @@ def test_a_module_is_compiled(name):
 def test_every_handler_says_which_services_it_names():
     importlib.import_module("barnabas.broker.handlers")
     for route in ROUTES:
-        for function in (route.handler, route.shortcut, route.long_handler):
+        for function in (route.handler, route.shortcut):
             if function is not None:
                 assert inspect.signature(function).parameters, route.api.name
 

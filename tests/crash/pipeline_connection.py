@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from time import perf_counter_ns
 from types import SimpleNamespace
 from typing import Any, Protocol
@@ -31,9 +31,6 @@ class Served(Protocol):
 
     def queue_delivery(self, connection: PipelineConnection) -> None:
         """Call ``deliver`` at the end of this turn of the loop."""
-
-    def start_request(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run the rest of a request."""
 
 
 class PipelineConnection:
@@ -65,7 +62,7 @@ class PipelineConnection:
             clock=SystemClock(),
             pipeline_limit=IN_FLIGHT,
             write_buffer_bytes=FRAME_BYTES,
-            start_request=broker.start_request,
+            at_work=set(),
         )
         self._pipeline = Pipeline(self, intake, limits)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Coroutine
 from types import SimpleNamespace
 from typing import Any
 
@@ -77,7 +76,6 @@ class Life:
         self.clock = ManualClock(now_ms)
         self.engine = ScriptedEngine(after=self.flush_answers)
         self._ready: list[PipelineConnection] = []
-        self._tasks: set[asyncio.Task[None]] = set()
         self.failures: list[BaseException] = []
         self.logs = LogStore(
             disk,
@@ -155,11 +153,6 @@ class Life:
         for connection in ready:
             connection.deliver()
 
-    def start_request(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
     def _spawn(self, coroutine: Any, name: str) -> None:
         coroutine.close()
         raise AssertionError(f"{name} took too long for a test")
@@ -179,8 +172,6 @@ class Life:
 
     def end(self) -> None:
         """Let go of what a process would take with it."""
-        for task in self._tasks:
-            task.cancel()
         self._ready = []
         if hasattr(self, "transactions"):
             self.groups.close()

@@ -5,12 +5,11 @@ So what is checked, counted, allowed and made durable is what it is for everybod
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast
 
 from barnabas.broker.api.client_seen import ClientSeen
-from barnabas.broker.api.dispatch import CloseConnection, Deferred, RequestContext
+from barnabas.broker.api.direct_call import response_to
+from barnabas.broker.api.dispatch import CloseConnection, RequestContext
 from barnabas.broker.api.peer_without_login import PeerWithoutLogin
 from barnabas.broker.security.principals import ANONYMOUS
 from barnabas.broker.security.session import Session
@@ -58,28 +57,6 @@ class _ConsoleAsPeer(PeerWithoutLogin):
         raise AssertionError(reason)
 
 
-class _Answer:
-    """Waits for an answer that comes by callback."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.future: asyncio.Future[Any] = loop.create_future()
-
-    def answered(self, deferred: Deferred[Any]) -> None:
-        """Take it."""
-        if not self.future.done():
-            self.future.set_result(deferred.response)
-
-    def bug(self, name: str, error: BaseException) -> None:
-        """Pass on an error of ours."""
-        if not self.future.done():
-            self.future.set_exception(RuntimeError(f"{name}: {error!r}"))
-
-    def close(self, reason: str) -> None:
-        """Say that a client would have been cut off."""
-        if not self.future.done():
-            self.future.set_exception(KafkaError(ErrorCode.INVALID_REQUEST, reason))
-
-
 class WireClient:
     """Asks the handlers of one broker, as somebody."""
 
@@ -116,28 +93,13 @@ class WireClient:
         route.requests += 1
         try:
             async with self.clock.timeout(ANSWER_SECONDS):
-                return cast("Answered", await self._answer(route.handler(context, request)))
+                outcome = route.handler(context, request)
+                return cast("Answered", await response_to(outcome, route))
         except TimeoutError:
             words = f"{api.name} has not been answered in {ANSWER_SECONDS:.0f} s"
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, words) from None
         except CloseConnection as error:
             raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
-
-    @staticmethod
-    async def _answer(found: Any) -> Any:  # noqa: ANN401  Whatever the API answers.
-        if isinstance(found, Awaitable):
-            found = await found
-        if not isinstance(found, Deferred):
-            return found
-        if found.response is not None:
-            return found.response
-        waiting = _Answer(asyncio.get_running_loop())
-        found.connection = waiting
-        try:
-            return await waiting.future
-        except asyncio.CancelledError:
-            found.abandoned()
-            raise
 
 
 def check(code: int, words: str | None = None) -> None:

@@ -113,7 +113,7 @@ def _unsigned(value: int) -> bytes:
 
 def _array(place: Place, message: Message, *, is_named: bool) -> Shape:
     route = route_of(place.api)
-    is_whole = route.divide is None and route.long_handler is None and not route.sliced
+    is_whole = not route.in_slices
     count = part(UNDIVIDED_ELEMENTS if is_whole else ELEMENTS)
 
     def make(world: World) -> Iterable[bytes]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from barnabas.broker.api.dispatch import Deferred, Parked, Routes
+from barnabas.broker.api.dispatch import Deferred, Routes
+from barnabas.broker.api.refusals import refusal
 from barnabas.broker.handlers.second_look import look_before_refusing
 from barnabas.broker.network.large import LONG_ELEMENTS
 from barnabas.broker.topics.resources import ResourceType
@@ -215,32 +218,40 @@ def test_who_has_made_a_topic_writes_to_it_in_a_transaction_at_once(unheard):
 
 
 class Asked:
-    """A route of OffsetCommit whose topic is not shown, and what its connection is told."""
+    """A route of OffsetCommit whose topic is not shown, and what its connection receives."""
 
     def __init__(self, handler):
-        self.answers, self.told, self.spawned, self.looks = [], [], [], 0
-        self.late = None
+        self.answers, self.told, self.looks = [], [], 0
         routes = Routes()
         routes.serves(OFFSET_COMMIT, versions=(2, 10))(handler)
         catalogue = type("Catalogue", (), {"topics": {}, "topics_by_id": {}})
-        look_before_refusing(routes, catalogue, self, lambda task, _name: self.spawned.append(task))
+        look_before_refusing(routes, catalogue, self)
         self.route = routes.get(OFFSET_COMMIT.key)
+        self.answer = Deferred()
 
     async def look(self):
         self.looks += 1
 
-    def ask(self):
+    async def ask(self):
+        self.send()
+        for _ in "the look, its end, the handler":
+            await asyncio.sleep(0)
+
+    def send(self):
         topics = [OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0)])]
         access = type("Access", (), {"may_see": lambda *_: True})
         context = type("Context", (), {"access": access})
-        self.late = self.route.handler(context, OffsetCommitRequest("g", topics=topics))
-        assert isinstance(self.late, Parked), "what follows does not overtake it"
-        self.late.connection, self.late.route = self, self.route
-        (task,) = self.spawned
-        return task
+        request = OffsetCommitRequest("g", topics=topics)
+        run = self.route.handler(context, request)
+        assert run.is_parked, "what follows does not overtake it"
+        self.answer.connection, self.answer.route, self.answer.run = self, self.route, run
+        run.start(self, self.answer, request, set())
 
     def answered(self, deferred):
         self.answers.append(deferred.response)
+
+    def refused(self, route, request, error):
+        return refusal(route, request, error)
 
     def bug(self, name, error):
         self.told.append((name, error))
@@ -276,39 +287,23 @@ async def test_what_a_handler_raises_after_a_look_ends_no_broker():
     failed = raising(bug)
     await failed.ask()
     assert failed.told == [("OffsetCommit", bug)]
-    inner = Deferred()
-    failing = Asked(lambda _context, _request: inner)
-    await failing.ask()
-    inner.fail(bug)
-    assert failing.told == [("OffsetCommit", bug)]
 
 
 async def test_nobody_is_asked_for_a_client_that_has_gone():
     asked = []
     gone = Asked(lambda _context, request: asked.append(request))
-    task = gone.ask()
-    gone.late.connection = None
-    await task
-    assert (gone.looks, asked) == (1, [])
+    gone.send()
+    gone.answer.abandoned()  # As by ``Pipeline.abandon``.
+    for _ in "the look, its end, the handler":
+        await asyncio.sleep(0)
+    assert asked == gone.answers == gone.told == []
 
 
-class Leaving(Deferred):
-    """What a handler waits for; notes that the client has gone."""
-
-    def __init__(self):
-        super().__init__()
-        self.left = 0
-
-    def abandoned(self):
-        self.left += 1
-
-
-async def test_what_is_waited_for_after_a_look_hears_that_the_client_has_gone():
-    inner = Leaving()
+async def test_answer_after_a_look_is_dropped_when_the_client_leaves():
+    inner = Deferred()
     asked = Asked(lambda _context, _request: inner)
     await asked.ask()
-    asked.late.connection = None  # As by ``Pipeline.abandon``.
-    asked.late.abandoned()
-    assert inner.left == 1
+    asked.answer.abandoned()
+    assert inner.connection is None
     inner.complete(OffsetCommitResponse())
     assert asked.answers == asked.told == []

@@ -754,9 +754,9 @@ class TestColdData:
         rounds = []
         run = broker.server.readers.run
 
-        def counted(work, on_done):
+        def counted(work):
             rounds.append(work)
-            run(work, on_done)
+            return run(work)
 
         monkeypatch.setattr(broker.server.readers, "run", counted)
         return rounds
@@ -864,13 +864,13 @@ class TestColdData:
         broker.server.file_system.cold = True
         held = []
         run = broker.server.readers.run
-        monkeypatch.setattr(broker.server.readers, "run", lambda *work: held.append(work))
+        monkeypatch.setattr(broker.server.readers, "run", holding(broker, held))
         with Wire(broker.address) as other:
             other.send(FETCH, fetch_request(12, (topic, (0, 0))), 12)
             wait_until(lambda: held)
         sockets = broker.server.sockets
         wait_until(lambda: broker.call(lambda: len(sockets.connections)) == 1)
-        broker.call(lambda: run(*held[0]))
+        broker.call(lambda: release(run, held[0]))
         monkeypatch.setattr(broker.server.readers, "run", run)
         assert len(positions(wire.fetch_one(topic, 0))) == 5
 
@@ -879,7 +879,7 @@ class TestColdData:
         broker.server.file_system.cold = True
         held = []
         run = broker.server.readers.run
-        monkeypatch.setattr(broker.server.readers, "run", lambda *work: held.append(work))
+        monkeypatch.setattr(broker.server.readers, "run", holding(broker, held))
         wire.send(FETCH, fetch_request(12, (topic, (0, 0))), 12)
         wait_until(lambda: held)
         broker._do(broker.server.catalogue.delete_topic(topic.id))
@@ -888,9 +888,26 @@ class TestColdData:
             other.produce(again, batch(b"another log"))
         settle(broker, again)
         monkeypatch.setattr(broker.server.readers, "run", run)
-        broker.call(lambda: run(*held[0]))
+        broker.call(lambda: release(run, held[0]))
         data = wire.receive().responses[0].partitions[0]
         assert values(data.records) == [b"another log"]
+
+
+def holding(broker, held):
+    """What takes the place of ``DiskReaders.run``: nothing is run before ``release``."""
+
+    def run(work):
+        future = broker.server.loop.create_future()
+        held.append((work, future))
+        return future
+
+    return run
+
+
+def release(run, held):
+    """Run what was held."""
+    work, future = held
+    run(work).add_done_callback(lambda _: future.done() or future.set_result(None))
 
 
 def test_answers_that_nobody_reads_yet_keep_their_bytes(tmp_path):

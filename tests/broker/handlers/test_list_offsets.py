@@ -12,6 +12,7 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsPartition
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.storage.runtime.threads import new_event
 from barnabas.storage.transaction_marker import TransactionMarker
 from barnabas.testing import Broker
 from tests.broker.data_plane import (
@@ -26,6 +27,8 @@ from tests.broker.data_plane import (
 )
 from tests.seeds import SEED
 from tests.waiting import wait_until
+
+PATIENCE_S = 60
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = range(-1, -7, -1)
 NOT_FOUND = (0, -1, -1, -1)
@@ -402,30 +405,33 @@ class TestTrouble:
 
     def hold(self, broker, monkeypatch, waiting):
         """Stop searches before each piece of work on a thread."""
-        gate = {"open": False}
-        search = broker.server.readers.search
+        gate = new_event()
+        run = broker.server.readers.run
 
-        async def held(steps):
-            import asyncio
+        def held(work):
+            def wait_and_work():
+                assert gate.wait(PATIENCE_S)
+                return work()
 
-            waiting.append(steps)
-            while not gate["open"]:  # noqa: ASYNC110  opened from another thread
-                await asyncio.sleep(0.005)
-            return await search(steps)
+            waiting.append(work)
+            return run(wait_and_work)
 
-        monkeypatch.setattr(broker.server.readers, "search", held)
+        monkeypatch.setattr(broker.server.readers, "run", held)
         return gate
 
     def test_the_client_goes_meanwhile(self, broker, topic, monkeypatch):
         waiting = []
         gate = self.hold(broker, monkeypatch, waiting)
         with Wire(broker.address) as wire:
-            wire.send(LIST_OFFSETS, list_offsets_request(topic.name, (0, 0), (1, 0)), 7)
+            for partition in range(2):
+                wire.produce(topic, at(5), partition=partition)
+            settle(broker, topic)
+            wire.send(LIST_OFFSETS, list_offsets_request(topic.name, (0, NOW_MS), (1, NOW_MS)), 7)
             wait_until(lambda: waiting)
         wait_until(lambda: broker.call(lambda: not broker.server.sockets.connections))
-        gate["open"] = True
+        gate.set()
         with Wire(broker.address) as wire:
-            assert wire.list_offset(topic.name, LATEST)[2] == 0
+            assert wire.list_offset(topic.name, LATEST)[2] == 1
         assert len(waiting) == 1, "what nobody waits for is not searched"
 
     def test_the_topic_goes_meanwhile(self, broker, wire, topic, monkeypatch):
@@ -436,7 +442,7 @@ class TestTrouble:
         wire.send(LIST_OFFSETS, list_offsets_request(topic.name, (0, NOW_MS)), 7)
         wait_until(lambda: waiting)
         broker._do(broker.server.catalogue.delete_topic(topic.id))
-        gate["open"] = True
+        gate.set()
         answer = wire.receive().topics[0].partitions[0]
         # Whatever is left of the log is told, or an error: never another log's offset.
         assert (answer.error_code, answer.offset) in {
@@ -450,10 +456,11 @@ class TestTrouble:
     def test_the_broker_stops_meanwhile(self, broker, wire, topic, monkeypatch):
         wire.produce(topic, at(5))
         waiting = []
-        self.hold(broker, monkeypatch, waiting)
+        gate = self.hold(broker, monkeypatch, waiting)
         wire.send(LIST_OFFSETS, list_offsets_request(topic.name, (0, NOW_MS)), 7)
         wait_until(lambda: waiting)
         broker.stop()
+        gate.set()
         assert wire.hung_up()
         broker.restart()
         with Wire(broker.address) as again:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from barnabas.broker.api import lease_gate
 from barnabas.broker.api.client_seen import ClientSeen
+from barnabas.broker.api.direct_call import response_to
 from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.handlers.group_offsets import offset_fetch
 from barnabas.broker.security.access import OPEN
@@ -61,7 +63,7 @@ def context_of(version: int, software: tuple[str, str]) -> Any:
     )
 
 
-def ask(
+async def ask(
     code: ErrorCode,
     version: int,
     request: OffsetFetchRequest = REQUEST,
@@ -76,7 +78,9 @@ def ask(
     )
     catalogue: Any = None
     leadership_check: Any = check
-    return offset_fetch(catalogue, groups, leadership_check, context_of(version, software), request)
+    context = context_of(version, software)
+    outcome = offset_fetch(catalogue, groups, leadership_check, context, request)
+    return await response_to(outcome, cast("Any", SimpleNamespace(name="OffsetFetch")))
 
 
 def errors_of(response: OffsetFetchResponse) -> list[tuple[str, int, int]]:
@@ -90,73 +94,72 @@ def errors_of(response: OffsetFetchResponse) -> list[tuple[str, int, int]]:
 
 @pytest.mark.parametrize("version", [1, 2, 3, 7])
 @pytest.mark.parametrize("code", [LOADING, NOT_HERE])
-def test_unnamed_client_gets_the_error_of_its_group_at_each_partition(code, version):
+async def test_unnamed_client_gets_the_error_of_its_group_at_each_partition(code, version):
     """aiokafka reads the errors of partitions alone, and resets its position without one."""
-    response = ask(code, version).response
+    response = await ask(code, version)
     assert response.error_code == code
     assert errors_of(response) == [("topic", 0, code), ("topic", 3, code)]
-    named = ask(code, version, REQUEST, JAVA).response
+    named = await ask(code, version, REQUEST, JAVA)
     assert named.topics == (response.topics if version == 1 else [])
 
 
 @pytest.mark.parametrize("version", [2, 3, 7])
 @pytest.mark.parametrize("code", [LOADING, NOT_HERE])
-def test_unnamed_client_that_names_no_partition_gets_error_at_a_made_up_one(code, version):
-    response = ask(code, version, ALL_PARTITIONS).response
+async def test_unnamed_client_that_names_no_partition_gets_error_at_a_made_up_one(code, version):
+    response = await ask(code, version, ALL_PARTITIONS)
     assert response.error_code == code
     assert errors_of(response) == [("", -1, code)]
-    assert ask(code, version, ALL_PARTITIONS, JAVA).response.topics == []
+    assert (await ask(code, version, ALL_PARTITIONS, JAVA)).topics == []
 
 
 @pytest.mark.parametrize("code", [LOADING, NOT_HERE])
-def test_groups_have_their_error_since_version_8(code):
-    (group,) = ask(code, 9).response.groups
+async def test_groups_have_their_error_since_version_8(code):
+    (group,) = (await ask(code, 9)).groups
     assert (group.error_code, group.topics) == (code, [])
-    assert [each.error_code for each in ask(code, 9, TWO).response.groups] == [code, code]
+    assert [each.error_code for each in (await ask(code, 9, TWO)).groups] == [code, code]
 
 
 @pytest.mark.parametrize("version", [3, 7, 9])
 @pytest.mark.parametrize("software", OTHERS)
-def test_client_of_another_coordinator_gets_not_coordinator(software, version):
-    response = ask(NOT_HERE, version, REQUEST, software).response
+async def test_client_of_another_coordinator_gets_not_coordinator(software, version):
+    response = await ask(NOT_HERE, version, REQUEST, software)
     code = response.groups[0].error_code if version == 9 else response.error_code
     assert code == NOT_HERE
 
 
 @pytest.mark.parametrize("version", [3, 7, 9])
 @pytest.mark.parametrize("software", LIBRDKAFKA)
-def test_connection_of_librdkafka_closes_instead_of_not_coordinator(software, version):
+async def test_connection_of_librdkafka_closes_instead_of_not_coordinator(software, version):
     with pytest.raises(CloseConnection):
-        ask(NOT_HERE, version, REQUEST, software)
-    assert ask(LOADING, version, REQUEST, software).response is not None
+        await ask(NOT_HERE, version, REQUEST, software)
+    assert await ask(LOADING, version, REQUEST, software) is not None
 
 
 @pytest.mark.parametrize("software", [JAVA, LIBRDKAFKA[0]])
-def test_failed_leadership_check_gives_the_same_as_another_coordinator(software):
-    check, closed = Check(), []
-    pending = ask(ErrorCode.NONE, 9, REQUEST, software, check)
-    pending.connection = SimpleNamespace(close=closed.append, answered=lambda _pending: None)
+async def test_failed_leadership_check_gives_the_same_as_another_coordinator(software):
+    check = Check()
+    asked = asyncio.ensure_future(ask(ErrorCode.NONE, 9, REQUEST, software, check))
+    await asyncio.sleep(0)
     check.waiting[0](False)
     if software == JAVA:
-        assert pending.response.groups[0].error_code == NOT_HERE
-        assert not closed
+        assert (await asked).groups[0].error_code == NOT_HERE
     else:
-        assert len(closed) == 1
-        assert pending.response is None
+        with pytest.raises(CloseConnection):
+            await asked
 
 
-def test_disconnected_client_keeps_no_other_waiting():
+async def test_disconnected_client_keeps_no_other_waiting():
     check = Check()
-    pending = ask(ErrorCode.NONE, 9, REQUEST, LIBRDKAFKA[0], check)
-    assert pending.connection is None, "as the pipeline leaves it, too"
+    asked = asyncio.ensure_future(ask(ErrorCode.NONE, 9, REQUEST, LIBRDKAFKA[0], check))
+    await asyncio.sleep(0)
+    asked.cancel()
+    await asyncio.wait([asked])
     check.waiting[0](False)
-    assert pending.response is None
+    assert asked.cancelled()
 
 
 def test_expired_lease_gives_not_coordinator_and_closes_librdkafka():
-    route: Any = SimpleNamespace(
-        name="OffsetFetch", handler=lambda *_: "served", long_handler=None, shortcut=None
-    )
+    route: Any = SimpleNamespace(name="OffsetFetch", handler=lambda *_: "served", shortcut=None)
     is_valid = [True]
     lease_gate.gate([route], lambda: is_valid[0], lambda *_: None)  # type: ignore[arg-type]
     assert route.handler(context_of(9, JAVA), REQUEST) == "served"

@@ -536,10 +536,10 @@ def test_nothing_is_written_for_a_client_that_has_gone(markers):
             other.send(PRODUCE, request, 12)
             wait_until(lambda: held(broker))
         wait_until(lambda: broker.call(lambda: len(broker.server.sockets.connections)) == 1)
+        assert held(broker) == 0, "its bytes are not held any more"
         markers.go_on()
-        wait_until(lambda: held(broker) == 0)
+        wait_until(lambda: not state(broker, "id").partitions)
         assert everything(wire, topic) == [b"first"]
-        assert not state(broker, "id").partitions
 
 
 def test_what_waits_has_a_limit(markers):

@@ -128,13 +128,13 @@ def test_a_transaction_that_ends_while_the_disk_is_read(broker, wire, monkeypatc
     reading, ended = new_event(), new_event()
     run = broker.server.readers.run
 
-    def slowly(work, on_done):
+    def slowly(work):
         def wait_and_work():
             reading.set()
             assert ended.wait(PATIENCE_S)
             work()
 
-        run(wait_and_work, on_done)
+        return run(wait_and_work)
 
     monkeypatch.setattr(broker.server.readers, "run", slowly)
     broker.server.file_system.cold = True

@@ -160,7 +160,7 @@ async def test_what_an_older_connection_is_in_the_middle_of_ends(
     await versions(newer)
     await newer.answer()
     goes_on.set()
-    await until(lambda: not broker.server.sockets._requests)
+    await until(lambda: not broker.server.sockets.at_work)
     await newer.send(markers_frame(PID + 2))
     await newer.answer()
     assert written(broker) == [PID, PID + 1, PID + 2]
@@ -177,7 +177,7 @@ async def test_a_large_request_of_an_older_connection_ends_too(broker, connect, 
     await newer.send(hello_frame(2), markers_frame(PID + 1))
     await versions(newer)
     await newer.answer()
-    await until(lambda: not broker.server.sockets._requests)
+    await until(lambda: not broker.server.sockets.at_work)
     assert written(broker)[-1] == PID + 1, "nothing follows what the newer one has written"
 
 
@@ -255,7 +255,7 @@ async def test_markers_of_an_older_connection_never_follow_those_of_a_newer(
         await last.send(hello_frame(9, **key), markers_frame(PID + 10 * which + 9))
         await versions(last)
         await last.answer()
-    await until(lambda: not broker.server.sockets._requests, "requests are still handled")
+    await until(lambda: not broker.server.sockets.at_work, "requests are still handled")
     seen: Counter[int] = Counter()
     for producer_id in written(broker):
         which, number = divmod(producer_id - PID, 10)
