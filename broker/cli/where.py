@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from barnabas.broker.cli.cluster_view import Cluster, Partition
+from barnabas.broker.cli.cluster_view import Cluster, Partition, TopicPartition, partition_text
 from barnabas.broker.cli.errors import USAGE, CommandError
-from barnabas.broker.cli.offsets import EARLIEST, LATEST, TopicPartition, offsets_at, partition_text
+from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at
 
 _NO_OFFSET = -1
 
