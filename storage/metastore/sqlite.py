@@ -9,33 +9,30 @@ PostgreSQL understands too, except for AUTOINCREMENT, which is the identity colu
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import astuple
+from functools import partial
 from itertools import starmap
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.io import make_private
 from barnabas.storage.metastore.commit_count import SUFFIX, CommitCount
-from barnabas.storage.metastore.content_digest import TABLES, ContentDigest
+from barnabas.storage.metastore.content_digest import ContentDigest
 from barnabas.storage.metastore.contents import Contents, rows_of
 from barnabas.storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
-    AclRow,
     Identity,
     IdentityMismatch,
     MetadataImage,
     MetaStoreError,
     MetaStoreRefused,
     PartitionRow,
-    QuotaRow,
-    ScramRow,
     TopicExists,
     TopicNotFound,
     TopicRow,
 )
+from barnabas.storage.metastore.tables import TABLES, ReplacedTables, Rows, image_of, replacement
 
 Result = TypeVar("Result")
 
@@ -144,7 +141,7 @@ class _Connection(sqlite3.Connection):
     digest: ContentDigest | None = None
 
 
-class SqliteMetaStore:
+class SqliteMetaStore(ReplacedTables):
     """A MetaStore in one SQLite file, or in memory for tests (path ``":memory:"``)."""
 
     def __init__(self, connection: _Connection, identity: Identity) -> None:
@@ -267,46 +264,9 @@ class SqliteMetaStore:
     def load(self) -> MetadataImage:
         """Return all topics, tombstones and settings as one consistent picture."""
         with _transaction(self._connection, counts=False) as connection:
-            partitions: defaultdict[bytes, list[PartitionRow]] = defaultdict(list)
-            for topic_id, partition_id, index in connection.execute(
-                "SELECT topic_id, partition_id, partition_index FROM partitions"
-                " ORDER BY topic_id, partition_index"
-            ):
-                partitions[topic_id].append(PartitionRow(partition_id, index))
-            configs: defaultdict[bytes, dict[str, str]] = defaultdict(dict)
-            for topic_id, name, value in connection.execute(
-                "SELECT topic_id, name, value FROM topic_configs ORDER BY topic_id, name"
-            ):
-                configs[topic_id][name] = value
-            rows: dict[bool, list[TopicRow]] = {False: [], True: []}
-            for topic_id, name, deleted in connection.execute(
-                "SELECT topic_id, name, deleted FROM topics ORDER BY name, topic_id"
-            ):
-                rows[bool(deleted)].append(
-                    TopicRow(topic_id, name, tuple(partitions[topic_id]), configs[topic_id])
-                )
-            broker_configs: defaultdict[str, dict[str, str]] = defaultdict(dict)
-            for entity, name, value in connection.execute(
-                "SELECT entity, name, value FROM broker_configs ORDER BY entity, name"
-            ):
-                broker_configs[entity][name] = value
-            group_configs: defaultdict[str, dict[str, str]] = defaultdict(dict)
-            for group_id, name, value in connection.execute(
-                "SELECT group_id, name, value FROM group_configs ORDER BY group_id, name"
-            ):
-                group_configs[group_id][name] = value
-            return MetadataImage(
-                tuple(rows[False]),
-                tuple(rows[True]),
-                dict(broker_configs),
-                dict(group_configs),
-                acls=tuple(starmap(AclRow, _rows(connection, "acls"))),
-                scram_credentials=tuple(starmap(ScramRow, _rows(connection, "scram_credentials"))),
-                quotas=tuple(starmap(QuotaRow, _rows(connection, "quotas"))),
-                next_producer_id=_scalar(
-                    connection.execute("SELECT next_producer_id FROM cluster")
-                ),
-                version=_commits(connection),
+            next_id = _scalar(connection.execute("SELECT next_producer_id FROM cluster"))
+            return image_of(
+                partial(_rows, connection), next_producer_id=next_id, version=_commits(connection)
             )
 
     def create_topic(
@@ -355,65 +315,11 @@ class SqliteMetaStore:
             connection.execute("DELETE FROM topic_configs WHERE topic_id = ?", (topic_id,))
             _insert_topic_configs(connection, topic_id, configs)
 
-    def set_broker_configs(self, entity: str, configs: Mapping[str, str]) -> None:
-        """Replace all dynamic settings of a node or of the cluster."""
+    def _replace(self, table: str, keys: Rows, rows: Rows) -> None:
+        delete, insert = replacement(table, "?")
         with _transaction(self._connection) as connection:
-            connection.execute("DELETE FROM broker_configs WHERE entity = ?", (entity,))
-            for name, value in configs.items():
-                connection.execute(
-                    "INSERT INTO broker_configs (entity, name, value) VALUES (?, ?, ?)",
-                    (entity, name, value),
-                )
-
-    def set_group_configs(self, group_id: str, configs: Mapping[str, str]) -> None:
-        """Replace all settings of a consumer group."""
-        with _transaction(self._connection) as connection:
-            connection.execute("DELETE FROM group_configs WHERE group_id = ?", (group_id,))
-            for name, value in configs.items():
-                connection.execute(
-                    "INSERT INTO group_configs (group_id, name, value) VALUES (?, ?, ?)",
-                    (group_id, name, value),
-                )
-
-    def change_acls(self, added: Sequence[AclRow], removed: Sequence[AclRow]) -> None:
-        """Add and remove ACLs."""
-        with _transaction(self._connection) as connection:
-            connection.executemany(
-                "DELETE FROM acls WHERE resource_type = ? AND name = ? AND pattern = ?"
-                " AND principal = ? AND host = ? AND operation = ? AND permission = ?",
-                list(map(astuple, removed)),
-            )
-            connection.executemany(
-                "INSERT INTO acls VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                list(map(astuple, added)),
-            )
-
-    def change_scram_credentials(
-        self, upserted: Sequence[ScramRow], deleted: Sequence[tuple[str, str]]
-    ) -> None:
-        """Set and delete credentials."""
-        with _transaction(self._connection) as connection:
-            connection.executemany(
-                "DELETE FROM scram_credentials WHERE user_name = ? AND mechanism = ?",
-                [*deleted, *((row.user, row.mechanism) for row in upserted)],
-            )
-            connection.executemany(
-                "INSERT INTO scram_credentials VALUES (?, ?, ?, ?, ?, ?)",
-                list(map(astuple, upserted)),
-            )
-
-    def change_quotas(
-        self, set_values: Sequence[QuotaRow], removed: Sequence[tuple[str, str]]
-    ) -> None:
-        """Set and remove limits."""
-        with _transaction(self._connection) as connection:
-            connection.executemany(
-                "DELETE FROM quotas WHERE entity = ? AND name = ?",
-                [*removed, *((row.entity, row.key) for row in set_values)],
-            )
-            connection.executemany(
-                "INSERT INTO quotas VALUES (?, ?, ?)", list(map(astuple, set_values))
-            )
+            connection.executemany(delete, keys)
+            connection.executemany(insert, rows)
 
     def keep_secret(self, name: str, new: bytes) -> bytes:
         """Return what is kept under a name, which is ``new`` from now on where it was nothing."""
@@ -595,10 +501,9 @@ def _read_or_create_identity(
     return Identity(cluster_id, node_id)
 
 
-def _rows(connection: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of one of our tables, in the order of its columns, sorted."""
-    columns = TABLES[table]
-    yield from connection.execute(f"SELECT {columns} FROM {table} ORDER BY {columns}")  # noqa: S608
+def _rows(connection: sqlite3.Connection, table: str) -> sqlite3.Cursor:
+    """Return the rows of one of our tables."""
+    return connection.execute(f"SELECT {TABLES[table]} FROM {table}")  # noqa: S608
 
 
 def _require_live_topic(connection: sqlite3.Connection, topic_id: bytes) -> None:
