@@ -257,7 +257,9 @@ def _schemas(used: dict[str, type]) -> dict[str, Any]:
 
 def _schema(shape: type, used: dict[str, type]) -> dict[str, Any]:
     hints = get_type_hints(shape, include_extras=True)
-    docs = _docs(shape.__module__)[shape.__name__]
+    docs: dict[str, str] = {}
+    for each in reversed(shape.__mro__[:-1]):
+        docs |= _docs(each.__module__)[each.__name__]
     properties = {}
     for name, hint in hints.items():
         properties[name] = schema_of(hint, used)
