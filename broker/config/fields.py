@@ -5,8 +5,16 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, Final
 
+from barnabas.broker.config.attribute_docs import attribute_docs
 from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
-from barnabas.broker.config.types import ConfigKey, ConfigType, UpdateMode, Validator, Value
+from barnabas.broker.config.types import (
+    ConfigKey,
+    ConfigType,
+    Documented,
+    UpdateMode,
+    Validator,
+    Value,
+)
 
 _SAME: Final = object()
 
@@ -15,14 +23,15 @@ def setting(
     name: str,
     kind: ConfigType,
     default: Value,
-    doc: str,
     validator: Validator | None = None,
     *,
     update: UpdateMode = UpdateMode.READ_ONLY,
     synonyms: tuple[str, ...] = (),
+    documented: Documented | None = None,
 ) -> Any:  # noqa: ANN401 - what dataclasses.field returns
-    """Make a field of BrokerConfig for one key."""
-    key = ConfigKey(name, kind, default, doc, validator, synonyms, update)
+    """Make a field of BrokerConfig for one key, which the docstring below the field describes."""
+    documented = documented or _doc_below
+    key = ConfigKey(name, kind, default, documented, validator, synonyms, update)
     is_secret = kind is ConfigType.PASSWORD
     return field(default=default, repr=not is_secret, metadata={"key": key})
 
@@ -40,4 +49,12 @@ def topic_default(
     value: Any = topic_key.default if default is _SAME else default
     unit = f", in {name.rpartition('.')[2]}" if name.endswith((".hours", ".minutes")) else ""
     doc = f"Default of {of}{unit}."
-    return setting(name, kind or topic_key.type, value, doc, topic_key.validator, update=update)
+    validator = topic_key.validator
+    return setting(name, kind or topic_key.type, value, validator, update=update, documented=doc)
+
+
+def _doc_below(name: str) -> str:
+    """Return the docstring below the field of a key; the source is read when it is needed."""
+    from barnabas.broker.config.broker_config import FIELD_NAMES, BrokerConfig
+
+    return attribute_docs(BrokerConfig)[FIELD_NAMES[name]]

@@ -42,9 +42,9 @@ _KEYS = (
         "barnabas.record.validation.enable",
         ConfigType.BOOLEAN,
         default=False,
-        doc="Whether the records of every batch are looked at before it is taken. Batches that are "
-        "compressed or have few records always are, and all of a compacted topic; what is left are "
-        "large uncompressed ones, which it makes about a tenth more expensive.",
+        documented="Whether the records of every batch are looked at before it is taken. Batches "
+        "that are compressed or have few records always are, and all of a compacted topic; what is "
+        "left are large uncompressed ones, which it makes about a tenth more expensive.",
         synonyms=("barnabas.log.record.validation.enable",),
     ),
     ConfigKey(
@@ -250,27 +250,27 @@ _KEYS = (
         "preallocate",
         ConfigType.BOOLEAN,
         default=False,
-        doc="Accepted for compatibility: space is reserved ahead of the end of every segment, in "
-        "steps of 1 to 32 MiB.",
+        documented="Accepted for compatibility: space is reserved ahead of the end of every "
+        "segment, in steps of 1 to 32 MiB.",
         synonyms=("log.preallocate",),
     ),
     ConfigKey(
         "remote.log.copy.disable",
         ConfigType.BOOLEAN,
         default=False,
-        doc="Accepted for compatibility: there is no tiered storage.",
+        documented="Accepted for compatibility: there is no tiered storage.",
     ),
     ConfigKey(
         "remote.log.delete.on.disable",
         ConfigType.BOOLEAN,
         default=False,
-        doc="Accepted for compatibility: there is no tiered storage.",
+        documented="Accepted for compatibility: there is no tiered storage.",
     ),
     ConfigKey(
         "remote.storage.enable",
         ConfigType.BOOLEAN,
         default=False,
-        doc="Tiered storage; only false is accepted.",
+        documented="Tiered storage; only false is accepted.",
     ),
     ConfigKey(
         "retention.bytes",
@@ -324,7 +324,7 @@ _KEYS = (
         "unclean.leader.election.enable",
         ConfigType.BOOLEAN,
         default=False,
-        doc="Accepted for compatibility: there is no replica that could lose records.",
+        documented="Accepted for compatibility: there is no replica that could lose records.",
         synonyms=("unclean.leader.election.enable",),
     ),
 )
