@@ -186,7 +186,6 @@ _PAGED: Final = paged("name", ORDERS, "any of its texts")
 
 SECURITY_ROUTES: Final = (
     Route(
-        "GET",
         "/api/v1/users",
         "Users of SCRAM, and how they may log in",
         list_users,
@@ -194,9 +193,8 @@ SECURITY_ROUTES: Final = (
         _CLUSTER,
         _PAGED,
     ),
-    Route("GET", "/api/v1/acls", "Who may do what", list_acls, AclPage, _CLUSTER, _PAGED),
+    Route("/api/v1/acls", "Who may do what", list_acls, AclPage, _CLUSTER, _PAGED),
     Route(
-        "GET",
         "/api/v1/quotas",
         "How much users, client ids and addresses may use",
         list_quotas,
