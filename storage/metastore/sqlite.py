@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from importlib import resources
 from itertools import starmap
 from typing import Self, TypeVar
 
@@ -45,86 +46,9 @@ LOCK_TIMEOUT_SECONDS = 1.0
 
 _HARMLESS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY}
 
-# AUTOINCREMENT, not a plain INTEGER PRIMARY KEY: SQLite would hand out the id of the newest deleted
-# row again, and the journal names partitions by this id for ever.
-SCHEMA = """
-CREATE TABLE cluster (
-    singleton INTEGER PRIMARY KEY CHECK (singleton = 1),
-    format_version INTEGER NOT NULL,
-    cluster_id TEXT NOT NULL,
-    node_id INTEGER NOT NULL,
-    boot_epoch INTEGER NOT NULL,
-    next_producer_id INTEGER NOT NULL
-);
-CREATE TABLE topics (
-    topic_id BLOB PRIMARY KEY NOT NULL CHECK (length(topic_id) = 16),
-    name TEXT NOT NULL,
-    deleted INTEGER NOT NULL DEFAULT 0
-);
-CREATE UNIQUE INDEX live_topic_names ON topics (name) WHERE deleted = 0;
-CREATE TABLE partitions (
-    partition_id INTEGER PRIMARY KEY AUTOINCREMENT,
-    topic_id BLOB NOT NULL REFERENCES topics (topic_id) ON DELETE CASCADE,
-    partition_index INTEGER NOT NULL,
-    UNIQUE (topic_id, partition_index)
-);
-CREATE TABLE topic_configs (
-    topic_id BLOB NOT NULL REFERENCES topics (topic_id) ON DELETE CASCADE,
-    name TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (topic_id, name)
-);
-CREATE TABLE broker_configs (
-    entity TEXT NOT NULL,
-    name TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (entity, name)
-);
-"""
-
-# Not part of the first releases' schema, so made in a store of theirs when it is opened.
-LATER_TABLES = """
-CREATE TABLE IF NOT EXISTS group_configs (
-    group_id TEXT NOT NULL,
-    name TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (group_id, name)
-);
-CREATE TABLE IF NOT EXISTS acls (
-    resource_type INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    pattern INTEGER NOT NULL,
-    principal TEXT NOT NULL,
-    host TEXT NOT NULL,
-    operation INTEGER NOT NULL,
-    permission INTEGER NOT NULL,
-    PRIMARY KEY (resource_type, name, pattern, principal, host, operation, permission)
-);
-CREATE TABLE IF NOT EXISTS scram_credentials (
-    user_name TEXT NOT NULL,
-    mechanism TEXT NOT NULL,
-    salt BLOB NOT NULL,
-    stored_key BLOB NOT NULL,
-    server_key BLOB NOT NULL,
-    iterations INTEGER NOT NULL,
-    PRIMARY KEY (user_name, mechanism)
-);
-CREATE TABLE IF NOT EXISTS quotas (
-    entity TEXT NOT NULL,
-    name TEXT NOT NULL,
-    value REAL NOT NULL,
-    PRIMARY KEY (entity, name)
-);
-CREATE TABLE IF NOT EXISTS secrets (
-    name TEXT PRIMARY KEY NOT NULL,
-    value BLOB NOT NULL
-);
-CREATE TABLE IF NOT EXISTS commits (
-    singleton INTEGER PRIMARY KEY CHECK (singleton = 1),
-    number INTEGER NOT NULL
-);
-INSERT INTO commits VALUES (1, 0) ON CONFLICT DO NOTHING
-"""
+_SCHEMA = "sqlite_schema.sql"
+_LATER_TABLES = "sqlite_later_tables.sql"
+"""Tables that the schema of the first releases did not have."""
 
 
 _FILLED = TABLES | {"topics": "topic_id, name"}
@@ -189,8 +113,7 @@ class SqliteMetaStore(ReplacedTables):
                 if count is not None:
                     _refuse_lost_commits(connection, count)
                 identity = _read_or_create_identity(connection, node_id, new_cluster_id)
-                for statement in LATER_TABLES.split(";"):
-                    connection.execute(statement)
+                _execute_file(connection, _LATER_TABLES)
                 connection.version = _commits(connection)
                 digest = ContentDigest(connection)
                 damaged = digest.compare()
@@ -429,6 +352,13 @@ def _transaction(connection: _Connection, *, counts: bool = True) -> Iterator[sq
             raise
 
 
+def _execute_file(connection: sqlite3.Connection, name: str) -> None:
+    """Execute the statements of a file beside this module, in the transaction that is open."""
+    text = (resources.files(__package__) / name).read_text(encoding="utf-8")
+    for statement in text.split(";"):
+        connection.execute(statement)
+
+
 def _commits(connection: sqlite3.Connection) -> int:
     """Return how many commits were made."""
     return _scalar(connection.execute("SELECT number FROM commits"))
@@ -480,8 +410,7 @@ def _read_or_create_identity(
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'cluster'"
     ).fetchone()
     if known is None:
-        for statement in SCHEMA.split(";"):
-            connection.execute(statement)
+        _execute_file(connection, _SCHEMA)
         connection.execute(
             "INSERT INTO cluster VALUES (1, ?, ?, ?, 0, 0)",
             (FORMAT_VERSION, new_cluster_id, node_id),
