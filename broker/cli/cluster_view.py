@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from barnabas.broker.admin.requests import TopicPartition, gathered
 from barnabas.broker.cli.arguments import addresses
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.client.brokers import Brokers
@@ -19,12 +20,7 @@ from barnabas.protocol.messages.metadata import MetadataResponseTopic
 if TYPE_CHECKING:
     from barnabas.broker.client.security import ClientSecurity
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 CLIENT_ID: Final = "barnabas"
-TopicPartition = tuple[str, int]
-"""Topic and partition."""
 
 
 class Rejected(CommandError):
@@ -111,11 +107,3 @@ def by_leader(partitions: Sequence[Partition]) -> dict[int, list[Partition]]:
         if each.leader_id < 0:
             raise Rejected(partition_text(each.topic_partition), ErrorCode.LEADER_NOT_AVAILABLE)
     return gathered((each.leader_id, each) for each in partitions)
-
-
-def gathered(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Return the second parts of pairs by the first ones, in their order."""
-    found: dict[K, list[V]] = {}
-    for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found

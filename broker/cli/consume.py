@@ -7,13 +7,14 @@ import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from barnabas.broker.admin.requests import TopicPartition
 from barnabas.broker.cli.arguments import (
     add_server,
     partition_numbers,
     positive_number,
     topic_partitions,
 )
-from barnabas.broker.cli.cluster_view import Cluster, Partition, TopicPartition, partition_text
+from barnabas.broker.cli.cluster_view import Cluster, Partition, partition_text
 from barnabas.broker.cli.consumer import Consumer
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.group_reader import GroupReader

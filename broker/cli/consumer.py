@@ -14,13 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 
-from barnabas.broker.cli.cluster_view import (
-    Cluster,
-    Rejected,
-    TopicPartition,
-    check,
-    partition_text,
-)
+from barnabas.broker.admin.requests import TopicPartition
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.interruption import Wait
 from barnabas.broker.cli.offsets import ISOLATION, patiently

@@ -15,13 +15,8 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from typing import Final, TypeVar
 
-from barnabas.broker.cli.cluster_view import (
-    Cluster,
-    Rejected,
-    TopicPartition,
-    check,
-    partition_text,
-)
+from barnabas.broker.admin.requests import TopicPartition, commits_of
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
 from barnabas.broker.cli.group_protocol import (
     decode_assignment,
     decode_subscription,
@@ -29,7 +24,7 @@ from barnabas.broker.cli.group_protocol import (
     encode_subscription,
     share_out,
 )
-from barnabas.broker.cli.group_view import commits_of, committed_offsets, coordinators
+from barnabas.broker.cli.group_view import committed_offsets, coordinators
 from barnabas.broker.cli.interruption import Wait
 from barnabas.broker.cli.offsets import patiently
 from barnabas.broker.client.connection import Connection

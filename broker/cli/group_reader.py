@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 
-from barnabas.broker.cli.cluster_view import Cluster, Partition, TopicPartition, partition_text
+from barnabas.broker.admin.requests import TopicPartition
+from barnabas.broker.cli.cluster_view import Cluster, Partition, partition_text
 from barnabas.broker.cli.consumer import WAIT_MS, Consumer
 from barnabas.broker.cli.group_member import GroupMember, Rebalancing
 from barnabas.broker.cli.interruption import Wait

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from barnabas.broker.cli.cluster_view import (
-    Cluster,
-    Partition,
-    Rejected,
-    TopicPartition,
-    check,
-    gathered,
-    partition_text,
-)
+from barnabas.broker.admin.requests import TopicPartition, gathered
+from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check, partition_text
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.group_protocol import decode_assignment
 from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at
@@ -29,10 +22,6 @@ from barnabas.protocol.messages.consumer_group_describe import (
 from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR
 from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
@@ -283,15 +272,3 @@ def committed_offsets(broker: Connection, group_id: str) -> dict[TopicPartition,
 def by_topic(topic_partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:
     """Return partitions by topic, in order."""
     return [TopicPartitions(*each) for each in gathered(sorted(topic_partitions)).items()]
-
-
-def commits_of(offsets: Mapping[TopicPartition, int]) -> list[OffsetCommitRequestTopic]:
-    """Return the topics of an OffsetCommit."""
-    commits = (
-        (topic, OffsetCommitRequestPartition(number, offset, -1, ""))
-        for (topic, number), offset in sorted(offsets.items())
-    )
-    return [
-        OffsetCommitRequestTopic(name=topic, partitions=partitions)
-        for topic, partitions in gathered(commits).items()
-    ]

@@ -6,22 +6,15 @@ import argparse
 from dataclasses import dataclass
 from functools import partial
 
+from barnabas.broker.admin.requests import TopicPartition, commits_of, deletions_of
 from barnabas.broker.cli.arguments import add_flag, add_operand, add_topics, one_of
-from barnabas.broker.cli.cluster_view import (
-    Cluster,
-    Rejected,
-    TopicPartition,
-    check,
-    gathered,
-    partition_text,
-)
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.group_view import (
     GROUP_STATES,
     GROUP_TYPES,
     UNCOMMITTED,
     GroupDescription,
-    commits_of,
     coordinators,
     describe_group,
     led_partitions,
@@ -49,8 +42,6 @@ from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT, OffsetCommit
 from barnabas.protocol.messages.offset_delete import (
     OFFSET_DELETE,
     OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
 from barnabas.protocol.versions import OFFSET_COMMIT_BY_NAME
@@ -269,11 +260,7 @@ def _delete(cluster: Cluster, group_id: str) -> None:
 def delete_offsets(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Delete committed offsets; of topics that a member reads the broker keeps them."""
     group_id = arguments.group
-    chosen = gathered(each.topic_partition for each in cluster.chosen(arguments.topic))
-    topics = [
-        OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(each) for each in numbers])
-        for topic, numbers in chosen.items()
-    ]
+    topics = deletions_of(each.topic_partition for each in cluster.chosen(arguments.topic))
     request = OffsetDeleteRequest(group_id, topics)
 
     def ask() -> OffsetDeleteResponse:

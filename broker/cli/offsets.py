@@ -6,25 +6,19 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import TypeVar
 
+from barnabas.broker.admin.requests import TopicPartition, looked_up
 from barnabas.broker.cli.cluster_view import (
     Cluster,
     Partition,
     Rejected,
-    TopicPartition,
     by_leader,
     check,
-    gathered,
     partition_text,
 )
 from barnabas.broker.cli.interruption import Wait
 from barnabas.broker.client.deadline import Deadline
 from barnabas.broker.client.errors import NotKafka, NotLetIn, Unreachable
-from barnabas.protocol.messages.list_offsets import (
-    LIST_OFFSETS,
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
+from barnabas.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsRequest
 
 T = TypeVar("T")
 
@@ -41,8 +35,7 @@ def offsets_at(
     """
     found: dict[TopicPartition, int] = {}
     for leader_id, led in by_leader(partitions).items():
-        asked = gathered((p.topic, ListOffsetsPartition(p.number, -1, timestamp)) for p in led)
-        topics = [ListOffsetsTopic(*each) for each in asked.items()]
+        topics = looked_up((each.topic_partition for each in led), timestamp)
         request = ListOffsetsRequest(-1, ISOLATION[isolation], topics)
         for topic in cluster.node(leader_id).ask(LIST_OFFSETS, request).topics:
             for each in topic.partitions:

@@ -7,16 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from barnabas.broker.admin.requests import TopicPartition, gathered
 from barnabas.broker.cli.arguments import add_flag, add_operand, topic_partitions
-from barnabas.broker.cli.cluster_view import (
-    Cluster,
-    Partition,
-    TopicPartition,
-    by_leader,
-    check,
-    gathered,
-    partition_text,
-)
+from barnabas.broker.cli.cluster_view import Cluster, Partition, by_leader, check, partition_text
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.offsets import EARLIEST, offsets_at, patiently
 from barnabas.broker.cli.output import as_json, print_json, print_rows

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
+from barnabas.broker.admin.requests import TopicPartition, gathered
 from barnabas.broker.cli.cluster_view import (
     Cluster,
     Partition,
     Rejected,
-    TopicPartition,
     by_leader,
     check,
-    gathered,
     partition_text,
 )
 from barnabas.broker.cli.errors import USAGE, CommandError
