@@ -1,1 +1,1 @@
-"""What the command line and the console have in common: the terms and requests of operators."""
+"""Terms and requests of operators, for the command line and the console."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Final
 
+from barnabas.broker.admin.acls import acls_in
 from barnabas.broker.cli.arguments import add_flag
 from barnabas.broker.cli.cluster_view import Cluster, check
 from barnabas.broker.cli.consent import add_yes, check_can_ask, confirm
@@ -167,28 +168,15 @@ def _meant(cluster: Cluster, arguments: argparse.Namespace, *, match: bool = Fal
 
 def _matching(cluster: Cluster, arguments: argparse.Namespace, wanted: AclFilter) -> Iterable[Acl]:
     permission = arguments.permission
-    request = DescribeAclsRequest(
-        resource_type_filter=wanted.resource_type,
-        resource_name_filter=wanted.name,
-        pattern_type_filter=wanted.pattern,
-        principal_filter=arguments.user,
-        host_filter=arguments.host,
-        operation=wanted.operation,
-        permission_type=ANY if permission is None else Permission[permission.upper()],
+    wanted = wanted._replace(
+        principal=arguments.user,
+        host=arguments.host,
+        permission=ANY if permission is None else Permission[permission.upper()],
     )
-    answer = cluster.ask(DESCRIBE_ACLS, request)
+    # In the order of the message, which is that of a filter's parts.
+    answer = cluster.ask(DESCRIBE_ACLS, DescribeAclsRequest(*wanted))
     check("ACLs", answer.error_code, answer.error_message)
-    for resource in answer.resources:
-        for each in resource.acls:
-            yield Acl(
-                ResourceType(resource.resource_type),
-                resource.resource_name,
-                PatternType(resource.pattern_type),
-                each.principal,
-                each.host,
-                Operation(each.operation),
-                Permission(each.permission_type),
-            )
+    return acls_in(answer)
 
 
 def _print_acls(acls: list[Acl], output_format: str) -> None:
