@@ -168,11 +168,11 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_unset(parser: argparse.ArgumentParser) -> None:
-    """Add the settings that are taken back."""
+def add_unset(parser: argparse.ArgumentParser, kind: str) -> None:
+    """Add the settings that are taken back; ``kind`` is what the verb calls them."""
     parser.add_argument(
         "--unset", action="append", default=[], metavar="KEY",
-        help="take a configuration back; repeatable",
+        help=f"take a {kind} back; repeatable",
     )  # fmt: skip
 
 

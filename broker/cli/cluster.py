@@ -79,7 +79,7 @@ def _add_configs(parser: argparse.ArgumentParser) -> None:
 
 def _add_alter(parser: argparse.ArgumentParser) -> None:
     add_settings(parser)
-    add_unset(parser)
+    add_unset(parser, "setting")
     parser.add_argument(
         "--broker", type=whole_number, metavar="ID", help="of this one only (default: of all)"
     )

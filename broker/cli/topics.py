@@ -153,7 +153,7 @@ def _add_alter(parser: argparse.ArgumentParser) -> None:
         help="how many it shall have in all; never fewer",
     )  # fmt: skip
     add_settings(parser)
-    add_unset(parser)
+    add_unset(parser, "configuration")
     add_flag(parser, "--dry-run", "only ask whether it would be done")
 
 
