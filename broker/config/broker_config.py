@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from barnabas.broker.config.features import CONFIGURED_VERSION
-from barnabas.broker.config.fields import setting, topic_default
+from barnabas.broker.config.fields import key_of, setting, topic_default
 from barnabas.broker.config.listener_keys import ListenerConfig
 from barnabas.broker.config.listeners import (
     HTTP_LISTENER,
@@ -550,7 +550,7 @@ class BrokerConfig(SecurityConfig):
         return self.with_settings(dynamic_settings(cluster, broker or {}, BROKER_CONFIGS))
 
 
-_FIELDS = {each.name: each.metadata["key"] for each in fields(BrokerConfig) if each.metadata}
+_FIELDS = {each.name: key_of(BrokerConfig, each) for each in fields(BrokerConfig) if each.metadata}
 
 BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = {key.name: key for key in _FIELDS.values()}
 """Every broker key that means something here, by Kafka's name."""

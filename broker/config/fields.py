@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import Field, field, replace
 from typing import Any, Final
 
 from barnabas.broker.config.attribute_docs import attribute_docs
@@ -10,7 +10,6 @@ from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
 from barnabas.broker.config.types import (
     ConfigKey,
     ConfigType,
-    Documented,
     UpdateMode,
     Validator,
     Value,
@@ -27,10 +26,9 @@ def setting(
     *,
     update: UpdateMode = UpdateMode.READ_ONLY,
     synonyms: tuple[str, ...] = (),
-    documented: Documented | None = None,
+    documented: str = "",
 ) -> Any:  # noqa: ANN401 - what dataclasses.field returns
     """Make a field of BrokerConfig for one key, which the docstring below the field describes."""
-    documented = documented or _doc_below
     key = ConfigKey(name, kind, default, documented, validator, synonyms, update)
     is_secret = kind is ConfigType.PASSWORD
     return field(default=default, repr=not is_secret, metadata={"key": key})
@@ -53,8 +51,10 @@ def topic_default(
     return setting(name, kind or topic_key.type, value, validator, update=update, documented=doc)
 
 
-def _doc_below(name: str) -> str:
-    """Return the docstring below the field of a key; the source is read when it is needed."""
-    from barnabas.broker.config.broker_config import FIELD_NAMES, BrokerConfig
-
-    return attribute_docs(BrokerConfig)[FIELD_NAMES[name]]
+def key_of(config: type, field: Field[Any]) -> ConfigKey:
+    """Return the key of a field of a configuration; the docstring below the field describes it."""
+    key: ConfigKey = field.metadata["key"]
+    if key.documented:
+        return key
+    # The source is read when the text is needed.
+    return replace(key, documented=lambda _: attribute_docs(config)[field.name])
