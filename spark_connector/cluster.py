@@ -15,33 +15,49 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Mapping
 from itertools import cycle
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
-from barnabas.broker.client.brokers import TRANSACTION
+from barnabas.broker.client.brokers import TRANSACTION, Brokers
+from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.deadline import Deadline
-from barnabas.broker.client.errors import Unreachable
+from barnabas.broker.client.errors import NotLetIn as NotLetInByBroker
+from barnabas.broker.client.errors import Unreachable, WrongSetting
 from barnabas.protocol.api import Api
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.metadata import MetadataResponse
 from barnabas.protocol.wire import ZERO_UUID
-from barnabas.spark_connector.connections import CONTROL, DATA, Connections, NotYet, name_of
-from barnabas.spark_connector.errors import NotAllowed, TopicMissing
+from barnabas.spark_connector.closing import Closing
+from barnabas.spark_connector.errors import (
+    BrokerTooOld,
+    BrokerUnreachable,
+    NotAllowed,
+    NotLetIn,
+    TopicMissing,
+    WrongOption,
+)
 from barnabas.spark_connector.incarnation import Home
-from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.options import SinkOptions, addresses
+from barnabas.spark_connector.security import KAFKA
+from barnabas.storage.runtime.clock import monotonic
 
 if TYPE_CHECKING:
-    from barnabas.broker.client.connection import Connection
     from barnabas.broker.client.security import ClientSecurity
-
-__all__ = ["CONTROL", "DATA", "Cluster", "NotYet", "TopicPartition", "connected", "name_of"]
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 Result = TypeVar("Result")
+Place: TypeAlias = "Callable[[Deadline], Connection]"
+"""Returns a connection to the broker that a request is for, which a lookup finds in time."""
+
+DATA: Final = "data"
+CONTROL: Final = "control"
 
 MISSING_TOPIC_MS: Final = 5_000
 """How long a topic may be missing: just created, or on a broker that has just started."""
 
+_LARGEST_ANSWER_BYTES: Final = 64 * 1024 * 1024
+_BELIEVED_S: Final = 1.0
+"""How long attempts may fail on the word of one broker before another one gets the request."""
 _TRANSACTION_VERSION: Final = "transaction.version"
 _PIPELINED_MAX: Final = 100
 _LANES: Final = (CONTROL, "control 2", "control 3", "control 4")
@@ -61,8 +77,18 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
-class Cluster(Connections):
-    """A cluster, found from a few addresses, whose brokers are asked for what they are."""
+class NotYet(Exception):
+    """An answer that may be another one soon; the message has what was waited for."""
+
+
+def name_of(code: int) -> str:
+    """Return an error code in words."""
+    error = ErrorCode(code)
+    return f"{error.message} ({error.name})"
+
+
+class Cluster(Closing):
+    """A cluster, found from a few addresses, with its leaders and coordinators."""
 
     def __init__(
         self,
@@ -73,15 +99,31 @@ class Cluster(Connections):
         request_timeout_ms: int = 30_000,
         security: ClientSecurity | None = None,
     ) -> None:
-        super().__init__(
-            bootstrap_servers,
-            client_id=client_id,
-            timeout_ms=timeout_ms,
-            request_timeout_ms=request_timeout_ms,
-            security=security,
-        )
+        """Read the stores that ``security`` names; raises WrongOption."""
+        self.servers = bootstrap_servers
+        self.request_timeout_ms = request_timeout_ms
+        self._client_id = client_id
+        self._timeout_ms = timeout_ms
+        try:
+            self._brokers = Brokers(
+                addresses(bootstrap_servers),
+                client_id,
+                request_timeout_ms / 1000,
+                max_frame_bytes=_LARGEST_ANSWER_BYTES,
+                security=security,
+            )
+        except WrongSetting as error:
+            raise WrongOption(f"The option {KAFKA}{error.key}: {error.reason}.") from None
         self._leaders: dict[str, dict[int, int]] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
+
+    def close(self) -> None:
+        """Close all connections; the next request makes new ones."""
+        self._brokers.close()
+
+    def deadline(self) -> Deadline:
+        """Return the time limit of one request, its repetitions included."""
+        return Deadline(self._timeout_ms)
 
     def another(self, bootstrap_servers: str, security: ClientSecurity | None) -> Cluster:
         """Return one elsewhere that is asked as patiently; it is for the caller to close."""
@@ -93,16 +135,66 @@ class Cluster(Connections):
             security=security,
         )
 
-    # ------------------------------------------------------------------------------------ asking
+    # ------------------------------------------------------------------------------- connections
+
+    def node(self, node_id: int, lane: str = CONTROL) -> Connection:
+        """Return a connection to a broker that Metadata or FindCoordinator named."""
+        return self._brokers.node(node_id, lane)
+
+    def any_node(self) -> Connection:
+        """Return a connection to the first broker that takes one."""
+        return self._brokers.any()
+
+    # ---------------------------------------------------------------------------------- attempts
+
+    def until(self, what: str, deadline: Deadline, attempt: Callable[[], Result]) -> Result:
+        """Attempt something until it works; ``what`` begins the sentence of an error."""
+        believed_until_s = monotonic() + _BELIEVED_S
+        is_believed = True
+        while True:
+            try:
+                if not is_believed:
+                    self._brokers.turn_to_another()
+                    believed_until_s = monotonic() + _BELIEVED_S
+                return attempt()
+            except NotLetInByBroker as problem:
+                raise NotLetIn(
+                    f"{what} is not possible, {problem}; the options kafka.security.*, kafka.sasl.*"
+                    " and kafka.ssl.* say how to get in."
+                ) from None
+            except (Unreachable, NotYet) as problem:
+                self.forget()
+                if deadline.is_over:
+                    raise self.gave_up(what, deadline, problem) from None
+                is_believed = monotonic() <= believed_until_s
+            except KafkaError as error:
+                if error.code != ErrorCode.UNSUPPORTED_VERSION:
+                    raise
+                raise BrokerTooOld(
+                    f"{what} failed at {error.message}; exactly-once writing needs Apache "
+                    "Kafka 2.5 or later, or Barnabas."
+                ) from None
+            deadline.pause()
+
+    def gave_up(self, what: str, deadline: Deadline, problem: object) -> BrokerUnreachable:
+        """Return the error to raise when the time is over."""
+        return BrokerUnreachable(
+            f"{what} did not succeed within {deadline.timeout_ms / 1000:g} seconds at "
+            f"{self.servers}, the last problem was: {problem}; check that the broker is running "
+            "and start the query again."
+        )
 
     def forget(self) -> None:
-        """Look up leaders and coordinators anew: one of them was not who we took it for."""
+        """Look up leaders and coordinators again: one of them has changed."""
         self._leaders.clear()
         self._coordinators.clear()
 
-    def ask_any(
+    # ---------------------------------------------------------------------------------- requests
+
+    def ask(
         self,
         what: str,
+        place: Place,
         api: Api[Request, Response],
         request: Request,
         *,
@@ -110,12 +202,29 @@ class Cluster(Connections):
         deadline: Deadline | None = None,
         at_most: int | None = None,
     ) -> Response:
-        """Ask whichever broker answers; errors that pass are waited out."""
+        """Send a request until it works; errors that pass are waited out."""
+        deadline = deadline or self.deadline()
 
         def attempt() -> Response:
-            return self._passed(self.any_node().ask(api, request, at_most), error_of)
+            return self._passed(place(deadline).ask(api, request, at_most), error_of)
 
-        return self.until(what, deadline or self.deadline(), attempt)
+        return self.until(what, deadline, attempt)
+
+    def anywhere(self, _: Deadline) -> Connection:
+        """Return a connection to the broker that last took one."""
+        return self.any_node()
+
+    def controller(self, deadline: Deadline) -> Connection:
+        """Return a connection to the broker that changes topics; with KRaft every broker does."""
+        return self.node(self.refresh([], deadline).controller_id)
+
+    def leader_of(self, topic: str, partition: int) -> Place:
+        """Return where the leader of a partition is."""
+        return lambda deadline: self.node(self.leader(topic, partition, deadline))
+
+    def coordinator_of(self, kind: int, key: str) -> Place:
+        """Return where the coordinator of a group or transactional ID is."""
+        return lambda _: self.node(self._find_coordinators(kind, [key])[key])
 
     def ask_every_broker(
         self,
@@ -136,57 +245,6 @@ class Cluster(Connections):
             nodes = [each.node_id for each in self.refresh([], deadline).brokers]
             connections = [self.node(each) for each in nodes]
             return [self._passed(each.ask(api, request_to(each)), error_of) for each in connections]
-
-        return self.until(what, deadline, attempt)
-
-    def ask_controller(self, what: str, api: Api[Request, Response], request: Request) -> Response:
-        """Ask the broker that changes topics; by KRaft every broker passes that on."""
-        deadline = self.deadline()
-
-        def attempt() -> Response:
-            controller_id = self.refresh([], deadline).controller_id
-            return self.node(controller_id).ask(api, request)
-
-        return self.until(what, deadline, attempt)
-
-    def ask_leader(
-        self,
-        what: str,
-        topic_partition: tuple[str, int],
-        api: Api[Request, Response],
-        request: Request,
-        *,
-        error_of: Callable[[Response], int],
-        deadline: Deadline | None = None,
-        at_most: int | None = None,
-    ) -> Response:
-        """Ask the leader of a partition; errors that pass are waited out."""
-        deadline = deadline or self.deadline()
-
-        def attempt() -> Response:
-            connection = self.node(self.leader(*topic_partition, deadline))
-            return self._passed(connection.ask(api, request, at_most), error_of)
-
-        return self.until(what, deadline, attempt)
-
-    def ask_coordinator(
-        self,
-        what: str,
-        kind: int,
-        key: str,
-        api: Api[Request, Response],
-        request: Request,
-        *,
-        error_of: Callable[[Response], int],
-        deadline: Deadline | None = None,
-        at_most: int | None = None,
-    ) -> Response:
-        """Ask the coordinator of a group or transactional id; errors that pass are waited out."""
-        deadline = deadline or self.deadline()
-
-        def attempt() -> Response:
-            node_id = self._find_coordinators(kind, [key])[key]
-            return self._passed(self.node(node_id).ask(api, request, at_most), error_of)
 
         return self.until(what, deadline, attempt)
 

@@ -110,18 +110,18 @@ class Ledger:
     def _create(self) -> str:
         configs = [CreatableTopicConfig(*each) for each in _CONFIGS.items()]
         topic = CreatableTopic(self._topic, 1, -1, configs=configs)
-        answer = self._cluster.ask_controller(
-            f"Creating the topic {self._topic}", CREATE_TOPICS, CreateTopicsRequest([topic], 30_000)
-        )
+        what, request = f"Creating the topic {self._topic}", CreateTopicsRequest([topic], 30_000)
+        answer = self._cluster.ask(what, self._cluster.controller, CREATE_TOPICS, request)
         code = ErrorCode(answer.topics[0].error_code)
         if code in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS} or code.retriable:
             return name_of(code)
-        raise refused(f"Creating the topic {self._topic}", code)
+        raise refused(what, code)
 
     def _check_configs(self) -> None:
         resource = DescribeConfigsResource(_TOPIC_RESOURCE, self._topic, ["cleanup.policy"])
-        answer = self._cluster.ask_any(
+        answer = self._cluster.ask(
             f"Asking for the settings of {self._topic}",
+            self._cluster.anywhere,
             DESCRIBE_CONFIGS,
             DescribeConfigsRequest([resource]),
             error_of=lambda response: response.results[0].error_code,
@@ -236,9 +236,9 @@ class Ledger:
             return response.topics[0].partitions[0]
 
         partition = ListOffsetsPartition(_PARTITION, timestamp=_EARLIEST)
-        answer = self._cluster.ask_leader(
+        answer = self._cluster.ask(
             f"Asking where {self._topic} begins",
-            (self._topic, _PARTITION),
+            self._cluster.leader_of(self._topic, _PARTITION),
             LIST_OFFSETS,
             ListOffsetsRequest(topics=[ListOffsetsTopic(self._topic, [partition])]),
             error_of=lambda response: found(response).error_code,
@@ -251,9 +251,9 @@ class Ledger:
         partition = FetchPartition(
             _PARTITION, fetch_offset=self._position, partition_max_bytes=_FETCH_BYTES
         )
-        answer = self._cluster.ask_leader(
+        answer = self._cluster.ask(
             f"Reading {self._topic}",
-            (self._topic, _PARTITION),
+            self._cluster.leader_of(self._topic, _PARTITION),
             FETCH,
             FetchRequest(
                 max_bytes=_FETCH_BYTES, topics=[FetchTopic(self._topic, partitions=[partition])]

@@ -150,10 +150,9 @@ class TransactionalProducer:
         if group_id in self._offset_groups:
             return
         what = f"Adding the group {group_id} to the transaction {self._id}"
-        answer = self._cluster.ask_coordinator(
+        answer = self._cluster.ask(
             what,
-            TRANSACTION,
-            self._id,
+            self._cluster.coordinator_of(TRANSACTION, self._id),
             ADD_OFFSETS_TO_TXN,
             AddOffsetsToTxnRequest(self._id, *self.identity, group_id),
             error_of=lambda response: response.error_code,
@@ -171,10 +170,9 @@ class TransactionalProducer:
             each = TxnOffsetCommitRequestPartition(partition, offset)
             topics.setdefault(topic, []).append(each)
         what = f"Committing the offsets of the group {group_id} in the transaction {self._id}"
-        answer = self._cluster.ask_coordinator(
+        answer = self._cluster.ask(
             what,
-            GROUP,
-            group_id,
+            self._cluster.coordinator_of(GROUP, group_id),
             TXN_OFFSET_COMMIT,
             TxnOffsetCommitRequest(
                 self._id,
@@ -239,10 +237,9 @@ class TransactionalProducer:
         for topic, partition in topic_partitions:
             topics.setdefault(topic, []).append(partition)
         what = f"Adding partitions to the transaction {self._id}"
-        answer = self._cluster.ask_coordinator(
+        answer = self._cluster.ask(
             what,
-            TRANSACTION,
-            self._id,
+            self._cluster.coordinator_of(TRANSACTION, self._id),
             ADD_PARTITIONS_TO_TXN,
             AddPartitionsToTxnRequest(
                 v3_and_below_transactional_id=self._id,

@@ -90,10 +90,9 @@ def initialize(
     """
     what = f"Beginning as {transactional_id}"
     request = InitProducerIdRequest(transactional_id, timeout_ms, *expected)
-    answer = cluster.ask_coordinator(
+    answer = cluster.ask(
         what,
-        TRANSACTION,
-        transactional_id,
+        cluster.coordinator_of(TRANSACTION, transactional_id),
         INIT_PRODUCER_ID,
         request,
         error_of=_error_of,

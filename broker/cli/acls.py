@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Final
 
-from barnabas.broker.cli.arguments import add_verbs
+from barnabas.broker.admin.acls import acls_in
+from barnabas.broker.cli.arguments import add_flag
 from barnabas.broker.cli.cluster_view import Cluster, check
 from barnabas.broker.cli.consent import add_yes, check_can_ask, confirm
-from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.output import count_text, print_json, print_table
 from barnabas.broker.cli.printing import print_text
+from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
 from barnabas.broker.security.acls import EVERYWHERE, Acl, AclFilter
 from barnabas.broker.security.operations import (
     ANY,
@@ -37,11 +39,6 @@ from barnabas.protocol.messages.delete_acls import (
 )
 from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
 
-_VERBS = {
-    "list": "List who may do what",
-    "add": "Let somebody do something, or forbid it",
-    "remove": "Take rules away",
-}
 _NAMED: Final = {
     "topic": ResourceType.TOPIC,
     "group": ResourceType.GROUP,
@@ -55,28 +52,24 @@ _FILTERS_PER_REQUEST: Final = 100
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
-    parser.usage = "barnabas acls VERB [options]"
-    add_verbs(parser, _VERBS, _add_list, _add_add, _add_remove)
+    add_verbs(parser, _VERBS)
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas acls list [options]"
     _add_rule(parser)
-    parser.add_argument("--match", action="store_true", help="all rules that apply to these names")
+    add_flag(parser, "--match", "all rules that apply to these names")
     _add_permission(parser)
 
 
 def _add_add(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas acls add --user NAME --operation NAME --topic NAME [options]"
     _add_rule(parser)
-    parser.add_argument("--deny", action="store_true", help="forbid it, whatever else allows it")
+    add_flag(parser, "--deny", "forbid it, whatever else allows it")
 
 
 def _add_remove(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas acls remove [options]"
     _add_rule(parser)
     _add_permission(parser)
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be removed")
+    add_flag(parser, "--dry-run", "only show what would be removed")
     add_yes(parser)
 
 
@@ -92,7 +85,7 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
             f"--{name}", action="append", default=[], metavar="NAME", help=argparse.SUPPRESS
         )
     parser.add_argument("--cluster", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--prefixed", action="store_true", help="names that begin with these")
+    add_flag(parser, "--prefixed", "names that begin with these")
     parser.add_argument("--host", metavar="ADDRESS", help="from where; a network, too")
     parser.epilog = (
         "To what: --topic NAME, --group NAME, --transactional-id NAME (each repeatable, '*' is "
@@ -118,13 +111,10 @@ def _operations(text: str) -> list[Operation]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the verb says."""
-    verb = {"list": list_acls, "add": add, "remove": remove}[arguments.verb]
+    """Run the verb."""
     if arguments.verb == "remove" and not arguments.dry_run:
         check_can_ask(arguments)
-    with Cluster.of(arguments) as cluster:
-        verb(cluster, arguments)
-    return OK
+    return run_verb(arguments)
 
 
 def _resources(arguments: argparse.Namespace) -> list[tuple[ResourceType, str]]:
@@ -178,28 +168,15 @@ def _meant(cluster: Cluster, arguments: argparse.Namespace, *, match: bool = Fal
 
 def _matching(cluster: Cluster, arguments: argparse.Namespace, wanted: AclFilter) -> Iterable[Acl]:
     permission = arguments.permission
-    request = DescribeAclsRequest(
-        resource_type_filter=wanted.resource_type,
-        resource_name_filter=wanted.name,
-        pattern_type_filter=wanted.pattern,
-        principal_filter=arguments.user,
-        host_filter=arguments.host,
-        operation=wanted.operation,
-        permission_type=ANY if permission is None else Permission[permission.upper()],
+    wanted = wanted._replace(
+        principal=arguments.user,
+        host=arguments.host,
+        permission=ANY if permission is None else Permission[permission.upper()],
     )
-    answer = cluster.ask(DESCRIBE_ACLS, request)
+    # In the order of the message, which is that of a filter's parts.
+    answer = cluster.ask(DESCRIBE_ACLS, DescribeAclsRequest(*wanted))
     check("ACLs", answer.error_code, answer.error_message)
-    for resource in answer.resources:
-        for each in resource.acls:
-            yield Acl(
-                ResourceType(resource.resource_type),
-                resource.resource_name,
-                PatternType(resource.pattern_type),
-                each.principal,
-                each.host,
-                Operation(each.operation),
-                Permission(each.permission_type),
-            )
+    return acls_in(answer)
 
 
 def _print_acls(acls: list[Acl], output_format: str) -> None:
@@ -316,3 +293,15 @@ def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
         print_json([_as_json(acl) for acl in acls])
     else:
         print_text(f"{count_text(len(acls), 'rule')} removed")
+
+
+_VERBS: Final = {
+    "list": Verb("List who may do what", "[options]", _add_list, list_acls),
+    "add": Verb(
+        "Let somebody do something, or forbid it",
+        "--user NAME --operation NAME --topic NAME [options]",
+        _add_add,
+        add,
+    ),
+    "remove": Verb("Take rules away", "[options]", _add_remove, remove),
+}

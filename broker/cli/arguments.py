@@ -6,8 +6,8 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NoReturn, TypeAlias
+from collections.abc import Callable, Collection, Sequence
+from typing import NoReturn
 
 from barnabas.broker.cli.client_settings import client_security
 from barnabas.broker.cli.errors import USAGE, CommandError, report
@@ -89,46 +89,6 @@ class Parser(argparse.ArgumentParser):
         sys.exit(report(f"{message} (see {self.prog} --help)", USAGE))
 
 
-Adder: TypeAlias = Callable[[argparse.ArgumentParser], None]
-
-
-def add_verbs(
-    parser: argparse.ArgumentParser,
-    texts: Mapping[str, str],
-    *adders: Adder,
-    offline: Mapping[str, tuple[str, Adder]] | None = None,
-    renamed: Mapping[str, str] | None = None,
-) -> None:
-    """Let a command have verbs that ask a broker: ``barnabas topics list``.
-
-    ``texts`` says by name what each one does; ``adders`` add their arguments, in the same order.
-    ``offline`` are verbs that ask no broker. ``renamed`` has the verb for other names of it, which
-    no help shows: ``old_verb`` is the one that was used.
-    """
-    offline, renamed = offline or {}, renamed or {}
-    verbs = parser.add_subparsers(
-        dest="verb", metavar="VERB", required=True, title="verbs", prog=parser.prog
-    )
-    for (name, text), add in zip(texts.items(), adders, strict=True):
-        verb = verbs.add_parser(name, help=text, description=f"{text}.")
-        others = [each for each, new_name in renamed.items() if new_name == name]
-        for old_name in others:  # Without a line of help it is not listed.
-            old = verbs.add_parser(old_name, prog=verb.prog, description=f"{text}.")
-            old.set_defaults(verb=name, old_verb=old_name)
-            _add_online(old, add)
-        _add_online(verb, add)
-    for name, (text, add) in offline.items():
-        add(verbs.add_parser(name, help=text, description=f"{text}."))
-    if isinstance(parser, Parser):
-        parser.expect_names("verb", [*texts, *offline], frozenset(renamed))
-
-
-def _add_online(verb: argparse.ArgumentParser, add: Adder) -> None:
-    add(verb)
-    add_server(verb)
-    add_format(verb)
-
-
 def hint_of(arguments: argparse.Namespace) -> str | None:
     """Return which verb to use from now on, or ``None`` if the one that was used is not old."""
     old = getattr(arguments, "old_verb", None)
@@ -206,6 +166,39 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="set a configuration; repeatable",
     )
+
+
+def add_unset(parser: argparse.ArgumentParser, kind: str) -> None:
+    """Add the settings that are taken back; ``kind`` is what the verb calls them."""
+    parser.add_argument(
+        "--unset", action="append", default=[], metavar="KEY",
+        help=f"take a {kind} back; repeatable",
+    )  # fmt: skip
+
+
+def add_flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
+    """Add an option without a value."""
+    parser.add_argument(name, action="store_true", help=text)
+
+
+def add_operand(
+    parser: argparse.ArgumentParser,
+    name: str,
+    metavar: str,
+    *,
+    count: str | None = None,
+    read: Callable[[str], object] = str,
+) -> None:
+    """Add what a verb is about, which its usage shows and its help does not repeat."""
+    parser.add_argument(name, metavar=metavar, nargs=count, type=read, help=argparse.SUPPRESS)
+
+
+def add_topics(parser: argparse.ArgumentParser, text: str, *, required: bool = False) -> None:
+    """Add ``-t TOPIC[:N,N]``, which is repeatable."""
+    parser.add_argument(
+        "-t", "--topic", type=topic_partitions, action="append", default=None if required else [],
+        required=required, metavar="TOPIC[:N,N]", help=text,
+    )  # fmt: skip
 
 
 def setting(text: str) -> tuple[str, str]:

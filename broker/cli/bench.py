@@ -13,23 +13,23 @@ from __future__ import annotations
 import argparse
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import cycle
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from barnabas.broker.cli.arguments import add_verbs, positive_number, seconds
-from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check
+from barnabas.broker.cli.arguments import add_operand, positive_number, seconds
+from barnabas.broker.cli.cluster_view import Cluster, Partition, by_leader, check, partition_text
 from barnabas.broker.cli.consumer import Consumer
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.interruption import Interruption
-from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at, partition_text
+from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at
 from barnabas.broker.cli.output import Progress, print_json, print_pairs
+from barnabas.broker.cli.verbs import Verb, add_verbs
 from barnabas.broker.client.connection import Connection
 from barnabas.protocol.compression import NAMES
-from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
@@ -40,10 +40,6 @@ from barnabas.protocol.records import Record, encode_batch
 from barnabas.protocol.versions import PRODUCE_BY_NAME
 from barnabas.storage.runtime.clock import counter_seconds, now_ns, sleep
 
-_VERBS: Final = {
-    "produce": "Write records as fast as the broker takes them",
-    "consume": "Read a topic from its beginning as fast as it comes",
-}
 IN_FLIGHT: Final = 5
 DEFAULT_SECONDS: Final = 10.0
 _LOOK_S: Final = 0.1
@@ -52,27 +48,19 @@ _LOOK_S: Final = 0.1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
-    parser.usage = "barnabas bench VERB TOPIC [options]"
-    add_verbs(parser, _VERBS, _add_produce, _add_consume)
+    add_verbs(parser, _VERBS)
 
 
 def _add_produce(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas bench produce TOPIC [options]"
     _add_common(parser)
     parser.add_argument(
-        "--size",
-        type=positive_number,
-        default=100,
-        metavar="BYTES",
+        "--size", type=positive_number, default=100, metavar="BYTES",
         help="of a value (default 100)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--batch",
-        type=positive_number,
-        default=100,
-        metavar="N",
+        "--batch", type=positive_number, default=100, metavar="N",
         help="records of one (default 100)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "-z", "--compression", choices=NAMES, default="none", metavar="CODEC",
         help="gzip, snappy, lz4, zstd (default none)",
@@ -83,13 +71,8 @@ def _add_produce(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def _add_consume(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas bench consume TOPIC [options]"
-    _add_common(parser)
-
-
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("topic", metavar="TOPIC", help=argparse.SUPPRESS)
+    add_operand(parser, "topic", "TOPIC")
     parser.add_argument(
         "-n", "--max-messages", type=positive_number, metavar="N", help="stop after so many records"
     )
@@ -188,8 +171,6 @@ class Run:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure until it is over or a signal comes, and print what was found."""
-    verb: Callable[[Cluster, argparse.Namespace, Run, Progress], None]
-    verb = {"produce": produce, "consume": consume}[arguments.verb]
     with (
         Interruption() as interruption,
         Cluster.of(arguments) as cluster,
@@ -197,7 +178,7 @@ def run(arguments: argparse.Namespace) -> int:
     ):
         measured = Run(arguments.max_messages, arguments.seconds, interruption)
         try:
-            verb(cluster, arguments, measured, progress)
+            arguments.action(cluster, arguments, measured, progress)
         except KeyboardInterrupt:
             if not interruption.has_come():
                 raise
@@ -218,17 +199,13 @@ def produce(
 ) -> None:
     """Send the same batch to one partition after the other, acknowledged by all replicas."""
     partitions = cluster.partitions(arguments.topic)
-    for each in partitions:
-        if each.leader_id < 0:
-            at = partition_text(each.topic_partition)
-            raise Rejected(at, ErrorCode.LEADER_NOT_AVAILABLE)
     encode = lru_cache(
         lambda records: _batch(records, arguments.size, NAMES.index(arguments.compression))
     )
     encode(min(arguments.batch, measured.most or arguments.batch))
     flying: deque[_Flying] = deque()
     # All connections at once: the first request should not pay for them.
-    brokers = {each.leader_id: cluster.node(each.leader_id) for each in partitions}
+    brokers = {leader_id: cluster.node(leader_id) for leader_id in by_leader(partitions)}
     timeout_ms = int(arguments.timeout * 1000)
     measured.begin()
     for partition, (records, due_s) in zip(
@@ -343,3 +320,19 @@ def consume(
                 break
         measured.add(records, size_bytes, counter_seconds() - round_s)
         measured.show(progress)
+
+
+_VERBS: Final = {
+    "produce": Verb(
+        "Write records as fast as the broker takes them",
+        "TOPIC [options]",
+        _add_produce,
+        produce,
+    ),
+    "consume": Verb(
+        "Read a topic from its beginning as fast as it comes",
+        "TOPIC [options]",
+        _add_common,
+        consume,
+    ),
+}

@@ -14,11 +14,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from barnabas.broker.admin.requests import TopicPartition
 from barnabas.broker.cli import configuration
 from barnabas.broker.cli.arguments import add_format
+from barnabas.broker.cli.cluster_view import partition_text
 from barnabas.broker.cli.directory_lock import locked
 from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError, report
-from barnabas.broker.cli.offsets import TopicPartition, partition_text
 from barnabas.broker.cli.output import Progress, count_text, print_json, print_table, time_text
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.repair import Cut, Repair, confirm, consequences, lost_of, repair

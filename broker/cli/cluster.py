@@ -10,9 +10,16 @@ from itertools import chain
 from typing import Any
 
 from barnabas.broker.cli import cluster_transfer
-from barnabas.broker.cli.arguments import add_settings, add_verbs, topic_partitions, whole_number
-from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
-from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.cli.arguments import (
+    add_flag,
+    add_operand,
+    add_settings,
+    add_unset,
+    topic_partitions,
+    whole_number,
+)
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
+from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.leader_moves import (
     Asked,
     Move,
@@ -22,18 +29,19 @@ from barnabas.broker.cli.leader_moves import (
     away_from,
     placed,
 )
-from barnabas.broker.cli.offsets import partition_text
 from barnabas.broker.cli.outcome import Outcome
-from barnabas.broker.cli.output import print_json, print_pairs, print_table
+from barnabas.broker.cli.output import as_json, print_json, print_pairs, print_rows, print_table
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.resource_settings import (
     BROKER,
     DEFAULT_CONFIG,
+    SETTING_COLUMNS,
     alter_settings,
     changes_of,
-    described,
+    setting_of,
     settings_of,
 )
+from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
 from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.cluster.moves import Pinning
 from barnabas.protocol.errors import ErrorCode
@@ -41,14 +49,6 @@ from barnabas.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, Descri
 from barnabas.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS, DescribeLogDirsRequest
 from barnabas.protocol.messages.incremental_alter_configs import AlterableConfig
 
-_VERBS = {
-    "describe": "Show a cluster's id, brokers, what they lead, and features",
-    "configs": "Show settings of a broker and where they come from",
-    "alter": "Change settings of brokers while they run",
-    "move": "Have another broker lead partitions, and pin them there",
-    "release": "Have partitions be pinned no more",
-    "drain": "Have other brokers lead all that a broker leads",
-}
 CORDONED = "cordoned.log.dirs"
 """The setting of a broker that is given no partitions: with Apache Kafka, no new ones."""
 CORDONED_SINCE = 5
@@ -60,18 +60,15 @@ _FEATURES = ("metadata.version", "group.version", "transaction.version")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
-    parser.usage = "barnabas cluster VERB [options]"
-    adders = (_add_describe, _add_configs, _add_alter, _add_move, _add_release, _add_drain)
-    add_verbs(parser, _VERBS, *adders, offline=cluster_transfer.VERBS)
+    add_verbs(parser, _VERBS, offline=cluster_transfer.VERBS)
 
 
-def _add_describe(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas cluster describe [options]"
+def _add_describe(_: argparse.ArgumentParser) -> None:
+    """Add nothing."""
 
 
 def _add_configs(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas cluster configs [KEY...] [options]"
-    parser.add_argument("keys", metavar="KEY", nargs="*", help=argparse.SUPPRESS)
+    add_operand(parser, "keys", "KEY", count="*")
     parser.add_argument(
         "-a", "--all", action="store_true", help="defaults, too, not only what was set"
     )
@@ -81,62 +78,38 @@ def _add_configs(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_alter(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas cluster alter [options]"
     add_settings(parser)
-    parser.add_argument(
-        "--unset",
-        action="append",
-        default=[],
-        metavar="KEY",
-        help="take a setting back; repeatable",
-    )
+    add_unset(parser, "setting")
     parser.add_argument(
         "--broker", type=whole_number, metavar="ID", help="of this one only (default: of all)"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only ask whether it would be done")
+    add_flag(parser, "--dry-run", "only ask whether it would be done")
 
 
 def _add_move(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas cluster move TOPIC[:N,N]... --to ID [options]"
-    parser.add_argument(
-        "partitions", metavar="TOPIC", nargs="+", type=topic_partitions, help=argparse.SUPPRESS
-    )
+    add_operand(parser, "partitions", "TOPIC", count="+", read=topic_partitions)
     parser.add_argument(
         "--to", type=whole_number, metavar="ID", required=True, help="who is to lead them"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be moved")
+    add_flag(parser, "--dry-run", "only say what would be moved")
 
 
 def _add_release(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas cluster release TOPIC[:N,N]... [options]"
-    parser.add_argument(
-        "partitions", metavar="TOPIC", nargs="+", type=topic_partitions, help=argparse.SUPPRESS
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be released")
+    add_operand(parser, "partitions", "TOPIC", count="+", read=topic_partitions)
+    add_flag(parser, "--dry-run", "only say what would be released")
 
 
 def _add_drain(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas cluster drain ID [options]"
-    parser.add_argument("broker", metavar="ID", type=whole_number, help=argparse.SUPPRESS)
-    parser.add_argument("--undo", action="store_true", help="let it lead partitions again")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be moved")
+    add_operand(parser, "broker", "ID", read=whole_number)
+    add_flag(parser, "--undo", "let it lead partitions again")
+    add_flag(parser, "--dry-run", "only say what would be moved")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the verb says."""
+    """Run the verb."""
     if arguments.verb in cluster_transfer.VERBS:
         return cluster_transfer.run(arguments)
-    verb = {
-        "describe": describe,
-        "configs": configs,
-        "alter": alter,
-        "move": move,
-        "release": release,
-        "drain": drain,
-    }[arguments.verb]
-    with Cluster.of(arguments) as cluster:
-        verb(cluster, arguments)
-    return OK
+    return run_verb(arguments)
 
 
 def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -239,18 +212,15 @@ def configs(cluster: Cluster, arguments: argparse.Namespace) -> None:
     if unknown:
         raise CommandError(f"{unknown[0]}: the broker has no such setting", USAGE)
     found = [
-        described(each)
+        setting_of(each)
         for each in settings
         if each.name in arguments.keys
         or (not arguments.keys and (arguments.all or each.config_source != DEFAULT_CONFIG))
     ]
     if arguments.format == "json":
-        print_json({"broker": node_id, "configs": found})
-        return
-    print_table(
-        ("CONFIGURATION", "VALUE", "SOURCE"),
-        [(each["key"], each["value"], each["source"]) for each in found],
-    )
+        print_json({"broker": node_id, "configs": as_json(found)})
+    else:
+        print_rows(found, SETTING_COLUMNS)
 
 
 def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -377,3 +347,32 @@ def _carry_out(
             to = mover.leaders.get(each.partition.topic_partition, each.to)
             outcome.done(name, remark, **{"from": each.partition.leader_id, "to": to})
     outcome.conclude()
+
+
+_VERBS = {
+    "describe": Verb(
+        "Show a cluster's id, brokers, what they lead, and features",
+        "[options]",
+        _add_describe,
+        describe,
+    ),
+    "configs": Verb(
+        "Show settings of a broker and where they come from",
+        "[KEY...] [options]",
+        _add_configs,
+        configs,
+    ),
+    "alter": Verb("Change settings of brokers while they run", "[options]", _add_alter, alter),
+    "move": Verb(
+        "Have another broker lead partitions, and pin them there",
+        "TOPIC[:N,N]... --to ID [options]",
+        _add_move,
+        move,
+    ),
+    "release": Verb(
+        "Have partitions be pinned no more", "TOPIC[:N,N]... [options]", _add_release, release
+    ),
+    "drain": Verb(
+        "Have other brokers lead all that a broker leads", "ID [options]", _add_drain, drain
+    ),
+}

@@ -6,8 +6,10 @@ Errors that brokers answer with leave as Rejected; Unreachable is what the clien
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from barnabas.broker.admin.requests import TopicPartition, gathered
 from barnabas.broker.cli.arguments import addresses
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.client.brokers import Brokers
@@ -37,7 +39,7 @@ class Partition(NamedTuple):
     leader_id: int
 
     @property
-    def topic_partition(self) -> tuple[str, int]:
+    def topic_partition(self) -> TopicPartition:
         """Topic and number: its name, whichever broker leads it."""
         return self.topic, self.number
 
@@ -77,3 +79,31 @@ class Cluster(Brokers):
         (found,) = self.topics([topic])
         check(topic, found.error_code)
         return [Partition(topic, each.partition_index, each.leader_id) for each in found.partitions]
+
+    def chosen(self, topics: Iterable[tuple[str, list[int]]]) -> list[Partition]:
+        """Return the partitions that options name, no numbers standing for all of a topic.
+
+        Raises CommandError for one that does not exist.
+        """
+        chosen: dict[TopicPartition, Partition] = {}
+        for topic, numbers in topics:
+            found = {each.number: each for each in self.partitions(topic)}
+            for number in numbers or found:
+                if number not in found:
+                    name = partition_text((topic, number))
+                    raise CommandError(f"{name}: the topic has only {len(found)} partitions")
+                chosen[topic, number] = found[number]
+        return list(chosen.values())
+
+
+def partition_text(topic_partition: TopicPartition) -> str:
+    """Return a partition as people write it: ``orders-0``."""
+    return f"{topic_partition[0]}-{topic_partition[1]}"
+
+
+def by_leader(partitions: Sequence[Partition]) -> dict[int, list[Partition]]:
+    """Return partitions by the broker that leads them; raises Rejected for one without a leader."""
+    for each in partitions:
+        if each.leader_id < 0:
+            raise Rejected(partition_text(each.topic_partition), ErrorCode.LEADER_NOT_AVAILABLE)
+    return gathered((each.leader_id, each) for each in partitions)

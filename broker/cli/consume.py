@@ -7,25 +7,19 @@ import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from barnabas.broker.admin.requests import TopicPartition
 from barnabas.broker.cli.arguments import (
     add_server,
     partition_numbers,
     positive_number,
     topic_partitions,
 )
-from barnabas.broker.cli.cluster_view import Cluster, Partition
+from barnabas.broker.cli.cluster_view import Cluster, Partition, partition_text
 from barnabas.broker.cli.consumer import Consumer
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.group_reader import GroupReader
 from barnabas.broker.cli.interruption import Interruption
-from barnabas.broker.cli.offsets import (
-    ISOLATION,
-    LATEST,
-    TopicPartition,
-    offsets_at,
-    partition_text,
-    patiently,
-)
+from barnabas.broker.cli.offsets import ISOLATION, LATEST, offsets_at, patiently
 from barnabas.broker.cli.output import Progress, count_text
 from barnabas.broker.cli.record_text import (
     BadRecord,

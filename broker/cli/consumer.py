@@ -14,10 +14,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 
-from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
+from barnabas.broker.admin.requests import TopicPartition
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.interruption import Wait
-from barnabas.broker.cli.offsets import ISOLATION, TopicPartition, partition_text, patiently
+from barnabas.broker.cli.offsets import ISOLATION, patiently
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.client.topic_reader import (

@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from typing import Final, TypeVar
 
-from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
+from barnabas.broker.admin.requests import TopicPartition, commits_of
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
 from barnabas.broker.cli.group_protocol import (
     decode_assignment,
     decode_subscription,
@@ -23,9 +24,9 @@ from barnabas.broker.cli.group_protocol import (
     encode_subscription,
     share_out,
 )
-from barnabas.broker.cli.group_view import by_topic, committed_offsets, coordinators
+from barnabas.broker.cli.group_view import committed_offsets, coordinators
 from barnabas.broker.cli.interruption import Wait
-from barnabas.broker.cli.offsets import TopicPartition, partition_text, patiently
+from barnabas.broker.cli.offsets import patiently
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.api import Api
@@ -41,8 +42,6 @@ from barnabas.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupReques
 from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
 )
 from barnabas.protocol.messages.sync_group import (
     SYNC_GROUP,
@@ -225,11 +224,7 @@ class GroupMember:
 
     def committed(self) -> dict[TopicPartition, int]:
         """Return the offsets that the group has committed."""
-        return patiently(
-            self._cluster,
-            self._timeout_seconds,
-            self._committed_once,
-        )
+        return patiently(self._cluster, self._timeout_seconds, self._committed_once)
 
     def _committed_once(self) -> dict[TopicPartition, int]:
         return self._with_coordinator(lambda broker: committed_offsets(broker, self._group_id))
@@ -240,18 +235,8 @@ class GroupMember:
             patiently(self._cluster, self._timeout_seconds, lambda: self._commit_once(offsets))
 
     def _commit_once(self, offsets: Mapping[TopicPartition, int]) -> None:
-        topics = [
-            OffsetCommitRequestTopic(
-                name=topic,
-                partitions=[
-                    OffsetCommitRequestPartition(number, offsets[topic, number], -1, "")
-                    for number in numbers
-                ],
-            )
-            for topic, numbers in by_topic(offsets).items()
-        ]
         request = OffsetCommitRequest(
-            self._group_id, self._generation, self._member_id, None, -1, topics
+            self._group_id, self._generation, self._member_id, None, -1, commits_of(offsets)
         )
         for topic in self._ask(OFFSET_COMMIT, request, OFFSET_COMMIT_BY_NAME).topics:
             for each in topic.partitions:

@@ -6,18 +6,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 
-from barnabas.broker.cli.cluster_view import Cluster, Partition
+from barnabas.broker.admin.requests import TopicPartition
+from barnabas.broker.cli.cluster_view import Cluster, Partition, partition_text
 from barnabas.broker.cli.consumer import WAIT_MS, Consumer
 from barnabas.broker.cli.group_member import GroupMember, Rebalancing
 from barnabas.broker.cli.interruption import Wait
-from barnabas.broker.cli.offsets import (
-    EARLIEST,
-    LATEST,
-    TopicPartition,
-    offsets_at,
-    partition_text,
-    patiently,
-)
+from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at, patiently
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.where import Where
 from barnabas.broker.client.topic_reader import ReceivedRecord

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
+from barnabas.broker.admin.requests import TopicPartition, gathered
+from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check, partition_text
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.group_protocol import decode_assignment
-from barnabas.broker.cli.offsets import TopicPartition, partition_text
+from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at
 from barnabas.broker.client.brokers import GROUP, MANY_KEYS_SINCE
 from barnabas.broker.client.connection import Connection
 from barnabas.protocol.errors import ErrorCode
@@ -21,7 +21,7 @@ from barnabas.protocol.messages.consumer_group_describe import (
 )
 from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR
-from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest
+from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
 from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
@@ -32,44 +32,94 @@ OFFSET_FETCH_BY_NAME = 9
 """The last version of OffsetFetch that names topics; later ones answer with ids."""
 
 CLASSIC, CONSUMER = "classic", "consumer"
-"""The version of FindCoordinator that takes several keys; OffsetFetch came to it at that time."""
 
+UNCOMMITTED = "read_uncommitted"
 _DEAD = "Dead"
 _NO_OFFSET = -1
 
 
-@dataclass
-class Member:
-    """One member of a group."""
+@dataclass(frozen=True)
+class TopicPartitions:
+    """Partitions of one topic."""
 
-    member_id: str
-    instance_id: str | None
-    client_id: str
+    topic: str
+    partitions: list[int]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a group, with the partitions that it reads."""
+
+    member: str
+    instance: str | None
+    client: str
     host: str
-    partitions: list[TopicPartition]
+    partitions: list[TopicPartitions]
+
+    @property
+    def partition_count(self) -> int:
+        """Number of its partitions."""
+        return sum(len(each.partitions) for each in self.partitions)
 
 
 @dataclass
 class GroupView:
-    """One group; ``offsets`` are those it has committed."""
+    """A group as its coordinator knows it; ``offsets`` are those it has committed."""
 
-    group_id: str
+    group: str
     state: str
     type: str
-    assignor: str
-    epoch: int | None
     coordinator: int
+    assignor: str | None
+    epoch: int | None
     members: list[Member]
     offsets: dict[TopicPartition, int] = field(default_factory=dict)
 
+
+@dataclass(frozen=True)
+class GroupPartition:
+    """A partition that a group reads or has read, with what is left to read.
+
+    ``lag`` is ``None`` without a committed offset, and of a partition that does not exist.
+    """
+
+    topic: str
+    partition: int
+    committed_offset: int | None
+    start_offset: int | None
+    end_offset: int | None
+    lag: int | None
+    member: str | None
+
+
+@dataclass(frozen=True)
+class GroupDescription:
+    """A group with its lag, the sum of those that are known, or ``None`` if none is."""
+
+    group: str
+    state: str
+    type: str
+    coordinator: int
+    assignor: str | None
+    epoch: int | None
+    lag: int | None
+    partitions: list[GroupPartition]
+    members: list[Member]
+
+
+@dataclass(frozen=True)
+class ListedGroup:
+    """A group in a list."""
+
+    group: str
+    state: str
+    type: str
+    protocol_type: str
+
     @property
-    def owners(self) -> dict[TopicPartition, Member]:
-        """Who reads what."""
-        return {
-            topic_partition: member
-            for member in self.members
-            for topic_partition in member.partitions
-        }
+    def protocol_text(self) -> str | None:
+        """Type of its protocol, or ``None`` of a group without members so far."""
+        return self.protocol_type or None
 
 
 GROUP_STATES: Final = (
@@ -93,7 +143,11 @@ def list_groups(cluster: Cluster, states: Sequence[str], types: Sequence[str]) -
         request = ListGroupsRequest(list(states), list(types))
         response = cluster.node(node_id).ask(LIST_GROUPS, request)
         check("groups", response.error_code)
-        found |= {group.group_id: group for group in response.groups}
+        for each in response.groups:
+            listed = ListedGroup(
+                each.group_id, each.group_state, each.group_type, each.protocol_type
+            )
+            found[each.group_id] = listed
     return [found[group_id] for group_id in sorted(found)]
 
 
@@ -109,8 +163,49 @@ def coordinators(cluster: Cluster, keys: Iterable[str], kind: int = GROUP) -> di
     return found
 
 
+def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
+    """Return a group with its lag; Rejected GROUP_ID_NOT_FOUND if it does not exist."""
+    view = view_group(cluster, group_id)
+    owners = {
+        (each.topic, number): member.member
+        for member in view.members
+        for each in member.partitions
+        for number in each.partitions
+    }
+    keys = sorted({*view.offsets, *owners})
+    led = led_partitions(cluster, keys)
+    starts = offsets_at(cluster, led, EARLIEST, UNCOMMITTED)
+    ends = offsets_at(cluster, led, LATEST, UNCOMMITTED)
+    partitions = []
+    for key in keys:
+        committed, end = view.offsets.get(key), ends.get(key)
+        lag = None if committed is None or end is None else max(end - committed, 0)
+        partitions.append(
+            GroupPartition(*key, committed, starts.get(key), end, lag, owners.get(key))
+        )
+    lags = [each.lag for each in partitions if each.lag is not None]
+    lag = sum(lags) if lags else None
+    members = sorted(view.members, key=lambda each: each.member)
+    about = view.group, view.state, view.type, view.coordinator, view.assignor or None, view.epoch
+    return GroupDescription(*about, lag, partitions, members)
+
+
+def led_partitions(cluster: Cluster, wanted: Collection[TopicPartition]) -> list[Partition]:
+    """Return those of the partitions that exist and have a leader."""
+    names, found = sorted({topic for topic, _ in wanted}), []
+    for topic in cluster.topics(names) if names else []:
+        if topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            check(topic.name or "", topic.error_code)
+        found += [
+            Partition(topic.name or "", each.partition_index, each.leader_id)
+            for each in topic.partitions
+            if (topic.name, each.partition_index) in wanted and each.leader_id >= 0
+        ]
+    return found
+
+
 def view_group(cluster: Cluster, group_id: str) -> GroupView:
-    """Return all there is to know of a group; Rejected GROUP_ID_NOT_FOUND where it is not there."""
+    """Return a group's members and offsets; Rejected GROUP_ID_NOT_FOUND if it does not exist."""
     node_id = coordinators(cluster, [group_id])[group_id]
     broker = cluster.node(node_id)
     view = _consumer_group(broker, group_id, node_id) or _classic_group(broker, group_id, node_id)
@@ -121,7 +216,7 @@ def view_group(cluster: Cluster, group_id: str) -> GroupView:
 
 
 def _consumer_group(broker: Connection, group_id: str, node_id: int) -> GroupView | None:
-    """Describe a group of the consumer protocol (KIP-848); None for any other."""
+    """Describe a group of the consumer protocol (KIP-848), or return ``None`` for any other."""
     if not broker.speaks(CONSUMER_GROUP_DESCRIBE, 0):
         return None
     request = ConsumerGroupDescribeRequest([group_id], False)
@@ -130,53 +225,31 @@ def _consumer_group(broker: Connection, group_id: str, node_id: int) -> GroupVie
         return None
     check(group_id, group.error_code, group.error_message)
     members = [
-        Member(
-            each.member_id,
-            each.instance_id,
-            each.client_id,
-            each.client_host,
-            _places(each.assignment),
-        )
-        for each in group.members
+        Member(m.member_id, m.instance_id, m.client_id, m.client_host, _assigned(m.assignment))
+        for m in group.members
     ]
-    return GroupView(
-        group_id,
-        group.group_state,
-        CONSUMER,
-        group.assignor_name,
-        group.group_epoch,
-        node_id,
-        members,
-    )
+    about = group_id, group.group_state, CONSUMER, node_id, group.assignor_name, group.group_epoch
+    return GroupView(*about, members)
 
 
-def _places(assignment: Assignment) -> list[TopicPartition]:
-    return sorted(
-        (topic.topic_name, number)
-        for topic in assignment.topic_partitions
-        for number in topic.partitions
-    )
+def _assigned(assignment: Assignment) -> list[TopicPartitions]:
+    found = [(each.topic_name, each.partitions) for each in assignment.topic_partitions]
+    return by_topic((topic, number) for topic, numbers in found for number in numbers)
 
 
 def _classic_group(broker: Connection, group_id: str, node_id: int) -> GroupView:
-    """Describe a group of the classic protocol; one that is not there is in state Dead."""
+    """Describe a group of the classic protocol; one that does not exist is in state Dead."""
     (group,) = broker.ask(DESCRIBE_GROUPS, DescribeGroupsRequest([group_id], False)).groups
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-        return GroupView(group_id, _DEAD, CLASSIC, "", None, node_id, [])
+        return GroupView(group_id, _DEAD, CLASSIC, node_id, None, None, [])
     check(group_id, group.error_code, group.error_message)
     members = [
-        Member(
-            each.member_id,
-            each.group_instance_id,
-            each.client_id,
-            each.client_host,
-            decode_assignment(each.member_assignment),
-        )
-        for each in group.members
-    ]
-    return GroupView(
-        group_id, group.group_state, CLASSIC, group.protocol_data, None, node_id, members
-    )
+        Member(m.member_id, m.group_instance_id, m.client_id, m.client_host,
+               by_topic(decode_assignment(m.member_assignment)))
+        for m in group.members
+    ]  # fmt: skip
+    about = group_id, group.group_state, CLASSIC, node_id, group.protocol_data, None
+    return GroupView(*about, members)
 
 
 def committed_offsets(broker: Connection, group_id: str) -> dict[TopicPartition, int]:
@@ -196,9 +269,6 @@ def committed_offsets(broker: Connection, group_id: str) -> dict[TopicPartition,
     return found
 
 
-def by_topic(topic_partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Gather partitions by topic, in order."""
-    found: dict[str, list[int]] = defaultdict(list)
-    for topic, number in sorted(topic_partitions):
-        found[topic].append(number)
-    return found
+def by_topic(topic_partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:
+    """Return partitions by topic, in order."""
+    return [TopicPartitions(*each) for each in gathered(sorted(topic_partitions)).items()]

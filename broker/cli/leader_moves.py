@@ -35,8 +35,8 @@ from barnabas.protocol.messages.list_partition_reassignments import (
 from barnabas.storage.runtime.clock import monotonic, sleep
 
 if TYPE_CHECKING:
+    from barnabas.broker.admin.requests import TopicPartition
     from barnabas.broker.cli.cluster_view import Cluster
-    from barnabas.broker.cli.offsets import TopicPartition
 
 LOOK_EVERY_S: Final = 0.1
 PREFERRED: Final = 0

@@ -2,67 +2,47 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import TypeVar
 
-from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check
+from barnabas.broker.admin.requests import TopicPartition, looked_up
+from barnabas.broker.cli.cluster_view import (
+    Cluster,
+    Partition,
+    Rejected,
+    by_leader,
+    check,
+    partition_text,
+)
 from barnabas.broker.cli.interruption import Wait
 from barnabas.broker.client.deadline import Deadline
 from barnabas.broker.client.errors import NotKafka, NotLetIn, Unreachable
-from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.list_offsets import (
-    LIST_OFFSETS,
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
+from barnabas.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsRequest
 
 T = TypeVar("T")
-TopicPartition = tuple[str, int]
-"""Topic and partition."""
 
 LATEST, EARLIEST = -1, -2
 ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 
 
 def offsets_at(
-    cluster: Cluster, partitions: Iterable[Partition], timestamp: int, isolation: str
+    cluster: Cluster, partitions: Sequence[Partition], timestamp: int, isolation: str
 ) -> dict[TopicPartition, int]:
     """Return the first offset at or after ``timestamp`` (ms, LATEST or EARLIEST) of partitions.
 
     -1 where there is no such record. Raises Unreachable and Rejected.
     """
-    by_leader: dict[int, list[Partition]] = defaultdict(list)
-    for partition in partitions:
-        if partition.leader_id < 0:
-            raise Rejected(
-                partition_text(partition.topic_partition), ErrorCode.LEADER_NOT_AVAILABLE
-            )
-        by_leader[partition.leader_id].append(partition)
     found: dict[TopicPartition, int] = {}
-    for leader_id, led in by_leader.items():
-        request = _request(led, timestamp, ISOLATION[isolation])
+    for leader_id, led in by_leader(partitions).items():
+        topics = looked_up((each.topic_partition for each in led), timestamp)
+        request = ListOffsetsRequest(-1, ISOLATION[isolation], topics)
         for topic in cluster.node(leader_id).ask(LIST_OFFSETS, request).topics:
             for each in topic.partitions:
                 topic_partition = topic.name, each.partition_index
                 check(partition_text(topic_partition), each.error_code)
                 found[topic_partition] = each.offset
     return found
-
-
-def _request(partitions: list[Partition], timestamp: int, level: int) -> ListOffsetsRequest:
-    topics: dict[str, list[ListOffsetsPartition]] = defaultdict(list)
-    for partition in partitions:
-        topics[partition.topic].append(ListOffsetsPartition(partition.number, -1, timestamp))
-    wanted = [ListOffsetsTopic(name, each) for name, each in topics.items()]
-    return ListOffsetsRequest(-1, level, wanted)
-
-
-def partition_text(topic_partition: TopicPartition) -> str:
-    """Write a partition as people do: ``orders-0``."""
-    return f"{topic_partition[0]}-{topic_partition[1]}"
 
 
 def patiently(

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from barnabas.broker.cli.printing import escaped, print_text
 from barnabas.storage.runtime.clock import monotonic
@@ -28,6 +29,7 @@ _NAME_LEAST = 24
 _ELLIPSIS = "..."
 
 Cell = str | int | None
+T = TypeVar("T")
 
 
 def json_text(value: object, indent: int | None = None) -> str:
@@ -62,6 +64,44 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None
     for row in rows:
         table.add(row)
     table.flush()
+
+
+def as_json(value: Any) -> Any:  # noqa: ANN401  JSON has no narrower type
+    """Return frozen classes and named tuples, also in lists and mappings, as JSON has them."""
+    if is_dataclass(value):
+        return {each.name: as_json(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, dict):
+        return {name: as_json(each) for name, each in value.items()}
+    if hasattr(value, "_asdict"):
+        return as_json(value._asdict())
+    if isinstance(value, list | tuple):
+        return [as_json(each) for each in value]
+    return value
+
+
+def print_rows(rows: Iterable[Any], columns: Mapping[str, str]) -> None:
+    """Print a table of objects; ``columns`` has the attribute below each heading."""
+    attributes = list(columns.values())
+    print_table(list(columns), [[getattr(row, each) for each in attributes] for row in rows])
+
+
+def print_found(rows: Sequence[Any], columns: Mapping[str, str], output_format: str) -> None:
+    """Print objects as a table or as JSON."""
+    if output_format == "json":
+        print_json(as_json(rows))
+    else:
+        print_rows(rows, columns)
+
+
+def print_each(found: Sequence[T], show: Callable[[T], None], output_format: str) -> None:
+    """Print objects with an empty line between them, or as JSON."""
+    if output_format == "json":
+        print_json(as_json(found))
+        return
+    for number, each in enumerate(found):
+        if number:
+            print_text()
+        show(each)
 
 
 def print_pairs(pairs: Sequence[tuple[str, Cell]]) -> None:

@@ -14,9 +14,8 @@ from barnabas.broker.cli.arguments import (
     header,
     whole_number,
 )
-from barnabas.broker.cli.cluster_view import Cluster
+from barnabas.broker.cli.cluster_view import Cluster, partition_text
 from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError
-from barnabas.broker.cli.offsets import partition_text
 from barnabas.broker.cli.output import Progress, count_text, print_json
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.producer import ALL, LEADER, NO_ACKS, Producer, ProducerOptions

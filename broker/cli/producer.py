@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check
+from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check, partition_text
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.cli.offsets import may_pass, partition_text, patiently
+from barnabas.broker.cli.offsets import may_pass, patiently
 from barnabas.broker.cli.record_text import NewRecord
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable

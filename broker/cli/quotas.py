@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from barnabas.broker.cli.arguments import add_verbs
+from barnabas.broker.cli.arguments import add_flag, add_operand
 from barnabas.broker.cli.cluster_view import Cluster, check
-from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.output import print_json, print_table
+from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
 from barnabas.broker.security.quota_limits import (
     CLIENT_ID,
     CONNECTIONS,
@@ -33,11 +34,6 @@ from barnabas.protocol.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
 )
 
-_VERBS = {
-    "list": "List limits of users, clients and addresses",
-    "set": "Limit what a user, a client or an address may use",
-    "remove": "Take limits away",
-}
 _KEYS: Final = (
     PRODUCER_BYTES,
     CONSUMER_BYTES,
@@ -54,30 +50,20 @@ Entity = dict[str, str | None]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
-    parser.usage = "barnabas quotas VERB [options]"
-    add_verbs(parser, _VERBS, _add_list, _add_set, _add_remove)
-
-
-def _add_list(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas quotas list [options]"
-    _add_entity(parser)
+    add_verbs(parser, _VERBS)
 
 
 def _add_set(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas quotas set KEY=VALUE... --user NAME [options]"
-    parser.add_argument(
-        "limits", metavar="KEY=VALUE", type=_limit, nargs="+", help=argparse.SUPPRESS
-    )
+    add_operand(parser, "limits", "KEY=VALUE", count="+", read=_limit)
     _add_entity(parser)
-    parser.add_argument("--dry-run", action="store_true", help="only ask whether it would be done")
+    add_flag(parser, "--dry-run", "only ask whether it would be done")
     parser.epilog = f"Keys: {', '.join(_KEYS)}."
 
 
 def _add_remove(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas quotas remove [KEY...] --user NAME [options]"
-    parser.add_argument("keys", metavar="KEY", nargs="*", help=argparse.SUPPRESS)
+    add_operand(parser, "keys", "KEY", count="*")
     _add_entity(parser)
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be removed")
+    add_flag(parser, "--dry-run", "only show what would be removed")
 
 
 def _add_entity(parser: argparse.ArgumentParser) -> None:
@@ -105,14 +91,11 @@ def _known(key: str) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the verb says."""
-    verb = {"list": list_quotas, "set": set_limits, "remove": remove}[arguments.verb]
-    entity = _entity(arguments)
-    if arguments.verb != "list" and not entity:
+    """Run the verb."""
+    arguments.entity = _entity(arguments)
+    if arguments.verb != "list" and not arguments.entity:
         raise CommandError("whose limits? give --user, --client-id, --ip or --default", USAGE)
-    with Cluster.of(arguments) as cluster:
-        verb(cluster, arguments, entity)
-    return OK
+    return run_verb(arguments)
 
 
 def _entity(arguments: argparse.Namespace) -> Entity:
@@ -130,10 +113,9 @@ def _entity(arguments: argparse.Namespace) -> Entity:
 # ------------------------------------------------------------------------------------------- list
 
 
-def list_quotas(cluster: Cluster, arguments: argparse.Namespace, entity: Entity) -> None:
+def list_quotas(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Print the limits of all entities that the options mean, all by default."""
-    found = _quotas(cluster, entity)
-    _print(found, arguments.format)
+    _print(_quotas(cluster, arguments.entity), arguments.format)
 
 
 def _quotas(
@@ -197,15 +179,16 @@ def _number(value: float) -> str:
 # ---------------------------------------------------------------------------------------- changes
 
 
-def set_limits(cluster: Cluster, arguments: argparse.Namespace, entity: Entity) -> None:
+def set_limits(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Set limits of one entity; others that it has stay."""
-    limits = dict(arguments.limits)
+    entity, limits = arguments.entity, dict(arguments.limits)
     _alter(cluster, entity, [OpData(*each) for each in limits.items()], dry_run=arguments.dry_run)
     _print([(entity, limits)], arguments.format)
 
 
-def remove(cluster: Cluster, arguments: argparse.Namespace, entity: Entity) -> None:
+def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Take limits of one entity away, all by default."""
+    entity = arguments.entity
     there = next((limits for _, limits in _quotas(cluster, entity, strict=True)), {})
     for key in arguments.keys:
         if key not in there:
@@ -222,3 +205,17 @@ def _alter(cluster: Cluster, entity: Entity, changes: list[OpData], *, dry_run: 
     (result,) = cluster.ask(ALTER_CLIENT_QUOTAS, AlterClientQuotasRequest([entry], dry_run)).entries
     names = ", ".join(f"{kind} {_name(entity, kind)}" for kind in entity)
     check(names, result.error_code, result.error_message)
+
+
+_VERBS: Final = {
+    "list": Verb(
+        "List limits of users, clients and addresses", "[options]", _add_entity, list_quotas
+    ),
+    "set": Verb(
+        "Limit what a user, a client or an address may use",
+        "KEY=VALUE... --user NAME [options]",
+        _add_set,
+        set_limits,
+    ),
+    "remove": Verb("Take limits away", "[KEY...] --user NAME [options]", _add_remove, remove),
+}

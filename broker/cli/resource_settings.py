@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from barnabas.broker.cli.cluster_view import Cluster, check
 from barnabas.broker.client.connection import Connection
@@ -27,6 +28,18 @@ SET, UNSET = 0, 1
 DYNAMIC_TOPIC_CONFIG: Final = 1
 DEFAULT_CONFIG: Final = 5
 
+SETTING_COLUMNS: Final = {"CONFIGURATION": "key", "VALUE": "value", "SOURCE": "source"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting and where it comes from; the value of a secret is ``None``."""
+
+    key: str
+    value: str | None
+    source: str
+
+
 Settings = dict[str, list[DescribeConfigsResourceResult]]
 
 
@@ -44,11 +57,10 @@ def settings_of(asked: Cluster | Connection, kind: int, names: Sequence[str]) ->
     return found
 
 
-def described(config: DescribeConfigsResourceResult) -> dict[str, Any]:
-    """Return a setting as JSON has it."""
+def setting_of(config: DescribeConfigsResourceResult) -> Setting:
+    """Return a setting as operators see it."""
     source = SOURCE_WORDS.get(config.config_source, str(config.config_source))
-    value = None if config.is_sensitive else config.value
-    return {"key": config.name, "value": value, "source": source}
+    return Setting(config.name, None if config.is_sensitive else config.value, source)
 
 
 def changes_of(given: Sequence[tuple[str, str]], unset: Sequence[str]) -> list[AlterableConfig]:

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
 
 from barnabas.broker.cli.arguments import (
+    add_flag,
+    add_operand,
     add_settings,
-    add_verbs,
+    add_unset,
     positive_number,
 )
 from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
-from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at, patiently
 from barnabas.broker.cli.outcome import Outcome
-from barnabas.broker.cli.output import print_json, print_pairs, print_table
+from barnabas.broker.cli.output import print_each, print_found, print_pairs, print_rows
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.resource_settings import (
     DYNAMIC_TOPIC_CONFIG,
+    SETTING_COLUMNS,
     TOPIC,
+    Setting,
     alter_settings,
     changes_of,
-    described,
+    setting_of,
     settings_of,
 )
+from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.internal_records import uuid_text
 from barnabas.protocol.messages.create_partitions import (
@@ -46,32 +51,75 @@ from barnabas.protocol.messages.delete_topics import (
 from barnabas.protocol.messages.metadata import MetadataResponseTopic
 
 _BROKER_DEFAULT = -1
+_PARTITIONS = {
+    "PARTITION": "partition",
+    "LEADER": "leader",
+    "EPOCH": "leader_epoch",
+    "REPLICAS": "replicas_text",
+    "IN SYNC": "in_sync_text",
+    "START": "start_offset",
+    "END": "end_offset",
+}
+
+
+@dataclass(frozen=True)
+class ListedTopic:
+    """A topic in a list."""
+
+    topic: str | None
+    topic_id: str
+    internal: bool
+    partitions: int
+    replicas: int
+
+
+@dataclass(frozen=True)
+class TopicPartition:
+    """A partition of a topic, with ``None`` for what is not known without a leader."""
+
+    partition: int
+    leader: int | None
+    leader_epoch: int
+    replicas: list[int]
+    in_sync: list[int]
+    start_offset: int | None
+    end_offset: int | None
+
+    @property
+    def replicas_text(self) -> str:
+        """Replicas for people."""
+        return ",".join(map(str, self.replicas)) or "-"
+
+    @property
+    def in_sync_text(self) -> str:
+        """Replicas in sync for people."""
+        return ",".join(map(str, self.in_sync)) or "-"
+
+
+@dataclass(frozen=True)
+class TopicDescription:
+    """A topic with its configurations and partitions."""
+
+    topic: str | None
+    topic_id: str
+    internal: bool
+    partitions: list[TopicPartition]
+    replicas: int
+    configs: list[Setting]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
-    parser.usage = "barnabas topics VERB [options]"
-    add_verbs(parser, _VERBS, _add_list, _add_describe, _add_create, _add_delete, _add_alter)
-
-
-_VERBS = {
-    "list": "List topics",
-    "describe": "Show partitions, offsets and configurations of topics",
-    "create": "Create topics",
-    "delete": "Delete topics with all their records",
-    "alter": "Add partitions to a topic, change its configurations",
-}
+    add_verbs(parser, _VERBS)
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas topics list [options]"
     parser.add_argument(
         "-i", "--internal", action="store_true", help="also those of the broker itself"
     )
 
 
 def _add_describe(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas topics describe TOPIC... [options]"
     _add_names(parser)
     parser.add_argument(
         "-c", "--configs", action="store_true", help="all configurations, not only those set"
@@ -79,76 +127,43 @@ def _add_describe(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_create(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas topics create TOPIC... [options]"
     _add_names(parser)
     parser.add_argument(
-        "-p",
-        "--partitions",
-        type=positive_number,
-        default=_BROKER_DEFAULT,
-        metavar="N",
+        "-p", "--partitions", type=positive_number, default=_BROKER_DEFAULT, metavar="N",
         help="how many (default: the broker decides)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "-r",
-        "--replication-factor",
-        type=positive_number,
-        default=_BROKER_DEFAULT,
-        metavar="N",
+        "-r", "--replication-factor", type=positive_number, default=_BROKER_DEFAULT, metavar="N",
         help="copies (default: the broker decides)",
-    )
+    )  # fmt: skip
     add_settings(parser)
-    parser.add_argument(
-        "--if-not-exists", action="store_true", help="a topic that is there is no error"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only ask whether it would be done")
+    add_flag(parser, "--if-not-exists", "a topic that is there is no error")
+    add_flag(parser, "--dry-run", "only ask whether it would be done")
 
 
 def _add_delete(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas topics delete TOPIC... [options]"
     _add_names(parser)
-    parser.add_argument(
-        "--if-exists", action="store_true", help="a topic that is not there is no error"
-    )
+    add_flag(parser, "--if-exists", "a topic that is not there is no error")
 
 
 def _add_alter(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas topics alter TOPIC [options]"
-    parser.add_argument("topic", metavar="TOPIC", help=argparse.SUPPRESS)
+    add_operand(parser, "topic", "TOPIC")
     parser.add_argument(
-        "-p",
-        "--partitions",
-        type=positive_number,
-        metavar="N",
+        "-p", "--partitions", type=positive_number, metavar="N",
         help="how many it shall have in all; never fewer",
-    )
+    )  # fmt: skip
     add_settings(parser)
-    parser.add_argument(
-        "--unset",
-        action="append",
-        default=[],
-        metavar="KEY",
-        help="take a configuration back; repeatable",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only ask whether it would be done")
+    add_unset(parser, "configuration")
+    add_flag(parser, "--dry-run", "only ask whether it would be done")
 
 
 def _add_names(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("topics", metavar="TOPIC", nargs="+", help=argparse.SUPPRESS)
+    add_operand(parser, "topics", "TOPIC", count="+")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the verb says."""
-    verb = {
-        "list": list_topics,
-        "describe": describe,
-        "create": create,
-        "delete": delete,
-        "alter": alter,
-    }[arguments.verb]
-    with Cluster.of(arguments) as cluster:
-        verb(cluster, arguments)
-    return OK
+    """Run the verb."""
+    return run_verb(arguments)
 
 
 # -------------------------------------------------------------------------------- list, describe
@@ -157,27 +172,14 @@ def run(arguments: argparse.Namespace) -> int:
 def list_topics(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Print name, partitions and replicas of every topic."""
     topics = [each for each in cluster.topics() if arguments.internal or not each.is_internal]
-    if arguments.format == "json":
-        print_json([_summary(topic) for topic in topics])
-        return
-    print_table(
-        ("TOPIC", "PARTITIONS", "REPLICAS"),
-        [(topic.name, len(topic.partitions), _replicas(topic)) for topic in topics],
-    )
+    columns = {"TOPIC": "topic", "PARTITIONS": "partitions", "REPLICAS": "replicas"}
+    print_found([_listed(topic) for topic in topics], columns, arguments.format)
 
 
-def _summary(topic: MetadataResponseTopic) -> dict[str, Any]:
-    return {
-        "topic": topic.name,
-        "topic_id": uuid_text(topic.topic_id),
-        "internal": topic.is_internal,
-        "partitions": len(topic.partitions),
-        "replicas": _replicas(topic),
-    }
-
-
-def _replicas(topic: MetadataResponseTopic) -> int:
-    return max((len(each.replica_nodes) for each in topic.partitions), default=0)
+def _listed(topic: MetadataResponseTopic) -> ListedTopic:
+    replicas = max((len(each.replica_nodes) for each in topic.partitions), default=0)
+    topic_id = uuid_text(topic.topic_id)
+    return ListedTopic(topic.name, topic_id, topic.is_internal, len(topic.partitions), replicas)
 
 
 def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -186,27 +188,28 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
     topics = cluster.topics(names)
     for topic in topics:
         check(topic.name or "", topic.error_code)
-    settings = _settings(cluster, names, every=arguments.configs)
-    descriptions = [
-        {
-            **_summary(topic),
-            "configs": settings[topic.name or ""],
-            "partitions": _partitions(cluster, topic, arguments.timeout),
-        }
+    settings = settings_of(cluster, TOPIC, names)
+    described = [
+        TopicDescription(
+            **{
+                **vars(_listed(topic)),
+                "partitions": _partitions(cluster, topic, arguments.timeout),
+            },
+            configs=[
+                setting_of(each)
+                for each in settings[topic.name or ""]
+                if arguments.configs or each.config_source == DYNAMIC_TOPIC_CONFIG
+            ],
+        )
         for topic in topics
     ]
-    if arguments.format == "json":
-        print_json(descriptions)
-        return
-    for number, topic_description in enumerate(descriptions):
-        if number:
-            print_text()
-        _print_description(topic_description, every=arguments.configs)
+    show = partial(_print_description, every=arguments.configs)
+    print_each(described, show, arguments.format)
 
 
 def _partitions(
     cluster: Cluster, topic: MetadataResponseTopic, timeout_seconds: float
-) -> list[dict[str, Any]]:
+) -> list[TopicPartition]:
     """Return leader, replicas and offsets of a topic's partitions, in their order."""
     name = topic.name or ""
 
@@ -216,72 +219,36 @@ def _partitions(
 
     starts, ends = patiently(cluster, timeout_seconds, offsets)
     return [
-        {
-            "partition": each.partition_index,
-            "leader": each.leader_id if each.leader_id >= 0 else None,
-            "leader_epoch": each.leader_epoch,
-            "replicas": each.replica_nodes,
-            "in_sync": each.isr_nodes,
-            "start_offset": starts.get((name, each.partition_index)),
-            "end_offset": ends.get((name, each.partition_index)),
-        }
+        TopicPartition(
+            each.partition_index,
+            each.leader_id if each.leader_id >= 0 else None,
+            each.leader_epoch,
+            each.replica_nodes,
+            each.isr_nodes,
+            starts.get((name, each.partition_index)),
+            ends.get((name, each.partition_index)),
+        )
         for each in topic.partitions
     ]
 
 
-def _settings(
-    cluster: Cluster, names: Sequence[str], *, every: bool
-) -> dict[str, list[dict[str, Any]]]:
-    """Return the settings of topics by name: those set on the topic, or all."""
-    return {
-        name: [
-            described(each)
-            for each in settings
-            if every or each.config_source == DYNAMIC_TOPIC_CONFIG
-        ]
-        for name, settings in settings_of(cluster, TOPIC, names).items()
-    }
-
-
-def _print_description(topic: dict[str, Any], *, every: bool) -> None:
-    partitions = topic["partitions"]
+def _print_description(topic: TopicDescription, *, every: bool) -> None:
     print_pairs(
         [
-            ("topic", topic["topic"]),
-            ("id", topic["topic_id"]),
-            ("partitions", len(partitions)),
-            ("replicas", topic["replicas"]),
+            ("topic", topic.topic),
+            ("id", topic.topic_id),
+            ("partitions", len(topic.partitions)),
+            ("replicas", topic.replicas),
         ]
     )
     if every:
         print_text()
-        print_table(
-            ("CONFIGURATION", "VALUE", "SOURCE"),
-            [(each["key"], each["value"], each["source"]) for each in topic["configs"]],
-        )
+        print_rows(topic.configs, SETTING_COLUMNS)
     else:
-        for each in topic["configs"]:
-            print_text(f"config      {each['key']}={each['value']}")
+        for each in topic.configs:
+            print_text(f"config      {each.key}={each.value}")
     print_text()
-    print_table(
-        ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "IN SYNC", "START", "END"),
-        [
-            (
-                each["partition"],
-                each["leader"],
-                each["leader_epoch"],
-                _node_list(each["replicas"]),
-                _node_list(each["in_sync"]),
-                each["start_offset"],
-                each["end_offset"],
-            )
-            for each in partitions
-        ],
-    )
-
-
-def _node_list(nodes: Sequence[int]) -> str:
-    return ",".join(map(str, nodes)) or "-"
+    print_rows(topic.partitions, _PARTITIONS)
 
 
 # ---------------------------------------------------------------------------------------- changes
@@ -361,3 +328,24 @@ def _add_partitions(cluster: Cluster, arguments: argparse.Namespace) -> None:
     request = CreatePartitionsRequest(wanted, timeout_ms, arguments.dry_run)
     (result,) = cluster.ask(CREATE_PARTITIONS, request).results
     check(arguments.topic, result.error_code, result.error_message)
+
+
+_VERBS = {
+    "list": Verb("List topics", "[options]", _add_list, list_topics),
+    "describe": Verb(
+        "Show partitions, offsets and configurations of topics",
+        "TOPIC... [options]",
+        _add_describe,
+        describe,
+    ),
+    "create": Verb("Create topics", "TOPIC... [options]", _add_create, create),
+    "delete": Verb(
+        "Delete topics with all their records", "TOPIC... [options]", _add_delete, delete
+    ),
+    "alter": Verb(
+        "Add partitions to a topic, change its configurations",
+        "TOPIC [options]",
+        _add_alter,
+        alter,
+    ),
+}

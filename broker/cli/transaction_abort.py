@@ -8,14 +8,13 @@ it without a look.
 
 from __future__ import annotations
 
-from barnabas.broker.cli.cluster_view import Cluster, Partition, check
+from barnabas.broker.cli.cluster_view import Cluster, Partition, check, partition_text
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.group_view import coordinators
-from barnabas.broker.cli.offsets import partition_text
 from barnabas.broker.cli.transaction_view import (
     ONGOING,
     PREPARED,
-    OpenTransaction,
+    Opened,
     Transaction,
     open_transactions,
 )
@@ -63,7 +62,7 @@ def abort_hanging(cluster: Cluster, partition: Partition, start_offset: int) -> 
                 check(partition_text((topic.name, each.partition_index)), each.error_code)
 
 
-def _hanging(cluster: Cluster, partition: Partition, start_offset: int) -> OpenTransaction:
+def _hanging(cluster: Cluster, partition: Partition, start_offset: int) -> Opened:
     name = partition_text(partition.topic_partition)
     found = open_transactions(cluster, [partition])
     for each in found:

@@ -8,22 +8,24 @@ nothing will ever end it but an operator.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
-from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check
-from barnabas.broker.cli.errors import USAGE, CommandError
-from barnabas.broker.cli.group_view import coordinators
-from barnabas.broker.cli.offsets import (
-    LATEST,
-    TopicPartition,
-    may_pass,
-    offsets_at,
+from barnabas.broker.admin.requests import TopicPartition, gathered
+from barnabas.broker.cli.cluster_view import (
+    Cluster,
+    Partition,
+    Rejected,
+    by_leader,
+    check,
     partition_text,
 )
+from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.group_view import coordinators
+from barnabas.broker.cli.offsets import LATEST, may_pass, offsets_at
+from barnabas.broker.cli.output import duration_text
 from barnabas.broker.client.brokers import TRANSACTION
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
@@ -41,6 +43,7 @@ from barnabas.protocol.messages.describe_transactions import (
     TransactionState,
 )
 from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
+from barnabas.storage.runtime.clock import now_ns
 
 T = TypeVar("T")
 
@@ -58,26 +61,54 @@ _PER_REQUEST: Final = 1000
 """Transactional ids, producer ids and partitions that one request of ours names."""
 
 
+class Place(NamedTuple):
+    """A partition that takes part in a transaction."""
+
+    topic: str
+    partition: int
+
+
 @dataclass(frozen=True)
 class Transaction:
-    """One transactional id, as its coordinator describes it."""
+    """One transactional id, as its coordinator describes it.
+
+    ``start_time_ms`` and ``age_ms`` are ``None`` if no transaction is open, and ``remaining_ms``,
+    until the broker aborts it, also of one that has no timeout or is decided. ``client`` and
+    ``host`` used the id last, and are ``None`` if the broker does not report them.
+    """
 
     transactional_id: str
     state: str
     producer_id: int
     producer_epoch: int
     timeout_ms: int
-    start_ms: int | None
-    partitions: list[TopicPartition]
+    start_time_ms: int | None
+    age_ms: int | None
+    remaining_ms: int | None
     coordinator: int
     client: str | None
     host: str | None
-    """Who last used the id; None where the broker does not say."""
+    partitions: list[Place]
 
     @property
     def is_open(self) -> bool:
         """Whether there is something that has not ended everywhere."""
         return self.state in OPEN_STATES
+
+    @property
+    def age_text(self) -> str | None:
+        """Age for people, or ``None`` if no transaction is open."""
+        return None if self.age_ms is None else duration_text(self.age_ms)
+
+    @property
+    def client_text(self) -> str | None:
+        """Client id, or ``None`` if it is empty or not known."""
+        return self.client or None
+
+    @property
+    def partition_count(self) -> int:
+        """Number of its partitions."""
+        return len(self.partitions)
 
 
 class Filters(NamedTuple):
@@ -107,24 +138,27 @@ class Listing(NamedTuple):
             raise Rejected("transactions", ErrorCode.NOT_COORDINATOR, words)
 
 
-class OpenTransaction(NamedTuple):
-    """What a partition's leader knows of a transaction that is open on it."""
+@dataclass(frozen=True)
+class OpenTransaction:
+    """A transaction that is open on a partition, as the partition's leader knows it.
 
-    topic_partition: TopicPartition
-    producer: ProducerState
+    ``transaction`` is ``None`` of one that hangs.
+    """
+
+    start_offset: int
+    producer_id: int
+    producer_epoch: int
+    last_timestamp_ms: int
+    hanging: bool
     transaction: Transaction | None
-    """None: it hangs."""
-
-    @property
-    def start_offset(self) -> int:
-        """Where it begins on this partition."""
-        return self.producer.current_txn_start_offset
 
 
-class HeldPartition(NamedTuple):
-    """A partition whose readers of committed records wait; the first transaction holds them."""
+@dataclass(frozen=True)
+class HeldPartition:
+    """A partition whose ``read_committed`` consumers wait for the first of its transactions."""
 
-    topic_partition: TopicPartition
+    topic: str
+    partition: int
     stable_offset: int
     end_offset: int
     transactions: list[OpenTransaction]
@@ -195,9 +229,8 @@ def _passes(transaction: Transaction, filters: Filters) -> bool:
 
 def describe_transactions(cluster: Cluster, ids: Sequence[str]) -> list[Transaction]:
     """Describe transactional ids, in their order; raises Rejected."""
-    by_node: dict[int, list[str]] = defaultdict(list)
-    for key, node_id in coordinators(cluster, ids, TRANSACTION).items():
-        by_node[node_id].append(key)
+    nodes = coordinators(cluster, ids, TRANSACTION)
+    by_node = gathered((node_id, key) for key, node_id in nodes.items())
     found = {
         each.transactional_id: each
         for node_id, keys in by_node.items()
@@ -220,17 +253,27 @@ def _describe(broker: Connection, node_id: int, ids: Iterable[str]) -> Iterator[
 
 
 def _transaction(each: TransactionState, node_id: int) -> Transaction:
+    state, timeout_ms = each.transaction_state, each.transaction_timeout_ms
+    start_ms = age_ms = remaining_ms = None
+    if state in OPEN_STATES and each.transaction_start_time_ms >= 0:
+        start_ms = each.transaction_start_time_ms
+        age_ms = max(0, now_ns() // 1_000_000 - start_ms)
+        if state == ONGOING and timeout_ms != NEVER_MS:
+            remaining_ms = max(0, timeout_ms - age_ms)
+    places = sorted((topic.topic, number) for topic in each.topics for number in topic.partitions)
     return Transaction(
         each.transactional_id,
-        each.transaction_state,
+        state,
         each.producer_id,
         each.producer_epoch,
-        each.transaction_timeout_ms,
-        each.transaction_start_time_ms if each.transaction_start_time_ms >= 0 else None,
-        sorted((topic.topic, number) for topic in each.topics for number in topic.partitions),
+        timeout_ms,
+        start_ms,
+        age_ms,
+        remaining_ms,
         node_id,
         each.client_id,
         each.client_host,
+        [Place(*place) for place in places],
     )
 
 
@@ -244,79 +287,77 @@ def held_partitions(cluster: Cluster, partitions: Sequence[Partition]) -> list[H
     behind = [
         each for each in partitions if stable[each.topic_partition] < ends[each.topic_partition]
     ]
-    by_partition: dict[TopicPartition, list[OpenTransaction]] = defaultdict(list)
-    for each in open_transactions(cluster, behind):
-        by_partition[each.topic_partition].append(each)
+    found = gathered(
+        (each.topic_partition, each.shown) for each in open_transactions(cluster, behind)
+    )
     return [
-        HeldPartition(
-            topic_partition,
-            stable[topic_partition],
-            ends[topic_partition],
-            by_partition[topic_partition],
-        )
-        for topic_partition in sorted(by_partition)
+        HeldPartition(*place, stable[place], ends[place], found[place]) for place in sorted(found)
     ]
 
 
-def open_transactions(cluster: Cluster, partitions: Iterable[Partition]) -> list[OpenTransaction]:
+class Opened(NamedTuple):
+    """A producer with an open transaction, as the leader of a partition knows it."""
+
+    topic_partition: TopicPartition
+    producer: ProducerState
+    transaction: Transaction | None
+    """The transaction, or ``None`` if it hangs."""
+
+    @property
+    def start_offset(self) -> int:
+        """First offset of the transaction on this partition."""
+        return self.producer.current_txn_start_offset
+
+    @property
+    def identity(self) -> tuple[TopicPartition, int, int]:
+        """Key of the transaction in two reports."""
+        return self.topic_partition, self.producer.producer_id, self.start_offset
+
+    @property
+    def shown(self) -> OpenTransaction:
+        """The transaction as operators see it."""
+        producer = self.producer
+        return OpenTransaction(
+            self.start_offset,
+            producer.producer_id,
+            producer.producer_epoch,
+            producer.last_timestamp,
+            self.transaction is None,
+            self.transaction,
+        )
+
+
+def open_transactions(cluster: Cluster, partitions: Sequence[Partition]) -> list[Opened]:
     """Return what is open on partitions, in the order of its offsets, with whose it is.
 
-    The leaders are asked again about what no coordinator knows: it may have ended in between.
+    The leaders get a second request about what no coordinator knows: it may have ended in between.
     """
-    partitions = list(partitions)
     found = _open_producers(cluster, partitions)
     if not found:
         return []
-    owners = _owners(cluster, {producer.producer_id for _, producer in found})
-    known = [
-        OpenTransaction(topic_partition, producer, _owner(topic_partition, producer, owners))
-        for topic_partition, producer in found
-    ]
+    owners = _owners(cluster, {each.producer.producer_id for each in found})
+    known = [each._replace(transaction=_owner(each, owners)) for each in found]
     doubtful = {each.topic_partition for each in known if each.transaction is None}
     if doubtful:
-        again = _open_producers(
-            cluster, [each for each in partitions if each.topic_partition in doubtful]
-        )
-        still_open = {_identity(topic_partition, producer) for topic_partition, producer in again}
-        known = [
-            each
-            for each in known
-            if each.transaction is not None
-            or _identity(each.topic_partition, each.producer) in still_open
-        ]
+        some = [each for each in partitions if each.topic_partition in doubtful]
+        still_open = {each.identity for each in _open_producers(cluster, some)}
+        known = [each for each in known if each.transaction or each.identity in still_open]
     return sorted(known, key=lambda each: (each.topic_partition, each.start_offset))
 
 
-def _identity(
-    topic_partition: TopicPartition, producer: ProducerState
-) -> tuple[TopicPartition, int, int]:
-    return topic_partition, producer.producer_id, producer.current_txn_start_offset
-
-
-def _open_producers(
-    cluster: Cluster, partitions: Iterable[Partition]
-) -> list[tuple[TopicPartition, ProducerState]]:
+def _open_producers(cluster: Cluster, partitions: Sequence[Partition]) -> list[Opened]:
     """Return the producers that have a transaction open on one of the partitions."""
-    by_leader: dict[int, list[Partition]] = defaultdict(list)
-    for partition in partitions:
-        if partition.leader_id < 0:
-            raise Rejected(
-                partition_text(partition.topic_partition), ErrorCode.LEADER_NOT_AVAILABLE
-            )
-        by_leader[partition.leader_id].append(partition)
     found = []
-    for leader_id, led in by_leader.items():
+    for leader_id, led in by_leader(partitions).items():
         for some in _batched(led):
-            numbers: dict[str, list[int]] = defaultdict(list)
-            for each in some:
-                numbers[each.topic].append(each.number)
+            numbers = gathered(each.topic_partition for each in some)
             request = DescribeProducersRequest([TopicRequest(*each) for each in numbers.items()])
             for topic in cluster.node(leader_id).ask(DESCRIBE_PRODUCERS, request).topics:
                 for answer in topic.partitions:
                     topic_partition = topic.name, answer.partition_index
                     check(partition_text(topic_partition), answer.error_code, answer.error_message)
                     found += [
-                        (topic_partition, producer)
+                        Opened(topic_partition, producer, None)
                         for producer in answer.active_producers
                         if producer.current_txn_start_offset >= 0
                     ]
@@ -332,12 +373,11 @@ def _owners(cluster: Cluster, producer_ids: Iterable[int]) -> dict[int, Transact
     return found
 
 
-def _owner(
-    topic_partition: TopicPartition, producer: ProducerState, owners: dict[int, Transaction]
-) -> Transaction | None:
-    """Return the transaction that will end what a producer has open; None if none will."""
+def _owner(opened: Opened, owners: dict[int, Transaction]) -> Transaction | None:
+    """Return the transaction that will end what a producer has open, or ``None`` if none will."""
+    producer = opened.producer
     owner = owners.get(producer.producer_id)
-    if owner is None or not owner.is_open or topic_partition not in owner.partitions:
+    if owner is None or not owner.is_open or opened.topic_partition not in owner.partitions:
         return None
     # Its markers carry its epoch or the next one, and end whatever has no later one: also what a
     # producer wrote that was fenced since, where the transaction was kept by InitProducerId

@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from barnabas.broker.cli.arguments import add_verbs, one_of, whole_number
+from barnabas.broker.cli.arguments import add_flag, add_operand, one_of, whole_number
 from barnabas.broker.cli.cluster_view import Cluster, check
-from barnabas.broker.cli.errors import OK
 from barnabas.broker.cli.outcome import Outcome
 from barnabas.broker.cli.output import print_json, print_table
 from barnabas.broker.cli.passwords import add_password, password_of
+from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
 from barnabas.broker.security.scram_users import new_salt
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.alter_user_scram_credentials import (
@@ -36,12 +36,6 @@ from barnabas.protocol.sasl.scram import (
     salted_password,
 )
 
-_VERBS = {
-    "list": "List users of SCRAM and how they may log in",
-    "create": "Make a user who logs in with a password",
-    "alter": "Give a user another password",
-    "delete": "Delete users; their sessions end at once",
-}
 _BY_NUMBER: Final = {each.number: each for each in MECHANISMS.values()}
 
 Credentials = dict[str, dict[str, int]]
@@ -50,30 +44,20 @@ Credentials = dict[str, dict[str, int]]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
-    parser.usage = "barnabas users VERB [options]"
-    add_verbs(parser, _VERBS, _add_list, _add_create, _add_alter, _add_delete)
+    add_verbs(parser, _VERBS)
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas users list [USER...] [options]"
-    parser.add_argument("users", metavar="USER", nargs="*", help=argparse.SUPPRESS)
+    add_operand(parser, "users", "USER", count="*")
 
 
 def _add_create(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas users create USER [options]"
     _add_credential(parser)
-    parser.add_argument(
-        "--if-not-exists", action="store_true", help="a user who is there is no error, and stays"
-    )
-
-
-def _add_alter(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas users alter USER [options]"
-    _add_credential(parser)
+    add_flag(parser, "--if-not-exists", "a user who is there is no error, and stays")
 
 
 def _add_credential(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("user", metavar="USER", help=argparse.SUPPRESS)
+    add_operand(parser, "user", "USER")
     _add_mechanism(parser, f"repeatable (default {SCRAM_SHA_512.name})")
     add_password(parser)
     parser.add_argument(
@@ -86,13 +70,10 @@ def _add_credential(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_delete(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barnabas users delete USER... [options]"
-    parser.add_argument("users", metavar="USER", nargs="+", help=argparse.SUPPRESS)
+    add_operand(parser, "users", "USER", count="+")
     _add_mechanism(parser, "only this credential; repeatable")
-    parser.add_argument(
-        "--if-exists", action="store_true", help="a user who is not there is no error"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only say who would be deleted")
+    add_flag(parser, "--if-exists", "a user who is not there is no error")
+    add_flag(parser, "--dry-run", "only say who would be deleted")
 
 
 def _add_mechanism(parser: argparse.ArgumentParser, text: str) -> None:
@@ -103,14 +84,11 @@ def _add_mechanism(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the verb says."""
-    verb = {"list": list_users, "create": create, "alter": alter, "delete": delete}
+    """Run the verb."""
     if arguments.verb in {"create", "alter"}:
         arguments.password = password_of(arguments, f"Password of {arguments.user}")
         arguments.mechanism = list(dict.fromkeys(arguments.mechanism)) or [SCRAM_SHA_512.name]
-    with Cluster.of(arguments) as cluster:
-        verb[arguments.verb](cluster, arguments)
-    return OK
+    return run_verb(arguments)
 
 
 # ------------------------------------------------------------------------------------------- list
@@ -231,3 +209,17 @@ def _alter(cluster: Cluster, request: AlterUserScramCredentialsRequest) -> None:
     """Change one credential: a request may name a user only once."""
     (result,) = cluster.ask(ALTER_USER_SCRAM_CREDENTIALS, request).results
     check(result.user, result.error_code, result.error_message)
+
+
+_VERBS: Final = {
+    "list": Verb(
+        "List users of SCRAM and how they may log in", "[USER...] [options]", _add_list, list_users
+    ),
+    "create": Verb(
+        "Make a user who logs in with a password", "USER [options]", _add_create, create
+    ),
+    "alter": Verb("Give a user another password", "USER [options]", _add_credential, alter),
+    "delete": Verb(
+        "Delete users; their sessions end at once", "USER... [options]", _add_delete, delete
+    ),
+}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from barnabas.broker.config.features import CONFIGURED_VERSION
-from barnabas.broker.config.fields import setting, topic_default
+from barnabas.broker.config.fields import key_of, setting, topic_default
 from barnabas.broker.config.listener_keys import ListenerConfig
 from barnabas.broker.config.listeners import (
     HTTP_LISTENER,
@@ -56,103 +56,59 @@ class BrokerConfig(SecurityConfig):
     """Every setting of a broker, checked. Make one with ``load_config`` (config/loader.py)."""
 
     # ---------- identity
-    node_id: int = setting(
-        "node.id",
-        INT,
-        1,
-        "Number of this broker in the cluster. Where it is not set there, the store of the cluster "
-        "gives out one, which the data directory keeps.",
-        at_least(0),
-        synonyms=("broker.id",),
-    )
+    node_id: int = setting("node.id", INT, 1, at_least(0), synonyms=("broker.id",))
+    """Number of this broker in the cluster. Where it is not set there, the store of the cluster
+    gives out one, which the data directory keeps."""
     cluster_id: str | None = setting(
-        "cluster.id",
-        STRING,
-        None,
-        "Name of the cluster, written into a new data directory; made up once if not given.",
-        Matches(r"\S{1,64}", "1 to 64 characters without space"),
+        "cluster.id", STRING, None, Matches(r"\S{1,64}", "1 to 64 characters without space")
     )
-    broker_rack: str | None = setting(
-        "broker.rack", STRING, None, "Rack that Metadata answers name for this broker."
-    )
+    """Name of the cluster, written into a new data directory; made up once if not given."""
+    broker_rack: str | None = setting("broker.rack", STRING, None)
+    """Rack that Metadata answers name for this broker."""
 
     # ---------- listeners
-    listeners: tuple[str, ...] = setting(
-        "listeners",
-        LIST,
-        ("PLAINTEXT://localhost:9092",),
-        "Addresses to listen on, NAME://host:port; an empty host means every interface.",
-    )
-    advertised_listeners: tuple[str, ...] | None = setting(
-        "advertised.listeners",
-        LIST,
-        None,
-        "Addresses that clients receive, by listener name; without one a client receives "
-        "the address it dialled.",
-    )
+    listeners: tuple[str, ...] = setting("listeners", LIST, ("PLAINTEXT://localhost:9092",))
+    """Addresses to listen on, NAME://host:port; an empty host means every interface."""
+    advertised_listeners: tuple[str, ...] | None = setting("advertised.listeners", LIST, None)
+    """Addresses that clients receive, by listener name; without one a client receives the address
+    it dialled."""
     listener_security_protocol_map: str = setting(
         "listener.security.protocol.map",
         STRING,
         "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL",
-        "Security protocol of each listener name.",
     )
-    controller_listener_names: tuple[str, ...] = setting(
-        "controller.listener.names",
-        LIST,
-        (),
-        "Listeners that are not opened, because there is no separate controller.",
-    )
+    """Security protocol of each listener name."""
+    controller_listener_names: tuple[str, ...] = setting("controller.listener.names", LIST, ())
+    """Listeners that are not opened, because there is no separate controller."""
 
     # ---------- data directory
-    log_dirs: tuple[str, ...] | None = setting(
-        "log.dirs",
-        LIST,
-        None,
-        "The data directory; several are refused. In a cluster it is a cache, and every start "
-        "empties it.",
-    )
-    log_dir: tuple[str, ...] = setting(
-        "log.dir", LIST, ("./data",), "The data directory where log.dirs is not set."
-    )
+    log_dirs: tuple[str, ...] | None = setting("log.dirs", LIST, None)
+    """The data directory; several are refused. In a cluster it is a cache, and every start empties
+    it."""
+    log_dir: tuple[str, ...] = setting("log.dir", LIST, ("./data",))
+    """The data directory where log.dirs is not set."""
 
     # ---------- topics
-    num_partitions: int = setting(
-        "num.partitions",
-        INT,
-        1,
-        "Partitions of a topic created without a number of its own.",
-        at_least(1),
-    )
-    default_replication_factor: int = setting(
-        "default.replication.factor",
-        INT,
-        1,
-        "Replication factor of a topic created without one of its own. One broker has one replica; "
-        "in a cluster it is what clients are told of (see barnabas.replication.factor of topics).",
-    )
-    auto_create_topics_enable: bool = setting(
-        "auto.create.topics.enable",
-        BOOLEAN,
-        True,
-        "Whether asking for an unknown topic creates it.",
-    )
-    delete_topic_enable: bool = setting(
-        "delete.topic.enable", BOOLEAN, True, "Whether topics may be deleted."
-    )
+    num_partitions: int = setting("num.partitions", INT, 1, at_least(1))
+    """Partitions of a topic created without a number of its own."""
+    default_replication_factor: int = setting("default.replication.factor", INT, 1)
+    """Replication factor of a topic created without one of its own. One broker has one replica; in
+    a cluster it is what clients are told of (see barnabas.replication.factor of topics)."""
+    auto_create_topics_enable: bool = setting("auto.create.topics.enable", BOOLEAN, True)
+    """Whether asking for an unknown topic creates it."""
+    delete_topic_enable: bool = setting("delete.topic.enable", BOOLEAN, True)
+    """Whether topics may be deleted."""
     max_request_partition_size_limit: int = setting(
-        "max.request.partition.size.limit",
-        INT,
-        2000,
-        "Most partitions in one DescribeTopicPartitions answer.",
-        at_least(1),
+        "max.request.partition.size.limit", INT, 2000, at_least(1)
     )
+    """Most partitions in one DescribeTopicPartitions answer."""
     create_topics: tuple[str, ...] = setting(
         "barnabas.create.topics",
         LIST,
         (),
-        "Topics to create at the start, name:partitions:replication[:cleanup.policy].",
         Matches(TOPIC_TO_CREATE, "name:partitions:replication[:cleanup.policy],..."),
     )
+    """Topics to create at the start, name:partitions:replication[:cleanup.policy]."""
 
     # ---------- defaults of topics
     log_cleanup_policy: tuple[str, ...] = topic_default("log.cleanup.policy", of="cleanup.policy")
@@ -228,46 +184,31 @@ class BrokerConfig(SecurityConfig):
 
     # ---------- cleaning
     log_retention_check_interval_ms: int = setting(
-        "log.retention.check.interval.ms",
-        LONG,
-        300_000,
-        "How often segments are checked against the retention limits.",
-        at_least(1),
+        "log.retention.check.interval.ms", LONG, 300_000, at_least(1)
     )
-    log_cleaner_enable: bool = setting(
-        "log.cleaner.enable", BOOLEAN, True, "Whether compacted topics are compacted."
-    )
+    """How often segments are checked against the retention limits."""
+    log_cleaner_enable: bool = setting("log.cleaner.enable", BOOLEAN, True)
+    """Whether compacted topics are compacted."""
     log_cleaner_threads: int = setting(
-        "log.cleaner.threads",
-        INT,
-        1,
-        "Logs compacted at the same time; 0 stops compaction.",
-        at_least(0),
-        update=CLUSTER_WIDE,
+        "log.cleaner.threads", INT, 1, at_least(0), update=CLUSTER_WIDE
     )
+    """Logs compacted at the same time; 0 stops compaction."""
     log_cleaner_backoff_ms: int = setting(
-        "log.cleaner.backoff.ms",
-        LONG,
-        15_000,
-        "How long compaction sleeps when there is nothing to do.",
-        at_least(0),
-        update=CLUSTER_WIDE,
+        "log.cleaner.backoff.ms", LONG, 15_000, at_least(0), update=CLUSTER_WIDE
     )
+    """How long compaction sleeps when there is nothing to do."""
     log_cleaner_dedupe_buffer_size: int = setting(
         "log.cleaner.dedupe.buffer.size",
         LONG,
         134_217_728,
-        "Memory for the keys of all passes of compaction at a time; what does not fit waits.",
         at_least(1024 * 1024),
         update=CLUSTER_WIDE,
     )
+    """Memory for the keys of all passes of compaction at a time; what does not fit waits."""
     log_cleaner_io_max_bytes_per_second: float = setting(
-        "log.cleaner.io.max.bytes.per.second",
-        DOUBLE,
-        1.7976931348623157e308,
-        "Limit of what compaction reads and writes.",
-        update=CLUSTER_WIDE,
+        "log.cleaner.io.max.bytes.per.second", DOUBLE, 1.7976931348623157e308, update=CLUSTER_WIDE
     )
+    """Limit of what compaction reads and writes."""
     log_cleaner_delete_retention_ms: int = topic_default(
         "log.cleaner.delete.retention.ms", of="delete.retention.ms"
     )
@@ -283,410 +224,236 @@ class BrokerConfig(SecurityConfig):
 
     # ---------- connections and requests
     socket_request_max_bytes: int = setting(
-        "socket.request.max.bytes", INT, 100 * 1024 * 1024, "Largest request.", at_least(1)
+        "socket.request.max.bytes", INT, 100 * 1024 * 1024, at_least(1)
     )
-    socket_send_buffer_bytes: int = setting(
-        "socket.send.buffer.bytes",
-        INT,
-        -1,
-        "The kernel's send buffer of a connection; -1 leaves it to the kernel, which adapts it.",
-        at_least(-1),
-    )
-    socket_receive_buffer_bytes: int = setting(
-        "socket.receive.buffer.bytes",
-        INT,
-        -1,
-        "The kernel's receive buffer of a connection; -1 leaves it to the kernel, which adapts it.",
-        at_least(-1),
-    )
-    socket_listen_backlog_size: int = setting(
-        "socket.listen.backlog.size",
-        INT,
-        1024,
-        "Connections that may wait to be accepted.",
-        at_least(1),
-    )
-    connections_max_idle_ms: int = setting(
-        "connections.max.idle.ms",
-        LONG,
-        600_000,
-        "How long a silent connection stays open; -1 is for ever. After brokers came or went, less "
-        "for who has added offsets to a transaction (docs/exactly-once.md).",
-    )
+    """Largest request."""
+    socket_send_buffer_bytes: int = setting("socket.send.buffer.bytes", INT, -1, at_least(-1))
+    """The kernel's send buffer of a connection; -1 leaves it to the kernel, which adapts it."""
+    socket_receive_buffer_bytes: int = setting("socket.receive.buffer.bytes", INT, -1, at_least(-1))
+    """The kernel's receive buffer of a connection; -1 leaves it to the kernel, which adapts it."""
+    socket_listen_backlog_size: int = setting("socket.listen.backlog.size", INT, 1024, at_least(1))
+    """Connections that may wait to be accepted."""
+    connections_max_idle_ms: int = setting("connections.max.idle.ms", LONG, 600_000)
+    """How long a silent connection stays open; -1 is for ever. After brokers came or went, less for
+    who has added offsets to a transaction (docs/exactly-once.md)."""
     queued_max_request_bytes: int = setting(
-        "queued.max.request.bytes",
-        LONG,
-        256 * 1024 * 1024,
-        "Memory for requests that have not come whole or wait, all connections together; -1 is no "
-        "limit. Who is silent or slow while others wait for it is closed.",
-        at_least(-1),
+        "queued.max.request.bytes", LONG, 256 * 1024 * 1024, at_least(-1)
     )
-    fetch_max_bytes: int = setting(
-        "fetch.max.bytes",
-        INT,
-        57_671_680,
-        "Most bytes of records in one answer to Fetch.",
-        at_least(1024),
-    )
+    """Memory for requests that have not come whole or wait, all connections together; -1 is no
+    limit. Who is silent or slow while others wait for it is closed."""
+    fetch_max_bytes: int = setting("fetch.max.bytes", INT, 57_671_680, at_least(1024))
+    """Most bytes of records in one answer to Fetch."""
     max_incremental_fetch_session_cache_slots: int = setting(
-        "max.incremental.fetch.session.cache.slots",
-        INT,
-        1000,
-        "Fetch sessions kept at a time.",
-        at_least(0),
+        "max.incremental.fetch.session.cache.slots", INT, 1000, at_least(0)
     )
+    """Fetch sessions kept at a time."""
     fetch_session_partitions_max: int = setting(
-        "barnabas.fetch.session.partitions.max",
-        INT,
-        75_000,
-        "Partitions that all fetch sessions together remember, 500 bytes each.",
-        at_least(0),
+        "barnabas.fetch.session.partitions.max", INT, 75_000, at_least(0)
     )
+    """Partitions that all fetch sessions together remember, 500 bytes each."""
 
     # ---------- producers
     producer_id_expiration_ms: int = setting(
-        "producer.id.expiration.ms",
-        INT,
-        86_400_000,
-        "How long an idle producer's sequence numbers are remembered.",
-        at_least(1),
-        update=CLUSTER_WIDE,
+        "producer.id.expiration.ms", INT, 86_400_000, at_least(1), update=CLUSTER_WIDE
     )
+    """How long an idle producer's sequence numbers are remembered."""
     producer_id_expiration_check_interval_ms: int = setting(
-        "producer.id.expiration.check.interval.ms",
-        INT,
-        600_000,
-        "How often idle producers are looked for.",
-        at_least(1),
+        "producer.id.expiration.check.interval.ms", INT, 600_000, at_least(1)
     )
+    """How often idle producers are looked for."""
 
     # ---------- consumer groups
     offsets_topic_num_partitions: int = setting(
-        "offsets.topic.num.partitions", INT, 50, "Partitions of __consumer_offsets.", at_least(1)
+        "offsets.topic.num.partitions", INT, 50, at_least(1)
     )
+    """Partitions of __consumer_offsets."""
     offsets_topic_replication_factor: int = setting(
-        "offsets.topic.replication.factor",
-        SHORT,
-        1,
-        "Accepted for compatibility: one broker has one replica.",
-        at_least(1),
+        "offsets.topic.replication.factor", SHORT, 1, at_least(1)
     )
+    """Accepted for compatibility: one broker has one replica."""
     offsets_topic_segment_bytes: int = setting(
-        "offsets.topic.segment.bytes",
-        INT,
-        104_857_600,
-        "Segment size of __consumer_offsets.",
-        at_least(1),
+        "offsets.topic.segment.bytes", INT, 104_857_600, at_least(1)
     )
-    offsets_retention_minutes: int = setting(
-        "offsets.retention.minutes",
-        INT,
-        10_080,
-        "How long the offsets of a group without members are kept.",
-        at_least(1),
-    )
+    """Segment size of __consumer_offsets."""
+    offsets_retention_minutes: int = setting("offsets.retention.minutes", INT, 10_080, at_least(1))
+    """How long the offsets of a group without members are kept."""
     offsets_retention_check_interval_ms: int = setting(
-        "offsets.retention.check.interval.ms",
-        LONG,
-        600_000,
-        "How often expired offsets are looked for.",
-        at_least(1),
+        "offsets.retention.check.interval.ms", LONG, 600_000, at_least(1)
     )
-    offset_metadata_max_bytes: int = setting(
-        "offset.metadata.max.bytes",
-        INT,
-        4096,
-        "Most bytes of metadata beside a committed offset.",
-        at_least(0),
-    )
+    """How often expired offsets are looked for."""
+    offset_metadata_max_bytes: int = setting("offset.metadata.max.bytes", INT, 4096, at_least(0))
+    """Most bytes of metadata beside a committed offset."""
+    # Kafka: 3000, which is three seconds of silence at each first start of a consumer.
     group_initial_rebalance_delay_ms: int = setting(
-        "group.initial.rebalance.delay.ms",
-        INT,
-        0,  # Kafka: 3000, which is three seconds of silence at each first start of a consumer.
-        "How long a new group waits for more members before its first assignment.",
-        at_least(0),
+        "group.initial.rebalance.delay.ms", INT, 0, at_least(0)
     )
+    """How long a new group waits for more members before its first assignment."""
     group_min_session_timeout_ms: int = setting(
-        "group.min.session.timeout.ms",
-        INT,
-        6000,
-        "Shortest session timeout a member may ask for.",
-        at_least(0),
+        "group.min.session.timeout.ms", INT, 6000, at_least(0)
     )
+    """Shortest session timeout a member may ask for."""
     group_max_session_timeout_ms: int = setting(
-        "group.max.session.timeout.ms",
-        INT,
-        1_800_000,
-        "Longest session timeout a member may ask for.",
-        at_least(0),
+        "group.max.session.timeout.ms", INT, 1_800_000, at_least(0)
     )
-    group_max_size: int = setting(
-        "group.max.size", INT, INT_MAX, "Most members of a classic group.", at_least(1)
-    )
+    """Longest session timeout a member may ask for."""
+    group_max_size: int = setting("group.max.size", INT, INT_MAX, at_least(1))
+    """Most members of a classic group."""
     group_consumer_session_timeout_ms: int = setting(
-        "group.consumer.session.timeout.ms",
-        INT,
-        45_000,
-        "Session timeout of groups of the new protocol.",
-        at_least(1),
+        "group.consumer.session.timeout.ms", INT, 45_000, at_least(1)
     )
+    """Session timeout of groups of the new protocol."""
     group_consumer_heartbeat_interval_ms: int = setting(
-        "group.consumer.heartbeat.interval.ms",
-        INT,
-        5000,
-        "Heartbeat interval of groups of the new protocol.",
-        at_least(1),
+        "group.consumer.heartbeat.interval.ms", INT, 5000, at_least(1)
     )
-    group_consumer_max_size: int = setting(
-        "group.consumer.max.size",
-        INT,
-        INT_MAX,
-        "Most members of a group of the new protocol.",
-        at_least(1),
-    )
+    """Heartbeat interval of groups of the new protocol."""
+    group_consumer_max_size: int = setting("group.consumer.max.size", INT, INT_MAX, at_least(1))
+    """Most members of a group of the new protocol."""
     group_consumer_min_session_timeout_ms: int = setting(
-        "group.consumer.min.session.timeout.ms",
-        INT,
-        45_000,
-        "Shortest session timeout of groups of the new protocol.",
-        at_least(1),
+        "group.consumer.min.session.timeout.ms", INT, 45_000, at_least(1)
     )
+    """Shortest session timeout of groups of the new protocol."""
     group_consumer_max_session_timeout_ms: int = setting(
-        "group.consumer.max.session.timeout.ms",
-        INT,
-        60_000,
-        "Longest session timeout of groups of the new protocol.",
-        at_least(1),
+        "group.consumer.max.session.timeout.ms", INT, 60_000, at_least(1)
     )
+    """Longest session timeout of groups of the new protocol."""
     group_consumer_min_heartbeat_interval_ms: int = setting(
-        "group.consumer.min.heartbeat.interval.ms",
-        INT,
-        5000,
-        "Shortest heartbeat interval of groups of the new protocol.",
-        at_least(1),
+        "group.consumer.min.heartbeat.interval.ms", INT, 5000, at_least(1)
     )
+    """Shortest heartbeat interval of groups of the new protocol."""
     group_consumer_max_heartbeat_interval_ms: int = setting(
-        "group.consumer.max.heartbeat.interval.ms",
-        INT,
-        15_000,
-        "Longest heartbeat interval of groups of the new protocol.",
-        at_least(1),
+        "group.consumer.max.heartbeat.interval.ms", INT, 15_000, at_least(1)
     )
+    """Longest heartbeat interval of groups of the new protocol."""
     group_consumer_assignment_interval_ms: int = setting(
-        "group.consumer.assignment.interval.ms",
-        INT,
-        1000,
-        "Shortest time between two assignments of a group of the new protocol.",
-        at_least(0),
-        update=CLUSTER_WIDE,
+        "group.consumer.assignment.interval.ms", INT, 1000, at_least(0), update=CLUSTER_WIDE
     )
+    """Shortest time between two assignments of a group of the new protocol."""
     group_consumer_min_assignment_interval_ms: int = setting(
-        "group.consumer.min.assignment.interval.ms",
-        INT,
-        0,
-        "Lower limit of group.consumer.assignment.interval.ms.",
-        at_least(0),
+        "group.consumer.min.assignment.interval.ms", INT, 0, at_least(0)
     )
+    """Lower limit of group.consumer.assignment.interval.ms."""
     group_consumer_max_assignment_interval_ms: int = setting(
-        "group.consumer.max.assignment.interval.ms",
-        INT,
-        15_000,
-        "Upper limit of group.consumer.assignment.interval.ms.",
-        at_least(0),
+        "group.consumer.max.assignment.interval.ms", INT, 15_000, at_least(0)
     )
+    """Upper limit of group.consumer.assignment.interval.ms."""
     group_consumer_assignors: tuple[str, ...] = setting(
-        "group.consumer.assignors",
-        LIST,
-        ("uniform", "range"),
-        "Assignors that members may ask for; the first one is the default.",
-        OneOf(("uniform", "range")),
+        "group.consumer.assignors", LIST, ("uniform", "range"), OneOf(("uniform", "range"))
     )
+    """Assignors that members may ask for; the first one is the default."""
     group_consumer_migration_policy: str = setting(
         "group.consumer.migration.policy",
         STRING,
         "bidirectional",
-        "Which way a group with members may change its protocol.",
         Matches(
             "(?i)(bidirectional|upgrade|downgrade|disabled)",
             "bidirectional, upgrade, downgrade or disabled",
         ),
     )
+    """Which way a group with members may change its protocol."""
 
     # ---------- transactions
     transaction_max_timeout_ms: int = setting(
-        "transaction.max.timeout.ms",
-        INT,
-        900_000,
-        "Longest transaction timeout a producer may ask for.",
-        at_least(1),
+        "transaction.max.timeout.ms", INT, 900_000, at_least(1)
     )
+    """Longest transaction timeout a producer may ask for."""
     transaction_state_log_num_partitions: int = setting(
-        "transaction.state.log.num.partitions",
-        INT,
-        50,
-        "Partitions of __transaction_state.",
-        at_least(1),
+        "transaction.state.log.num.partitions", INT, 50, at_least(1)
     )
+    """Partitions of __transaction_state."""
     transaction_state_log_replication_factor: int = setting(
-        "transaction.state.log.replication.factor",
-        SHORT,
-        1,
-        "Accepted for compatibility: one broker has one replica.",
-        at_least(1),
+        "transaction.state.log.replication.factor", SHORT, 1, at_least(1)
     )
+    """Accepted for compatibility: one broker has one replica."""
     transaction_state_log_min_isr: int = setting(
-        "transaction.state.log.min.isr",
-        INT,
-        1,
-        "Accepted for compatibility: one broker has one replica.",
-        at_least(1),
+        "transaction.state.log.min.isr", INT, 1, at_least(1)
     )
+    """Accepted for compatibility: one broker has one replica."""
     transaction_state_log_segment_bytes: int = setting(
-        "transaction.state.log.segment.bytes",
-        INT,
-        104_857_600,
-        "Segment size of __transaction_state.",
-        at_least(1),
+        "transaction.state.log.segment.bytes", INT, 104_857_600, at_least(1)
     )
+    """Segment size of __transaction_state."""
     transaction_remove_expired_transaction_cleanup_interval_ms: int = setting(
-        "transaction.remove.expired.transaction.cleanup.interval.ms",
-        INT,
-        3_600_000,
-        "How often expired transactional ids are looked for.",
-        at_least(1),
+        "transaction.remove.expired.transaction.cleanup.interval.ms", INT, 3_600_000, at_least(1)
     )
+    """How often expired transactional ids are looked for."""
     transactional_id_expiration_ms: int = setting(
-        "transactional.id.expiration.ms",
-        INT,
-        604_800_000,
-        "How long an idle transactional id is remembered.",
-        at_least(1),
+        "transactional.id.expiration.ms", INT, 604_800_000, at_least(1)
     )
+    """How long an idle transactional id is remembered."""
     transactional_id_expiration_prefixes: tuple[str, ...] = setting(
         "barnabas.transactional.id.expiration.prefixes",
         LIST,
         (),
-        "Transactional ids that are used once and forgotten sooner, prefix:milliseconds; the "
-        "longest prefix counts.",
         Matches(r".+:[1-9][0-9]{0,17}", "prefix:milliseconds,..."),
     )
+    """Transactional ids that are used once and forgotten sooner, prefix:milliseconds; the longest
+    prefix counts."""
 
-    transaction_version: int = setting(
-        CONFIGURED_VERSION,
-        INT,
-        2,
-        "Level of Kafka's feature transaction.version until one is set by kafka-features: 2 offers "
-        "clients the protocol of KIP-890, 0 and 1 only the one before it. In a cluster that of the "
-        "first broker counts.",
-        Between(0, 2),
-    )
-    transaction_wait_ms: int = setting(
-        "barnabas.transaction.wait.ms",
-        INT,
-        100,
-        "How long a request waits for the end of the transaction before it, instead of the answer "
-        "CONCURRENT_TRANSACTIONS, after which clients sleep. 0: not at all, as in Apache Kafka. In "
-        "a cluster it is 500 unless it is set.",
-        at_least(0),
-    )
+    transaction_version: int = setting(CONFIGURED_VERSION, INT, 2, Between(0, 2))
+    """Level of Kafka's feature transaction.version until one is set by kafka-features: 2 offers
+    clients the protocol of KIP-890, 0 and 1 only the one before it. In a cluster that of the first
+    broker counts."""
+    transaction_wait_ms: int = setting("barnabas.transaction.wait.ms", INT, 100, at_least(0))
+    """How long a request waits for the end of the transaction before it, instead of the answer
+    CONCURRENT_TRANSACTIONS, after which clients sleep. 0: not at all, as in Apache Kafka. In a
+    cluster it is 500 unless it is set."""
 
     transaction_two_phase_commit_enable: bool = setting(
-        "transaction.two.phase.commit.enable",
-        BOOLEAN,
-        False,
-        "Whether a producer may ask for transactions without a timeout, and take over one that is "
-        "open (KIP-939). Needs barnabas.transaction.version 1 or 2.",
+        "transaction.two.phase.commit.enable", BOOLEAN, False
     )
+    """Whether a producer may ask for transactions without a timeout, and take over one that is open
+    (KIP-939). Needs barnabas.transaction.version 1 or 2."""
 
     # ---------- ours
     request_receive_timeout_ms: int = setting(
-        "barnabas.request.receive.timeout.ms",
-        LONG,
-        30_000,
-        "How long a client may take to send one request completely.",
-        at_least(1),
+        "barnabas.request.receive.timeout.ms", LONG, 30_000, at_least(1)
     )
+    """How long a client may take to send one request completely."""
     request_max_bytes: int = setting(
-        "barnabas.request.max.bytes",
-        INT,
-        16 * 1024 * 1024,
-        "Largest request that is not a Produce.",
-        at_least(1024 * 1024),
+        "barnabas.request.max.bytes", INT, 16 * 1024 * 1024, at_least(1024 * 1024)
     )
+    """Largest request that is not a Produce."""
     request_elements_max: int = setting(
-        "barnabas.request.elements.max",
-        INT,
-        100_000,
-        "Most elements in the arrays of one request: topics, partitions, groups and so on.",
-        at_least(10_000),
+        "barnabas.request.elements.max", INT, 100_000, at_least(10_000)
     )
+    """Most elements in the arrays of one request: topics, partitions, groups and so on."""
     request_undivided_elements_max: int = setting(
-        "barnabas.request.undivided.elements.max",
-        INT,
-        40_000,
-        "The same for requests that are handled in one go (JoinGroup, LeaveGroup, DeleteTopics and "
-        "so on), which all others wait for; and most partitions of one fetch session.",
-        at_least(1000),
+        "barnabas.request.undivided.elements.max", INT, 40_000, at_least(1000)
     )
+    """The same for requests that are handled in one go (JoinGroup, LeaveGroup, DeleteTopics and so
+    on), which all others wait for; and most partitions of one fetch session."""
     connection_pipeline_max_requests: int = setting(
-        "barnabas.connection.pipeline.max.requests",
-        INT,
-        1000,
-        "Answers that one connection may be owed before its next request is handled.",
-        at_least(1),
+        "barnabas.connection.pipeline.max.requests", INT, 1000, at_least(1)
     )
+    """Answers that one connection may be owed before its next request is handled."""
     connection_write_buffer_bytes: int = setting(
-        "barnabas.connection.write.buffer.bytes",
-        INT,
-        1024 * 1024,
-        "Answers a client has not read yet at which its next request is not handled.",
-        at_least(64 * 1024),
+        "barnabas.connection.write.buffer.bytes", INT, 1024 * 1024, at_least(64 * 1024)
     )
+    """Answers a client has not read yet at which its next request is not handled."""
     http_listener: str = setting(
         "barnabas.http.listener",
         STRING,
         "127.0.0.1:9644",
-        "Address for /metrics, /livez, /readyz, /config and /api, host:port; an empty host means "
-        "every interface, an empty value none at all.",
         Matches(HTTP_LISTENER, "host:port, or empty"),
     )
+    """Address for /metrics, /livez, /readyz, /config and /api, host:port; an empty host means every
+    interface, an empty value none at all."""
     console_access: str = setting(
-        "barnabas.console.access",
-        STRING,
-        "auto",
-        "What the console and its API may do on the HTTP port: nothing, only read, or write, too. "
-        "With auto they may write on a loopback address, and where users have to log in.",
-        OneOf(("none", "read", "write", "auto")),
+        "barnabas.console.access", STRING, "auto", OneOf(("none", "read", "write", "auto"))
     )
-    console_records: bool = setting(
-        "barnabas.console.records",
-        BOOLEAN,
-        True,
-        "Whether the console and its API show records to those who may read them.",
-    )
-    console_history: bool = setting(
-        "barnabas.console.history",
-        BOOLEAN,
-        True,
-        "Whether the last six hours of the broker's own figures are kept in memory, in less than "
-        "two megabytes.",
-    )
-    metrics_partitions: bool = setting(
-        "barnabas.metrics.partitions",
-        BOOLEAN,
-        True,
-        "Whether /metrics has series for each partition.",
-    )
-    log_level: str = setting(
-        "barnabas.log.level",
-        STRING,
-        "INFO",
-        "Least important log line that is written.",
-        OneOf(LOG_LEVELS),
-    )
-    log_format: str = setting(
-        "barnabas.log.format", STRING, "text", "Form of the log lines.", OneOf(("text", "json"))
-    )
+    """What the console and its API may do on the HTTP port: nothing, only read, or write, too. With
+    auto they may write on a loopback address, and where users have to log in."""
+    console_records: bool = setting("barnabas.console.records", BOOLEAN, True)
+    """Whether the console and its API show records to those who may read them."""
+    console_history: bool = setting("barnabas.console.history", BOOLEAN, True)
+    """Whether the last six hours of the broker's own figures are kept in memory, in less than two
+    megabytes."""
+    metrics_partitions: bool = setting("barnabas.metrics.partitions", BOOLEAN, True)
+    """Whether /metrics has series for each partition."""
+    log_level: str = setting("barnabas.log.level", STRING, "INFO", OneOf(LOG_LEVELS))
+    """Least important log line that is written."""
+    log_format: str = setting("barnabas.log.format", STRING, "text", OneOf(("text", "json")))
+    """Form of the log lines."""
 
     settings: Mapping[str, tuple[Setting, ...]] = field(
         default_factory=dict, compare=False, repr=False
@@ -783,7 +550,7 @@ class BrokerConfig(SecurityConfig):
         return self.with_settings(dynamic_settings(cluster, broker or {}, BROKER_CONFIGS))
 
 
-_FIELDS = {each.name: each.metadata["key"] for each in fields(BrokerConfig) if each.metadata}
+_FIELDS = {each.name: key_of(BrokerConfig, each) for each in fields(BrokerConfig) if each.metadata}
 
 BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = {key.name: key for key in _FIELDS.values()}
 """Every broker key that means something here, by Kafka's name."""

@@ -37,65 +37,46 @@ class ClusterConfig(StorageConfig):
         METADATA,
         ConfigType.PASSWORD,
         None,
-        "Address of the PostgreSQL that the brokers of a cluster share, postgresql://...; hosts "
-        "may be several, the primary is looked for. Metadata and records are kept there, and "
-        "log.dirs is a cache. Without one the broker is alone.",
         Matches(r"postgres(ql)?://\S+", "postgresql://user:password@host:port/database"),
     )
-    lease_ms: int = setting(
-        "barnabas.lease.ms",
-        ConfigType.INT,
-        10_000,
-        "How long the others wait for a broker of a cluster that is not heard of before they lead "
-        "its partitions.",
-        Between(1000, 300_000),
-    )
+    """Address of the PostgreSQL that the brokers of a cluster share, postgresql://...; hosts may be
+    several, the primary is looked for. Metadata and records are kept there, and log.dirs is a
+    cache. Without one the broker is alone."""
+    lease_ms: int = setting("barnabas.lease.ms", ConfigType.INT, 10_000, Between(1000, 300_000))
+    """How long the others wait for a broker of a cluster that is not heard of before they lead its
+    partitions."""
     auto_leader_rebalance_enable: bool = setting(
-        "auto.leader.rebalance.enable",
-        ConfigType.BOOLEAN,
-        True,
-        "Whether partitions of a cluster are moved by themselves until all brokers lead as many, "
-        "and back to where they are pinned. Without it they stay where they came to be led, or "
-        "were moved to; those of a broker that ends, or is drained, go to others all the same.",
+        "auto.leader.rebalance.enable", ConfigType.BOOLEAN, True
     )
+    """Whether partitions of a cluster are moved by themselves until all brokers lead as many, and
+    back to where they are pinned. Without it they stay where they came to be led, or were moved to;
+    those of a broker that ends, or is drained, go to others all the same."""
     cordoned_log_dirs: tuple[str, ...] = setting(
-        CORDONED,
-        ConfigType.LIST,
-        (),
-        "Set to *, or to its data directory, for one broker of a cluster: others lead what it "
-        "leads, and it is given nothing more, until it is taken back. `barnabas cluster drain` "
-        "sets it while the broker runs; in its file it counts from its start on, unless it is set "
-        "while it runs, be it to nothing.",
-        update=UpdateMode.PER_BROKER,
+        CORDONED, ConfigType.LIST, (), update=UpdateMode.PER_BROKER
     )
+    """Set to *, or to its data directory, for one broker of a cluster: others lead what it leads,
+    and it is given nothing more, until it is taken back. `barnabas cluster drain` sets it while the
+    broker runs; in its file it counts from its start on, unless it is set while it runs, be it to
+    nothing."""
     inter_broker_listener_name: str | None = setting(
-        "inter.broker.listener.name",
-        ConfigType.STRING,
-        None,
-        "Listener at which the brokers of a cluster ask each other; without one it is that of "
-        "security.inter.broker.protocol.",
+        "inter.broker.listener.name", ConfigType.STRING, None
     )
+    """Listener at which the brokers of a cluster ask each other; without one it is that of
+    security.inter.broker.protocol."""
     security_inter_broker_protocol: str = setting(
-        "security.inter.broker.protocol",
-        ConfigType.STRING,
-        "PLAINTEXT",
-        "Name of the listener at which the brokers of a cluster ask each other, where "
-        "inter.broker.listener.name is not set.",
+        "security.inter.broker.protocol", ConfigType.STRING, "PLAINTEXT"
     )
+    """Name of the listener at which the brokers of a cluster ask each other, where
+    inter.broker.listener.name is not set."""
     sasl_mechanism_inter_broker_protocol: str = setting(
-        "sasl.mechanism.inter.broker.protocol",
-        ConfigType.STRING,
-        "GSSAPI",
-        "SASL mechanism by which the brokers of a cluster log in to each other, as the user of "
-        "that listener's login module. GSSAPI is not available.",
+        "sasl.mechanism.inter.broker.protocol", ConfigType.STRING, "GSSAPI"
     )
+    """SASL mechanism by which the brokers of a cluster log in to each other, as the user of that
+    listener's login module. GSSAPI is not available."""
     socket_connection_setup_timeout_ms: int = setting(
-        "socket.connection.setup.timeout.ms",
-        ConfigType.LONG,
-        10_000,
-        "How long a broker of a cluster waits for a connection to another one.",
-        Between(1),
+        "socket.connection.setup.timeout.ms", ConfigType.LONG, 10_000, Between(1)
     )
+    """How long a broker of a cluster waits for a connection to another one."""
 
     @property
     def is_of_cluster(self) -> bool:

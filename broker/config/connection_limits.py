@@ -54,37 +54,21 @@ class ConnectionLimitsConfig(ClusterConfig):
     """How many connections there may be."""
 
     max_connections: int = setting(
-        "max.connections",
-        INT,
-        INT_MAX,
-        "Most connections at a time, of all listeners or, with its prefix, of one. One more gets "
-        "the place of the oldest that never completed a request, or has not logged in where it "
-        "has to, if there is one.",
-        at_least(0),
-        update=CLUSTER_WIDE,
+        "max.connections", INT, INT_MAX, at_least(0), update=CLUSTER_WIDE
     )
+    """Most connections at a time, of all listeners or, with its prefix, of one. One more gets the
+    place of the oldest that never completed a request, or has not logged in where it has to, if
+    there is one."""
     max_connections_per_ip: int = setting(
-        "max.connections.per.ip",
-        INT,
-        INT_MAX,
-        "Most connections at a time from one address.",
-        at_least(0),
-        update=CLUSTER_WIDE,
+        "max.connections.per.ip", INT, INT_MAX, at_least(0), update=CLUSTER_WIDE
     )
+    """Most connections at a time from one address."""
     max_connections_per_ip_overrides: str = setting(
-        "max.connections.per.ip.overrides",
-        STRING,
-        "",
-        "The same for single addresses.",
-        AddressLimits(),
-        update=CLUSTER_WIDE,
+        "max.connections.per.ip.overrides", STRING, "", AddressLimits(), update=CLUSTER_WIDE
     )
+    """The same for single addresses."""
     max_connection_creation_rate: int = setting(
-        "max.connection.creation.rate",
-        INT,
-        INT_MAX,
-        "Most new connections in a second, of all listeners or, with its prefix, of one; more wait "
-        "for their turn.",
-        at_least(0),
-        update=CLUSTER_WIDE,
+        "max.connection.creation.rate", INT, INT_MAX, at_least(0), update=CLUSTER_WIDE
     )
+    """Most new connections in a second, of all listeners or, with its prefix, of one; more wait for
+    their turn."""

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import Field, field, replace
 from typing import Any, Final
 
+from barnabas.broker.config.attribute_docs import attribute_docs
 from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
-from barnabas.broker.config.types import ConfigKey, ConfigType, UpdateMode, Validator, Value
+from barnabas.broker.config.types import (
+    ConfigKey,
+    ConfigType,
+    UpdateMode,
+    Validator,
+    Value,
+)
 
 _SAME: Final = object()
 
@@ -15,14 +22,14 @@ def setting(
     name: str,
     kind: ConfigType,
     default: Value,
-    doc: str,
     validator: Validator | None = None,
     *,
     update: UpdateMode = UpdateMode.READ_ONLY,
     synonyms: tuple[str, ...] = (),
+    documented: str = "",
 ) -> Any:  # noqa: ANN401 - what dataclasses.field returns
-    """Make a field of BrokerConfig for one key."""
-    key = ConfigKey(name, kind, default, doc, validator, synonyms, update)
+    """Make a field of BrokerConfig for one key, which the docstring below the field describes."""
+    key = ConfigKey(name, kind, default, documented, validator, synonyms, update)
     is_secret = kind is ConfigType.PASSWORD
     return field(default=default, repr=not is_secret, metadata={"key": key})
 
@@ -40,4 +47,14 @@ def topic_default(
     value: Any = topic_key.default if default is _SAME else default
     unit = f", in {name.rpartition('.')[2]}" if name.endswith((".hours", ".minutes")) else ""
     doc = f"Default of {of}{unit}."
-    return setting(name, kind or topic_key.type, value, doc, topic_key.validator, update=update)
+    validator = topic_key.validator
+    return setting(name, kind or topic_key.type, value, validator, update=update, documented=doc)
+
+
+def key_of(config: type, field: Field[Any]) -> ConfigKey:
+    """Return the key of a field of a configuration; the docstring below the field describes it."""
+    key: ConfigKey = field.metadata["key"]
+    if key.documented:
+        return key
+    # The source is read when the text is needed.
+    return replace(key, documented=lambda _: attribute_docs(config)[field.name])

@@ -67,7 +67,7 @@ _KEYS = (
         "share.renew.acknowledge.enable",
         ConfigType.BOOLEAN,
         default=True,
-        doc="Whether a member may ask for more time for a record.",
+        documented="Whether a member may ask for more time for a record.",
     ),
     _number("share.session.timeout.ms", 45_000, 1, "How long a member may be silent."),
     _number("streams.assignment.interval.ms", 1000, 0, "Shortest time between two assignments."),

@@ -36,77 +36,51 @@ class OAuthConfig(TlsConfig):
         "sasl.oauthbearer.jwks.endpoint.url",
         STRING,
         None,
-        "Where the keys of the tokens' issuer are: a URL that begins with https:, http: or file:. "
-        "No other is ever fetched.",
         Matches(r"https?://[^/?#\s]+\S*|file:(//)?/[^/\s]\S*", "a URL with https:, http: or file:"),
     )
+    """Where the keys of the tokens' issuer are: a URL that begins with https:, http: or file:. No
+    other is ever fetched."""
     sasl_oauthbearer_jwks_endpoint_refresh_ms: int = setting(
-        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
-        LONG,
-        3_600_000,
-        "How often the keys are fetched again; for an unknown key also in between, once a minute.",
-        at_least(1),
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3_600_000, at_least(1)
     )
+    """How often the keys are fetched again; for an unknown key also in between, once a minute."""
     sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = setting(
-        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
-        LONG,
-        100,
-        "How soon a server of keys that was away is asked again; twice as long each time.",
-        at_least(1),
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100, at_least(1)
     )
+    """How soon a server of keys that was away is asked again; twice as long each time."""
     sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = setting(
-        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
-        LONG,
-        10_000,
-        "Longest time before a server of keys that was away is asked again.",
-        at_least(1),
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", LONG, 10_000, at_least(1)
     )
+    """Longest time before a server of keys that was away is asked again."""
     sasl_oauthbearer_expected_issuer: str | None = setting(
-        "sasl.oauthbearer.expected.issuer",
-        STRING,
-        None,
-        "The issuer (iss) of tokens that are good. Must be set, unless "
-        "sasl.oauthbearer.allow.unverified.issuer is true.",
+        "sasl.oauthbearer.expected.issuer", STRING, None
     )
+    """The issuer (iss) of tokens that are good. Must be set, unless
+    sasl.oauthbearer.allow.unverified.issuer is true."""
     sasl_oauthbearer_expected_audience: tuple[str, ...] = setting(
-        "sasl.oauthbearer.expected.audience",
-        LIST,
-        (),
-        "For whom (aud) tokens that are good may be. Must be set, unless "
-        "sasl.oauthbearer.allow.unverified.audience is true.",
+        "sasl.oauthbearer.expected.audience", LIST, ()
     )
+    """For whom (aud) tokens that are good may be. Must be set, unless
+    sasl.oauthbearer.allow.unverified.audience is true."""
     sasl_oauthbearer_allow_unverified_issuer: bool = setting(
-        "sasl.oauthbearer.allow.unverified.issuer",
-        BOOLEAN,
-        False,
-        "Whether tokens of every issuer are good whose keys are in the set (Kafka 4.4).",
+        "sasl.oauthbearer.allow.unverified.issuer", BOOLEAN, False
     )
+    """Whether tokens of every issuer are good whose keys are in the set (Kafka 4.4)."""
     sasl_oauthbearer_allow_unverified_audience: bool = setting(
-        "sasl.oauthbearer.allow.unverified.audience",
-        BOOLEAN,
-        False,
-        "Whether tokens for every audience are good (Kafka 4.4).",
+        "sasl.oauthbearer.allow.unverified.audience", BOOLEAN, False
     )
+    """Whether tokens for every audience are good (Kafka 4.4)."""
     sasl_oauthbearer_clock_skew_seconds: int = setting(
-        "sasl.oauthbearer.clock.skew.seconds",
-        INT,
-        30,
-        "By how much the clocks of the issuer and of this broker may differ.",
-        at_least(0),
+        "sasl.oauthbearer.clock.skew.seconds", INT, 30, at_least(0)
     )
-    sasl_oauthbearer_sub_claim_name: str = setting(
-        "sasl.oauthbearer.sub.claim.name", STRING, "sub", "The claim with the user's name."
-    )
+    """By how much the clocks of the issuer and of this broker may differ."""
+    sasl_oauthbearer_sub_claim_name: str = setting("sasl.oauthbearer.sub.claim.name", STRING, "sub")
+    """The claim with the user's name."""
     sasl_oauthbearer_scope_claim_name: str = setting(
-        "sasl.oauthbearer.scope.claim.name",
-        STRING,
-        "scope",
-        "The claim with scopes. They allow nothing by themselves.",
+        "sasl.oauthbearer.scope.claim.name", STRING, "scope"
     )
+    """The claim with scopes. They allow nothing by themselves."""
     sasl_oauthbearer_algorithms: tuple[str, ...] = setting(
-        "barnabas.sasl.oauthbearer.algorithms",
-        LIST,
-        ALGORITHMS,
-        "How tokens may be signed.",
-        OneOf(ALGORITHMS),
+        "barnabas.sasl.oauthbearer.algorithms", LIST, ALGORITHMS, OneOf(ALGORITHMS)
     )
+    """How tokens may be signed."""

@@ -13,17 +13,11 @@ class ScrubConfig:
     """How much of the logs is read again, and how often, to find damage before a reader does."""
 
     scrub_bytes_per_second: int = setting(
-        "barnabas.scrub.bytes.per.second",
-        ConfigType.LONG,
-        10 * 1024 * 1024,
-        "How fast sealed segments are read to verify them, at most; 0: not at all, only what a "
-        "reader found damaged is looked at.",
-        at_least(0),
+        "barnabas.scrub.bytes.per.second", ConfigType.LONG, 10 * 1024 * 1024, at_least(0)
     )
+    """How fast sealed segments are read to verify them, at most; 0: not at all, only what a reader
+    found damaged is looked at."""
     scrub_interval_ms: int = setting(
-        "barnabas.scrub.interval.ms",
-        ConfigType.LONG,
-        7 * 24 * 3600 * 1000,
-        "How long a segment that was verified is not verified again.",
-        at_least(1),
+        "barnabas.scrub.interval.ms", ConfigType.LONG, 7 * 24 * 3600 * 1000, at_least(1)
     )
+    """How long a segment that was verified is not verified again."""

@@ -56,169 +56,91 @@ class SecurityConfig(OAuthConfig):
     """Who may connect, as whom, and what for."""
 
     # ---------- SASL
-    sasl_enabled_mechanisms: tuple[str, ...] = setting(
-        "sasl.enabled.mechanisms",
-        LIST,
-        ("GSSAPI",),
-        "Mechanisms of SASL listeners: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER. GSSAPI is "
-        "not available.",
-    )
-    sasl_jaas_config: str | None = setting(
-        "sasl.jaas.config",
-        PASSWORD,
-        None,
-        "Users of one mechanism of a listener; without that prefix it has no effect on a broker.",
-    )
+    sasl_enabled_mechanisms: tuple[str, ...] = setting("sasl.enabled.mechanisms", LIST, ("GSSAPI",))
+    """Mechanisms of SASL listeners: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER. GSSAPI is not
+    available."""
+    sasl_jaas_config: str | None = setting("sasl.jaas.config", PASSWORD, None)
+    """Users of one mechanism of a listener; without that prefix it has no effect on a broker."""
     sasl_server_max_receive_size: int = setting(
-        "sasl.server.max.receive.size",
-        INT,
-        524_288,
-        "Largest request before a client has logged in.",
-        at_least(1024),
+        "sasl.server.max.receive.size", INT, 524_288, at_least(1024)
     )
-    connections_max_reauth_ms: int = setting(
-        "connections.max.reauth.ms",
-        LONG,
-        0,
-        "How long a login holds before the client has to repeat it; 0 is for ever.",
-        at_least(0),
-    )
+    """Largest request before a client has logged in."""
+    connections_max_reauth_ms: int = setting("connections.max.reauth.ms", LONG, 0, at_least(0))
+    """How long a login holds before the client has to repeat it; 0 is for ever."""
     connection_failed_authentication_delay_ms: int = setting(
-        "connection.failed.authentication.delay.ms",
-        INT,
-        100,
-        "How long a failed login waits for its answer.",
-        at_least(0),
+        "connection.failed.authentication.delay.ms", INT, 100, at_least(0)
     )
+    """How long a failed login waits for its answer."""
     login_failures_per_address_max: int = setting(
-        "barnabas.login.failures.per.address.max",
-        INT,
-        300,
-        "Failed logins from one address (of IPv6: one network of 64 bits) in a minute. More "
-        "connections from there are closed until it is fewer.",
-        at_least(1),
+        "barnabas.login.failures.per.address.max", INT, 300, at_least(1)
     )
+    """Failed logins from one address (of IPv6: one network of 64 bits) in a minute. More
+    connections from there are closed until it is fewer."""
     login_failures_delayed_max: int = setting(
-        "barnabas.login.failures.delayed.max",
-        INT,
-        1000,
-        "Failed logins that wait for their answer at a time; one more is answered at once.",
-        at_least(0),
+        "barnabas.login.failures.delayed.max", INT, 1000, at_least(0)
     )
-    sasl_jaas_file: str | None = setting(
-        "barnabas.sasl.jaas.file",
-        STRING,
-        None,
-        "JAAS file with the users of listeners that have no sasl.jaas.config: a section <listener "
-        "in lower case>.KafkaServer, or KafkaServer. Also set by KAFKA_OPTS with "
-        "-Djava.security.auth.login.config=<file>.",
-    )
+    """Failed logins that wait for their answer at a time; one more is answered at once."""
+    sasl_jaas_file: str | None = setting("barnabas.sasl.jaas.file", STRING, None)
+    """JAAS file with the users of listeners that have no sasl.jaas.config: a section <listener in
+    lower case>.KafkaServer, or KafkaServer. Also set by KAFKA_OPTS with
+    -Djava.security.auth.login.config=<file>."""
     scram_credentials: str | None = setting(
-        "barnabas.scram.credentials",
-        PASSWORD,
-        None,
-        "Users of SCRAM to create at a start unless they are there, as for kafka-storage "
-        "--add-scram: SCRAM-SHA-256=[name=admin,password=...], separated by commas.",
-        ScramCredentials(),
+        "barnabas.scram.credentials", PASSWORD, None, ScramCredentials()
     )
+    """Users of SCRAM to create at a start unless they are there, as for kafka-storage --add-scram:
+    SCRAM-SHA-256=[name=admin,password=...], separated by commas."""
     scram_iterations: int = setting(
-        "barnabas.scram.iterations",
-        INT,
-        ITERATIONS_MIN,
-        "Iterations of the users that are created at a start, and what clients are told for users "
-        "that there are not: the same for all, or it shows who is one.",
-        Between(ITERATIONS_MIN, ITERATIONS_MAX),
+        "barnabas.scram.iterations", INT, ITERATIONS_MIN, Between(ITERATIONS_MIN, ITERATIONS_MAX)
     )
-    login_timeout_ms: int = setting(
-        "barnabas.login.timeout.ms",
-        LONG,
-        10_000,
-        "How long a client may take for the TLS handshake and for its login, each.",
-        at_least(1),
-    )
+    """Iterations of the users that are created at a start, and what clients are told for users that
+    there are not: the same for all, or it shows who is one."""
+    login_timeout_ms: int = setting("barnabas.login.timeout.ms", LONG, 10_000, at_least(1))
+    """How long a client may take for the TLS handshake and for its login, each."""
 
     # ---------- access control
     authorizer_class_name: str = setting(
         "authorizer.class.name",
         STRING,
         "",
-        "Access control by ACLs: org.apache.kafka.metadata.authorizer.StandardAuthorizer. Empty: "
-        "every client may do everything.",
         Matches(AUTHORIZERS, f"empty or {STANDARD_AUTHORIZER}; no other class can be loaded"),
     )
-    super_users: str = setting(
-        "super.users",
-        STRING,
-        "",
-        "Who may do everything whatever ACLs say: User:name, separated by semicolons.",
-        SuperUsers(),
-    )
-    allow_everyone_if_no_acl_found: bool = setting(
-        "allow.everyone.if.no.acl.found",
-        BOOLEAN,
-        False,
-        "Whether every client may do everything to what no ACL applies to.",
-    )
+    """Access control by ACLs: org.apache.kafka.metadata.authorizer.StandardAuthorizer. Empty: every
+    client may do everything."""
+    super_users: str = setting("super.users", STRING, "", SuperUsers())
+    """Who may do everything whatever ACLs say: User:name, separated by semicolons."""
+    allow_everyone_if_no_acl_found: bool = setting("allow.everyone.if.no.acl.found", BOOLEAN, False)
+    """Whether every client may do everything to what no ACL applies to."""
 
     # ---------- quotas
-    quota_window_num: int = setting(
-        "quota.window.num",
-        INT,
-        11,
-        "Windows over which the bytes and the time of a client with a quota are counted.",
-        at_least(1),
-    )
-    quota_window_size_seconds: int = setting(
-        "quota.window.size.seconds", INT, 1, "Length of one of them.", at_least(1)
-    )
-    controller_quota_window_num: int = setting(
-        "controller.quota.window.num",
-        INT,
-        11,
-        "Windows whose changes of partitions a client with a quota may make at once.",
-        at_least(1),
-    )
+    quota_window_num: int = setting("quota.window.num", INT, 11, at_least(1))
+    """Windows over which the bytes and the time of a client with a quota are counted."""
+    quota_window_size_seconds: int = setting("quota.window.size.seconds", INT, 1, at_least(1))
+    """Length of one of them."""
+    controller_quota_window_num: int = setting("controller.quota.window.num", INT, 11, at_least(1))
+    """Windows whose changes of partitions a client with a quota may make at once."""
     controller_quota_window_size_seconds: int = setting(
-        "controller.quota.window.size.seconds", INT, 1, "Length of one of them.", at_least(1)
+        "controller.quota.window.size.seconds", INT, 1, at_least(1)
     )
+    """Length of one of them."""
 
     # ---------- HTTP
     http_bearer_token: str | None = setting(
-        "barnabas.http.bearer.token",
-        PASSWORD,
-        None,
-        "What a request over HTTP has to prove itself by, as in Authorization: Bearer TOKEN, if it "
-        "is no probe's and not a user's of a SASL listener. Without one a port on a loopback "
-        "address asks nobody for it, and others need such a user.",
-        Matches(r"(?s).+", "at least one character"),
+        "barnabas.http.bearer.token", PASSWORD, None, Matches(r"(?s).+", "at least one character")
     )
-    http_allowed_hosts: tuple[str, ...] = setting(
-        "barnabas.http.allowed.hosts",
-        LIST,
-        (),
-        "Names by which browsers may call the HTTP port, besides localhost, addresses, and the "
-        "names of listeners.",
-    )
+    """What a request over HTTP has to prove itself by, as in Authorization: Bearer TOKEN, if it is
+    no probe's and not a user's of a SASL listener. Without one a port on a loopback address asks
+    nobody for it, and others need such a user."""
+    http_allowed_hosts: tuple[str, ...] = setting("barnabas.http.allowed.hosts", LIST, ())
+    """Names by which browsers may call the HTTP port, besides localhost, addresses, and the names
+    of listeners."""
 
     # ---------- audit
-    audit_log: str = setting(
-        "barnabas.audit.log",
-        STRING,
-        "",
-        "File for the audit log, one JSON object a line; empty: among the other log lines.",
-    )
-    audit_allowed: bool = setting(
-        "barnabas.audit.allowed",
-        BOOLEAN,
-        False,
-        "Whether the audit log also has what clients read, write and describe, and may.",
-    )
+    audit_log: str = setting("barnabas.audit.log", STRING, "")
+    """File for the audit log, one JSON object a line; empty: among the other log lines."""
+    audit_allowed: bool = setting("barnabas.audit.allowed", BOOLEAN, False)
+    """Whether the audit log also has what clients read, write and describe, and may."""
 
     # ---------- secrets
-    config_providers: tuple[str, ...] = setting(
-        "config.providers",
-        LIST,
-        (),
-        "Names of what values may be looked up with, as in ${file:/path:key}; each has a "
-        "config.providers.<name>.class.",
-    )
+    config_providers: tuple[str, ...] = setting("config.providers", LIST, ())
+    """Names of what values may be looked up with, as in ${file:/path:key}; each has a
+    config.providers.<name>.class."""

@@ -14,59 +14,41 @@ class StorageConfig(ScrubConfig):
     """How much of what is on disk lies in the journal, and for how long."""
 
     journal_file_bytes: int = setting(
-        "barnabas.journal.file.bytes",
-        ConfigType.LONG,
-        64 * 1024 * 1024,
-        "Size of one journal file; a batch must be smaller.",
-        at_least(1024 * 1024),
+        "barnabas.journal.file.bytes", ConfigType.LONG, 64 * 1024 * 1024, at_least(1024 * 1024)
     )
+    """Size of one journal file; a batch must be smaller."""
     journal_max_bytes: int = setting(
-        "barnabas.journal.max.bytes",
-        ConfigType.LONG,
-        1024 * 1024 * 1024,
-        "Most bytes of journal kept for recovery.",
-        at_least(2 * 1024 * 1024),
+        "barnabas.journal.max.bytes", ConfigType.LONG, 1024 * 1024 * 1024, at_least(2 * 1024 * 1024)
     )
+    """Most bytes of journal kept for recovery."""
     journal_backlog_max_bytes: int = setting(
         "barnabas.journal.backlog.max.bytes",
         ConfigType.LONG,
         128 * 1024 * 1024,
-        "Bytes waiting for the disk at which producers are made to wait.",
         at_least(1024 * 1024),
     )
+    """Bytes waiting for the disk at which producers are made to wait."""
     disk_reserve_bytes: int = setting(
-        "barnabas.disk.reserve.bytes",
-        ConfigType.LONG,
-        64 * 1024 * 1024,
-        "Room kept free on the disk, to end transactions: with less, Produce is refused.",
-        at_least(1024 * 1024),
+        "barnabas.disk.reserve.bytes", ConfigType.LONG, 64 * 1024 * 1024, at_least(1024 * 1024)
     )
+    """Room kept free on the disk, to end transactions: with less, Produce is refused."""
     checkpoint_interval_ms: int = setting(
-        "barnabas.checkpoint.interval.ms",
-        ConfigType.LONG,
-        60_000,
-        "How often a checkpoint is written, which bounds recovery.",
-        at_least(1),
+        "barnabas.checkpoint.interval.ms", ConfigType.LONG, 60_000, at_least(1)
     )
+    """How often a checkpoint is written, which bounds recovery."""
     checkpoint_journal_bytes: int = setting(
         "barnabas.checkpoint.journal.bytes",
         ConfigType.LONG,
         512 * 1024 * 1024,
-        "Bytes of journal after which a checkpoint is written at once.",
         at_least(1024 * 1024),
     )
+    """Bytes of journal after which a checkpoint is written at once."""
     shutdown_timeout_ms: int = setting(
-        "barnabas.shutdown.timeout.ms",
-        ConfigType.LONG,
-        5_000,
-        "How long a stop waits for requests in flight.",
-        at_least(0),
+        "barnabas.shutdown.timeout.ms", ConfigType.LONG, 5_000, at_least(0)
     )
+    """How long a stop waits for requests in flight."""
     shutdown_checkpoint_timeout_ms: int = setting(
-        "barnabas.shutdown.checkpoint.timeout.ms",
-        ConfigType.LONG,
-        20_000,
-        "How long a stop may write down where everything stands; what is missing then, the next "
-        "start takes from the journal.",
-        at_least(0),
+        "barnabas.shutdown.checkpoint.timeout.ms", ConfigType.LONG, 20_000, at_least(0)
     )
+    """How long a stop may write down where everything stands; what is missing then, the next start
+    takes from the journal."""

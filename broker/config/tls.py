@@ -24,131 +24,62 @@ class TlsConfig(ConnectionLimitsConfig):
     """What listeners with TLS show, and what they ask of clients."""
 
     ssl_keystore_type: str = setting(
-        "ssl.keystore.type",
-        STRING,
-        "JKS",
-        "Kind of the store with the broker's key and certificate; a file is read by what is in it.",
-        STORE_TYPES,
-        update=PER_BROKER,
+        "ssl.keystore.type", STRING, "JKS", STORE_TYPES, update=PER_BROKER
     )
+    """Kind of the store with the broker's key and certificate; a file is read by what is in it."""
     ssl_keystore_location: str | None = setting(
-        "ssl.keystore.location",
-        STRING,
-        None,
-        "File with the broker's key and certificate chain.",
-        update=PER_BROKER,
+        "ssl.keystore.location", STRING, None, update=PER_BROKER
     )
+    """File with the broker's key and certificate chain."""
     ssl_keystore_password: str | None = setting(
-        "ssl.keystore.password",
-        PASSWORD,
-        None,
-        "Password of that file.",
-        update=PER_BROKER,
+        "ssl.keystore.password", PASSWORD, None, update=PER_BROKER
     )
-    ssl_keystore_key: str | None = setting(
-        "ssl.keystore.key",
-        PASSWORD,
-        None,
-        "The broker's private key in PEM, instead of a file.",
-        update=PER_BROKER,
-    )
+    """Password of that file."""
+    ssl_keystore_key: str | None = setting("ssl.keystore.key", PASSWORD, None, update=PER_BROKER)
+    """The broker's private key in PEM, instead of a file."""
     ssl_keystore_certificate_chain: str | None = setting(
-        "ssl.keystore.certificate.chain",
-        PASSWORD,
-        None,
-        "The broker's certificate chain in PEM, instead of a file.",
-        update=PER_BROKER,
+        "ssl.keystore.certificate.chain", PASSWORD, None, update=PER_BROKER
     )
-    ssl_key_password: str | None = setting(
-        "ssl.key.password",
-        PASSWORD,
-        None,
-        "Password of the private key itself.",
-        update=PER_BROKER,
-    )
+    """The broker's certificate chain in PEM, instead of a file."""
+    ssl_key_password: str | None = setting("ssl.key.password", PASSWORD, None, update=PER_BROKER)
+    """Password of the private key itself."""
     ssl_truststore_type: str = setting(
-        "ssl.truststore.type",
-        STRING,
-        "JKS",
-        "Kind of the store with the certificates that clients' are verified by.",
-        STORE_TYPES,
-        update=PER_BROKER,
+        "ssl.truststore.type", STRING, "JKS", STORE_TYPES, update=PER_BROKER
     )
+    """Kind of the store with the certificates that clients' are verified by."""
     ssl_truststore_location: str | None = setting(
-        "ssl.truststore.location",
-        STRING,
-        None,
-        "File with the certificates that clients' are verified by.",
-        update=PER_BROKER,
+        "ssl.truststore.location", STRING, None, update=PER_BROKER
     )
+    """File with the certificates that clients' are verified by."""
     ssl_truststore_password: str | None = setting(
-        "ssl.truststore.password",
-        PASSWORD,
-        None,
-        "Password of that file.",
-        update=PER_BROKER,
+        "ssl.truststore.password", PASSWORD, None, update=PER_BROKER
     )
+    """Password of that file."""
     ssl_truststore_certificates: str | None = setting(
-        "ssl.truststore.certificates",
-        PASSWORD,
-        None,
-        "The certificates that clients' are verified by in PEM, instead of a file.",
-        update=PER_BROKER,
+        "ssl.truststore.certificates", PASSWORD, None, update=PER_BROKER
     )
+    """The certificates that clients' are verified by in PEM, instead of a file."""
     ssl_client_auth: str = setting(
-        "ssl.client.auth",
-        STRING,
-        "none",
-        "Whether clients are asked for a certificate. On SASL listeners only with the listener's "
-        "own prefix, as in Kafka.",
-        OneOf(("required", "requested", "none")),
+        "ssl.client.auth", STRING, "none", OneOf(("required", "requested", "none"))
     )
+    """Whether clients are asked for a certificate. On SASL listeners only with the listener's own
+    prefix, as in Kafka."""
     ssl_protocol: str = setting(
-        "ssl.protocol",
-        STRING,
-        "TLSv1.3",
-        "Newest version of TLS.",
-        OneOf(TLS_VERSIONS),
-        update=PER_BROKER,
+        "ssl.protocol", STRING, "TLSv1.3", OneOf(TLS_VERSIONS), update=PER_BROKER
     )
+    """Newest version of TLS."""
     ssl_enabled_protocols: tuple[str, ...] = setting(
-        "ssl.enabled.protocols",
-        LIST,
-        TLS_VERSIONS,
-        "Versions of TLS that clients may use.",
-        OneOf(TLS_VERSIONS),
-        update=PER_BROKER,
+        "ssl.enabled.protocols", LIST, TLS_VERSIONS, OneOf(TLS_VERSIONS), update=PER_BROKER
     )
-    ssl_cipher_suites: tuple[str, ...] = setting(
-        "ssl.cipher.suites",
-        LIST,
-        (),
-        "Cipher suites of TLS 1.2 by their IANA names; empty: OpenSSL's choice.",
-        update=PER_BROKER,
-    )
-    ssl_principal_mapping_rules: str = setting(
-        "ssl.principal.mapping.rules",
-        STRING,
-        "DEFAULT",
-        "How the name in a client's certificate becomes the name of its user.",
-    )
-    ssl_allow_dn_changes: bool = setting(
-        "ssl.allow.dn.changes",
-        BOOLEAN,
-        False,
-        "Whether a certificate may be replaced by one of another name while the broker runs.",
-    )
-    ssl_allow_san_changes: bool = setting(
-        "ssl.allow.san.changes",
-        BOOLEAN,
-        False,
-        "Whether a certificate may be replaced by one with fewer alternative names.",
-    )
-    tls_handshakes_max: int = setting(
-        "barnabas.tls.handshakes.max",
-        INT,
-        1000,
-        "Most TLS handshakes under way; one more takes the place of the oldest of the address that "
-        "has the most.",
-        at_least(1),
-    )
+    """Versions of TLS that clients may use."""
+    ssl_cipher_suites: tuple[str, ...] = setting("ssl.cipher.suites", LIST, (), update=PER_BROKER)
+    """Cipher suites of TLS 1.2 by their IANA names; empty: OpenSSL's choice."""
+    ssl_principal_mapping_rules: str = setting("ssl.principal.mapping.rules", STRING, "DEFAULT")
+    """How the name in a client's certificate becomes the name of its user."""
+    ssl_allow_dn_changes: bool = setting("ssl.allow.dn.changes", BOOLEAN, False)
+    """Whether a certificate may be replaced by one of another name while the broker runs."""
+    ssl_allow_san_changes: bool = setting("ssl.allow.san.changes", BOOLEAN, False)
+    """Whether a certificate may be replaced by one with fewer alternative names."""
+    tls_handshakes_max: int = setting("barnabas.tls.handshakes.max", INT, 1000, at_least(1))
+    """Most TLS handshakes under way; one more takes the place of the oldest of the address that has
+    the most."""

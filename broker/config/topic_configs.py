@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from barnabas.broker.config.attribute_docs import attribute_docs
 from barnabas.broker.config.types import (
     LONG_MAX,
     SHORT_MAX,
@@ -21,6 +22,7 @@ from barnabas.broker.config.types import (
     Matches,
     OneOf,
     UnknownKey,
+    Validator,
     Value,
     at_least,
 )
@@ -37,297 +39,211 @@ THROTTLED = Matches(
     r"\*|[0-9]+:[0-9]+", "'*' or a list of [partitionId]:[brokerId],[partitionId]:[brokerId],..."
 )
 
-_KEYS = (
-    ConfigKey(
+BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, *_ = ConfigType
+
+
+def _doc_below(name: str) -> str:
+    return attribute_docs(TopicKeys)[name.removeprefix("barnabas.").replace(".", "_")]
+
+
+def _key(
+    name: str,
+    kind: ConfigType,
+    default: Value,
+    validator: Validator | None = None,
+    synonyms: tuple[str, ...] = (),
+    *,
+    internal: bool = False,
+) -> ConfigKey:
+    return ConfigKey(name, kind, default, _doc_below, validator, synonyms, internal=internal)
+
+
+class TopicKeys:
+    """The keys of topics, each with its meaning below it."""
+
+    record_validation_enable: Final = _key(
         "barnabas.record.validation.enable",
-        ConfigType.BOOLEAN,
+        BOOLEAN,
         default=False,
-        doc="Whether the records of every batch are looked at before it is taken. Batches that are "
-        "compressed or have few records always are, and all of a compacted topic; what is left are "
-        "large uncompressed ones, which it makes about a tenth more expensive.",
         synonyms=("barnabas.log.record.validation.enable",),
-    ),
-    ConfigKey(
+    )
+    """Whether the records of every batch are looked at before it is taken. Batches that are
+    compressed or have few records always are, and all of a compacted topic; what is left are large
+    uncompressed ones, which it makes about a tenth more expensive."""
+    replication_factor: Final = _key(
         REPLICATION_FACTOR,
-        ConfigType.INT,
+        INT,
         1,
-        "The replication factor that a topic of a cluster was created with. Clients are told of as "
-        "many replicas, or of as many brokers as there are; copies are kept by the store that all "
-        "brokers share, whatever this is.",
         Between(1, SHORT_MAX),
         ("default.replication.factor",),
         internal=True,
-    ),
-    ConfigKey(
-        "cleanup.policy",
-        ConfigType.LIST,
-        ("delete",),
-        "What happens to old records: 'delete' drops whole segments by age and size, 'compact' "
-        "keeps the latest record of every key; both may be given. Empty keeps everything.",
-        OneOf(CLEANUP_POLICIES),
-        ("log.cleanup.policy",),
-    ),
-    ConfigKey(
-        "compression.gzip.level",
-        ConfigType.INT,
-        -1,
-        "Level of gzip where compression.type makes the broker compress; -1 is the library's "
-        "default.",
-        BetweenOr(1, 9, -1),
-        ("compression.gzip.level",),
-    ),
-    ConfigKey(
-        "compression.lz4.level",
-        ConfigType.INT,
-        9,
-        "Level of lz4 where compression.type makes the broker compress.",
-        Between(1, 17),
-        ("compression.lz4.level",),
-    ),
-    ConfigKey(
-        "compression.type",
-        ConfigType.STRING,
-        "producer",
-        "Codec of stored batches. 'producer' keeps what each producer chose. With any other value "
-        "the broker compresses batches of other codecs again, one request at a time.",
-        OneOf(COMPRESSION_TYPES),
-        ("compression.type",),
-    ),
-    ConfigKey(
-        "compression.zstd.level",
-        ConfigType.INT,
-        3,
-        "Level of zstd where compression.type makes the broker compress.",
-        Between(-131072, 22),
-        ("compression.zstd.level",),
-    ),
-    ConfigKey(
-        "delete.retention.ms",
-        ConfigType.LONG,
-        DAY_MS,
-        "How long compaction keeps a tombstone, so that readers have time to see it.",
-        at_least(0),
-        ("log.cleaner.delete.retention.ms",),
-    ),
-    ConfigKey(
-        "file.delete.delay.ms",
-        ConfigType.LONG,
-        60_000,
-        "Accepted for compatibility: files are removed as soon as no checkpoint names them, and a "
-        "read that has begun keeps its file open.",
-        at_least(0),
-        ("log.segment.delete.delay.ms",),
-    ),
-    ConfigKey(
-        "flush.messages",
-        ConfigType.LONG,
-        LONG_MAX,
-        "Accepted for compatibility: every acknowledged record is synced before its answer.",
-        at_least(1),
-        ("log.flush.interval.messages",),
-    ),
-    ConfigKey(
+    )
+    """The replication factor that a topic of a cluster was created with. Clients are told of as
+    many replicas, or of as many brokers as there are; copies are kept by the store that all brokers
+    share, whatever this is."""
+    cleanup_policy: Final = _key(
+        "cleanup.policy", LIST, ("delete",), OneOf(CLEANUP_POLICIES), ("log.cleanup.policy",)
+    )
+    """What happens to old records: 'delete' drops whole segments by age and size, 'compact' keeps
+    the latest record of every key; both may be given. Empty keeps everything."""
+    compression_gzip_level: Final = _key(
+        "compression.gzip.level", INT, -1, BetweenOr(1, 9, -1), ("compression.gzip.level",)
+    )
+    """Level of gzip where compression.type makes the broker compress; -1 is the library's
+    default."""
+    compression_lz4_level: Final = _key(
+        "compression.lz4.level", INT, 9, Between(1, 17), ("compression.lz4.level",)
+    )
+    """Level of lz4 where compression.type makes the broker compress."""
+    compression_type: Final = _key(
+        "compression.type", STRING, "producer", OneOf(COMPRESSION_TYPES), ("compression.type",)
+    )
+    """Codec of stored batches. 'producer' keeps what each producer chose. With any other value the
+    broker compresses batches of other codecs again, one request at a time."""
+    compression_zstd_level: Final = _key(
+        "compression.zstd.level", INT, 3, Between(-131072, 22), ("compression.zstd.level",)
+    )
+    """Level of zstd where compression.type makes the broker compress."""
+    delete_retention_ms: Final = _key(
+        "delete.retention.ms", LONG, DAY_MS, at_least(0), ("log.cleaner.delete.retention.ms",)
+    )
+    """How long compaction keeps a tombstone, so that readers have time to see it."""
+    file_delete_delay_ms: Final = _key(
+        "file.delete.delay.ms", LONG, 60_000, at_least(0), ("log.segment.delete.delay.ms",)
+    )
+    """Accepted for compatibility: files are removed as soon as no checkpoint names them, and a read
+    that has begun keeps its file open."""
+    flush_messages: Final = _key(
+        "flush.messages", LONG, LONG_MAX, at_least(1), ("log.flush.interval.messages",)
+    )
+    """Accepted for compatibility: every acknowledged record is synced before its answer."""
+    flush_ms: Final = _key(
         "flush.ms",
-        ConfigType.LONG,
+        LONG,
         LONG_MAX,
-        "Accepted for compatibility: every acknowledged record is synced before its answer.",
         at_least(0),
         ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
-    ),
-    ConfigKey(
-        "follower.replication.throttled.replicas",
-        ConfigType.LIST,
-        (),
-        "Accepted for compatibility: there are no followers to throttle.",
-        THROTTLED,
-    ),
-    ConfigKey(
-        "index.interval.bytes",
-        ConfigType.INT,
-        4096,
-        "How many bytes of records lie between two entries of the offset index.",
-        at_least(0),
-        ("log.index.interval.bytes",),
-    ),
-    ConfigKey(
-        "internal.segment.bytes",
-        ConfigType.INT,
-        None,
-        "Segment size below the minimum of segment.bytes, for tests.",
-        None,
-        internal=True,
-    ),
-    ConfigKey(
-        "leader.replication.throttled.replicas",
-        ConfigType.LIST,
-        (),
-        "Accepted for compatibility: there are no followers to throttle.",
-        THROTTLED,
-    ),
-    ConfigKey(
-        "local.retention.bytes",
-        ConfigType.LONG,
-        -2,
-        "Accepted for compatibility: there is no tiered storage; -2 means retention.bytes.",
-        at_least(-2),
-        ("log.local.retention.bytes",),
-    ),
-    ConfigKey(
-        "local.retention.ms",
-        ConfigType.LONG,
-        -2,
-        "Accepted for compatibility: there is no tiered storage; -2 means retention.ms.",
-        at_least(-2),
-        ("log.local.retention.ms",),
-    ),
-    ConfigKey(
-        "max.compaction.lag.ms",
-        ConfigType.LONG,
-        LONG_MAX,
-        "How long a record may stay out of reach of compaction.",
-        at_least(1),
-        ("log.cleaner.max.compaction.lag.ms",),
-    ),
-    ConfigKey(
-        "max.message.bytes",
-        ConfigType.INT,
-        1024 * 1024 + 12,
-        "Largest batch that a producer may write, as it is sent, compressed or not, and as "
-        "compression.type makes of it.",
-        at_least(0),
-        ("message.max.bytes",),
-    ),
-    ConfigKey(
+    )
+    """Accepted for compatibility: every acknowledged record is synced before its answer."""
+    follower_replication_throttled_replicas: Final = _key(
+        "follower.replication.throttled.replicas", LIST, (), THROTTLED
+    )
+    """Accepted for compatibility: there are no followers to throttle."""
+    index_interval_bytes: Final = _key(
+        "index.interval.bytes", INT, 4096, at_least(0), ("log.index.interval.bytes",)
+    )
+    """How many bytes of records lie between two entries of the offset index."""
+    internal_segment_bytes: Final = _key("internal.segment.bytes", INT, None, internal=True)
+    """Segment size below the minimum of segment.bytes, for tests."""
+    leader_replication_throttled_replicas: Final = _key(
+        "leader.replication.throttled.replicas", LIST, (), THROTTLED
+    )
+    """Accepted for compatibility: there are no followers to throttle."""
+    local_retention_bytes: Final = _key(
+        "local.retention.bytes", LONG, -2, at_least(-2), ("log.local.retention.bytes",)
+    )
+    """Accepted for compatibility: there is no tiered storage; -2 means retention.bytes."""
+    local_retention_ms: Final = _key(
+        "local.retention.ms", LONG, -2, at_least(-2), ("log.local.retention.ms",)
+    )
+    """Accepted for compatibility: there is no tiered storage; -2 means retention.ms."""
+    max_compaction_lag_ms: Final = _key(
+        "max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), ("log.cleaner.max.compaction.lag.ms",)
+    )
+    """How long a record may stay out of reach of compaction."""
+    max_message_bytes: Final = _key(
+        "max.message.bytes", INT, 1024 * 1024 + 12, at_least(0), ("message.max.bytes",)
+    )
+    """Largest batch that a producer may write, as it is sent, compressed or not, and as
+    compression.type makes of it."""
+    message_timestamp_after_max_ms: Final = _key(
         "message.timestamp.after.max.ms",
-        ConfigType.LONG,
+        LONG,
         60 * 60 * 1000,
-        "How far a record's timestamp may lie ahead of the broker's clock.",
         at_least(0),
         ("log.message.timestamp.after.max.ms",),
-    ),
-    ConfigKey(
+    )
+    """How far a record's timestamp may lie ahead of the broker's clock."""
+    message_timestamp_before_max_ms: Final = _key(
         "message.timestamp.before.max.ms",
-        ConfigType.LONG,
+        LONG,
         LONG_MAX,
-        "How far a record's timestamp may lie behind the broker's clock.",
         at_least(0),
         ("log.message.timestamp.before.max.ms",),
-    ),
-    ConfigKey(
+    )
+    """How far a record's timestamp may lie behind the broker's clock."""
+    message_timestamp_type: Final = _key(
         "message.timestamp.type",
-        ConfigType.STRING,
+        STRING,
         "CreateTime",
-        "Whose clock a record's timestamp is: the producer's, or the broker's at the append.",
         OneOf(TIMESTAMP_TYPES),
         ("log.message.timestamp.type",),
-    ),
-    ConfigKey(
+    )
+    """Whose clock a record's timestamp is: the producer's, or the broker's at the append."""
+    min_cleanable_dirty_ratio: Final = _key(
         "min.cleanable.dirty.ratio",
-        ConfigType.DOUBLE,
+        DOUBLE,
         0.5,
-        "Share of a log that must be uncompacted before compaction looks at it.",
         Between(0, 1),
         ("log.cleaner.min.cleanable.ratio",),
-    ),
-    ConfigKey(
-        "min.compaction.lag.ms",
-        ConfigType.LONG,
-        0,
-        "How long a record is safe from compaction.",
-        at_least(0),
-        ("log.cleaner.min.compaction.lag.ms",),
-    ),
-    ConfigKey(
-        "min.insync.replicas",
-        ConfigType.INT,
-        1,
-        "Accepted for compatibility: every acknowledged record is durable, and no replica can be "
-        "out of sync.",
-        at_least(1),
-        ("min.insync.replicas",),
-    ),
-    ConfigKey(
-        "preallocate",
-        ConfigType.BOOLEAN,
-        default=False,
-        doc="Accepted for compatibility: space is reserved ahead of the end of every segment, in "
-        "steps of 1 to 32 MiB.",
-        synonyms=("log.preallocate",),
-    ),
-    ConfigKey(
-        "remote.log.copy.disable",
-        ConfigType.BOOLEAN,
-        default=False,
-        doc="Accepted for compatibility: there is no tiered storage.",
-    ),
-    ConfigKey(
-        "remote.log.delete.on.disable",
-        ConfigType.BOOLEAN,
-        default=False,
-        doc="Accepted for compatibility: there is no tiered storage.",
-    ),
-    ConfigKey(
-        "remote.storage.enable",
-        ConfigType.BOOLEAN,
-        default=False,
-        doc="Tiered storage; only false is accepted.",
-    ),
-    ConfigKey(
-        "retention.bytes",
-        ConfigType.LONG,
-        -1,
-        "Size above which a partition drops its oldest segments; -1 is no limit.",
-        None,
-        ("log.retention.bytes",),
-    ),
-    ConfigKey(
+    )
+    """Share of a log that must be uncompacted before compaction looks at it."""
+    min_compaction_lag_ms: Final = _key(
+        "min.compaction.lag.ms", LONG, 0, at_least(0), ("log.cleaner.min.compaction.lag.ms",)
+    )
+    """How long a record is safe from compaction."""
+    min_insync_replicas: Final = _key(
+        "min.insync.replicas", INT, 1, at_least(1), ("min.insync.replicas",)
+    )
+    """Accepted for compatibility: every acknowledged record is durable, and no replica can be out
+    of sync."""
+    preallocate: Final = _key("preallocate", BOOLEAN, default=False, synonyms=("log.preallocate",))
+    """Accepted for compatibility: space is reserved ahead of the end of every segment, in steps of
+    1 to 32 MiB."""
+    remote_log_copy_disable: Final = _key("remote.log.copy.disable", BOOLEAN, default=False)
+    """Accepted for compatibility: there is no tiered storage."""
+    remote_log_delete_on_disable: Final = _key(
+        "remote.log.delete.on.disable", BOOLEAN, default=False
+    )
+    """Accepted for compatibility: there is no tiered storage."""
+    remote_storage_enable: Final = _key("remote.storage.enable", BOOLEAN, default=False)
+    """Tiered storage; only false is accepted."""
+    retention_bytes: Final = _key("retention.bytes", LONG, -1, None, ("log.retention.bytes",))
+    """Size above which a partition drops its oldest segments; -1 is no limit."""
+    retention_ms: Final = _key(
         "retention.ms",
-        ConfigType.LONG,
+        LONG,
         7 * DAY_MS,
-        "Age above which a partition drops its segments; -1 is no limit.",
         at_least(-1),
         ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
-    ),
-    ConfigKey(
-        "segment.bytes",
-        ConfigType.INT,
-        1024 * 1024 * 1024,
-        "Size at which a segment is closed and the next one begun.",
-        at_least(1024 * 1024),
-        ("log.segment.bytes",),
-    ),
-    ConfigKey(
-        "segment.index.bytes",
-        ConfigType.INT,
-        10 * 1024 * 1024,
-        "Largest size of a segment's indexes; a full index closes its segment.",
-        at_least(4),
-        ("log.index.size.max.bytes",),
-    ),
-    ConfigKey(
-        "segment.jitter.ms",
-        ConfigType.LONG,
-        0,
-        "Largest random time taken off segment.ms, so that segments do not all close at once.",
-        at_least(0),
-        ("log.roll.jitter.ms", "log.roll.jitter.hours"),
-    ),
-    ConfigKey(
-        "segment.ms",
-        ConfigType.LONG,
-        7 * DAY_MS,
-        "Age at which a segment is closed even if it is not full.",
-        at_least(1),
-        ("log.roll.ms", "log.roll.hours"),
-    ),
-    ConfigKey(
+    )
+    """Age above which a partition drops its segments; -1 is no limit."""
+    segment_bytes: Final = _key(
+        "segment.bytes", INT, 1024 * 1024 * 1024, at_least(1024 * 1024), ("log.segment.bytes",)
+    )
+    """Size at which a segment is closed and the next one begun."""
+    segment_index_bytes: Final = _key(
+        "segment.index.bytes", INT, 10 * 1024 * 1024, at_least(4), ("log.index.size.max.bytes",)
+    )
+    """Largest size of a segment's indexes; a full index closes its segment."""
+    segment_jitter_ms: Final = _key(
+        "segment.jitter.ms", LONG, 0, at_least(0), ("log.roll.jitter.ms", "log.roll.jitter.hours")
+    )
+    """Largest random time taken off segment.ms, so that segments do not all close at once."""
+    segment_ms: Final = _key(
+        "segment.ms", LONG, 7 * DAY_MS, at_least(1), ("log.roll.ms", "log.roll.hours")
+    )
+    """Age at which a segment is closed even if it is not full."""
+    unclean_leader_election_enable: Final = _key(
         "unclean.leader.election.enable",
-        ConfigType.BOOLEAN,
+        BOOLEAN,
         default=False,
-        doc="Accepted for compatibility: there is no replica that could lose records.",
         synonyms=("unclean.leader.election.enable",),
-    ),
-)
+    )
+    """Accepted for compatibility: there is no replica that could lose records."""
+
+
+_KEYS = [each for each in vars(TopicKeys).values() if isinstance(each, ConfigKey)]
 
 TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = {key.name: key for key in _KEYS}
 """Every topic key of Kafka 4.3.0 by name, and ours, which begin with ``barnabas.``."""

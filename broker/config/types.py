@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 SHORT_MAX = 2**15 - 1
 INT_MAX = 2**31 - 1
@@ -266,6 +266,10 @@ _KINDS: Final[dict[ConfigType, str]] = {
 }
 
 
+Documented: TypeAlias = str | Callable[[str], str]
+"""Text that describes a key, or a function that returns it for the name of the key."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
     """One configuration key and all that is known about it.
@@ -278,12 +282,17 @@ class ConfigKey:
     name: str
     type: ConfigType
     default: Value
-    doc: str
+    documented: Documented
     validator: Validator | None = None
     synonyms: tuple[str, ...] = ()
     update: UpdateMode = UpdateMode.READ_ONLY
     internal: bool = False
     """Not listed by DescribeConfigs."""
+
+    @property
+    def doc(self) -> str:
+        """Meaning of the key, in sentences."""
+        return self.documented if isinstance(self.documented, str) else self.documented(self.name)
 
     def parse(self, text: str) -> Value:
         """Parse and check ``text``; raises ConfigError."""

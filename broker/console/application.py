@@ -28,7 +28,7 @@ from barnabas.broker.console.questions import ObservedBroker, Question, check_se
 from barnabas.broker.console.records.pieces import RecordReaders
 from barnabas.broker.console.records.places import Places
 from barnabas.broker.console.route import Route
-from barnabas.broker.console.routes import LIVE, MethodNotAllowed, match
+from barnabas.broker.console.routes import LIVE, match
 from barnabas.broker.console.shapes import Error
 from barnabas.broker.console.worst import WorstFinder
 from barnabas.broker.http.answer import JSON, Answer, json_answer
@@ -95,18 +95,15 @@ class Console:
         try:
             if request.parts[:1] != _API:
                 return self._page(request)
-            if request.path == LIVE.template and request.method in READING:
+            if request.path == LIVE.template:
                 values = read_query(LIVE.parameters, request.query)
                 return self._live.answer(access, read_watch(str(values["watch"])))
-            found = match(request.method, request.parts)
+            found = match(request.parts)
             check_names(found.names)
             check_serving(self._broker)
             route = found.route
             route.check_allowed(access, found.names)
             values = read_query(route.parameters, request.query)
-        except MethodNotAllowed as refused:
-            error = KafkaError(ErrorCode.INVALID_REQUEST, str(refused))
-            return refusal(error, 405, {"Allow": refused.allowed})
         except KafkaError as error:
             return refusal(error)
         question = Question(
@@ -142,9 +139,11 @@ class Console:
         return _perform_later(found, self._broker, asked, self._jobs, self._places.readers)
 
     def _page(self, request: Request) -> Answer:
-        """Return the page, or a file of it; raises KafkaError, MethodNotAllowed."""
+        """Return the page, or a file of it; raises KafkaError."""
         if request.method not in READING:
-            raise MethodNotAllowed(["GET"])
+            allowed = ", ".join(READING)
+            error = KafkaError(ErrorCode.INVALID_REQUEST, f"only {allowed}")
+            return refusal(error, 405, {"Allow": allowed})
         if request.parts[:1] == _ASSETS:
             return self._assets.answer(request)
         return self._assets.page(200 if request.parts[:1] in CONSOLE else 404)

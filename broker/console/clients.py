@@ -291,7 +291,6 @@ def _reader_row(reading: _Reading, members: frozenset[Client], names: ReaderName
 
 CLIENT_ROUTES: Final = (
     Route(
-        "GET",
         "/api/v1/clients",
         "Connections",
         list_clients,
@@ -302,7 +301,6 @@ CLIENT_ROUTES: Final = (
         watched_query={"sort": "-received_bytes_per_s"},
     ),
     Route(
-        "GET",
         "/api/v1/readers",
         "What connections read, whether they are in a group or not",
         list_readers,

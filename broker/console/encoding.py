@@ -6,12 +6,13 @@ JavaScript reads a number as a float, which has no more than 53 bits: what is la
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
+T = TypeVar("T")
 
 LARGEST_EXACT: Final = 2**53
 ROWS_PER_PIECE: Final = 50
@@ -46,6 +47,16 @@ def fields_of(shape: type) -> tuple[str, ...]:
     if names is None:
         names = _fields[shape] = tuple(each.name for each in fields(shape))
     return names
+
+
+def values_of(shape: Any) -> tuple[Any, ...]:  # noqa: ANN401  Of another shape with the same fields.
+    """Return the values of a shape's fields, in their order."""
+    return tuple(getattr(shape, name) for name in fields_of(type(shape)))
+
+
+def made_of(shape: Callable[..., T], *values: Any) -> T:  # noqa: ANN401  As values_of has them.
+    """Return a shape with these values, some of which are those of another shape."""
+    return shape(*values)
 
 
 def body_of(answer: object) -> tuple[str, ...] | Iterator[str]:

@@ -50,7 +50,6 @@ async def list_events(question: Question) -> BrokerEventPage:
 
 EVENT_ROUTES: Final = (
     Route(
-        "GET",
         "/api/v1/events",
         "What has changed in the broker, and who did it",
         list_events,

@@ -44,7 +44,6 @@ async def history(question: Question) -> GroupHistory:
 
 GROUP_HISTORY_ROUTES: Final = (
     Route(
-        "GET",
         "/api/v1/groups/{group}/history",
         "The lag of a group since it was looked at, and its rebalances",
         history,

@@ -16,7 +16,6 @@ NUMBERS: Final = 3
 FALLING_BEHIND: Final = "falling_behind"
 CATCHING_UP: Final = "catching_up"
 STEADY: Final = "steady"
-TRENDS: Final = (FALLING_BEHIND, CATCHING_UP, STEADY)
 
 
 class LagPoint(NamedTuple):

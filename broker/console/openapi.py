@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import re
-import sys
 import types
 from functools import cache
 from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 
 from barnabas.broker.api.checks import Denial
+from barnabas.broker.config.attribute_docs import attribute_docs
 from barnabas.broker.console import shapes
 from barnabas.broker.console.actions.effect import Effect
 from barnabas.broker.console.actions.fields import BASED_ON, CONFIRM, TEXTS, Field
@@ -257,7 +256,7 @@ def _schemas(used: dict[str, type]) -> dict[str, Any]:
 
 def _schema(shape: type, used: dict[str, type]) -> dict[str, Any]:
     hints = get_type_hints(shape, include_extras=True)
-    docs = _docs(shape.__module__)[shape.__name__]
+    docs = attribute_docs(shape)
     properties = {}
     for name, hint in hints.items():
         properties[name] = schema_of(hint, used)
@@ -270,24 +269,6 @@ def _schema(shape: type, used: dict[str, type]) -> dict[str, Any]:
         "required": list(hints),
         "additionalProperties": False,
     }
-
-
-@cache
-def _docs(module: str) -> dict[str, dict[str, str]]:
-    """Return what stands below each field of each shape of a module."""
-    docs: dict[str, dict[str, str]] = {}
-    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
-        if isinstance(node, ast.ClassDef):
-            docs[node.name] = {
-                line.target.id: inspect.cleandoc(below.value.value).replace("\n", " ")
-                for line, below in zip(node.body, node.body[1:], strict=False)
-                if isinstance(line, ast.AnnAssign)
-                and isinstance(line.target, ast.Name)
-                and isinstance(below, ast.Expr)
-                and isinstance(below.value, ast.Constant)
-                and isinstance(below.value.value, str)
-            }
-    return docs
 
 
 @cache

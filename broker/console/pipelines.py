@@ -80,7 +80,6 @@ async def _row(question: Question, pipeline: Pipeline) -> PipelineRow:
 
 PIPELINE_ROUTES: Final = (
     Route(
-        "GET",
         "/api/v1/pipelines",
         "Groups whose offsets are committed in transactions, and what these write",
         list_pipelines,

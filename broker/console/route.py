@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from barnabas.broker.api.checks import Check, Denial, denied
 from barnabas.broker.console.parameters import Parameter
@@ -49,9 +49,8 @@ def _plain(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One row."""
+    """One row: a path that is only read."""
 
-    method: str
     template: str
     summary: str
     answering: Answering
@@ -65,6 +64,8 @@ class Route:
     what looks at everything is not for every second."""
     watched_query: Mapping[str, str] = field(default_factory=dict)
     """The parameters then."""
+
+    method: ClassVar = "GET"
 
     @property
     def name_in_path(self) -> str:

@@ -79,7 +79,6 @@ _CLUSTER: Final = Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST)
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "GET",
         "/api/v1/overview",
         "What the broker is doing, and whether anything is wrong",
         overview.overview,
@@ -88,7 +87,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         watched="overview",
     ),
     Route(
-        "GET",
         "/api/v1/topics",
         "Topics",
         topics.list_topics,
@@ -100,7 +98,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         ),
     ),
     Route(
-        "GET",
         "/api/v1/topics/{topic}",
         "A topic",
         topics.describe_one,
@@ -109,7 +106,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         watched="topic",
     ),
     Route(
-        "GET",
         "/api/v1/topics/{topic}/partitions",
         "Its partitions",
         topics.list_partitions,
@@ -118,7 +114,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         paged("partition", topics.PARTITION_ORDERS),
     ),
     Route(
-        "GET",
         "/api/v1/groups",
         "Groups",
         groups.list_groups,
@@ -130,7 +125,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         ),
     ),
     Route(
-        "GET",
         "/api/v1/groups/{group}",
         "A group, why it is behind, and who reads what",
         groups.describe_one,
@@ -140,7 +134,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         watched="group",
     ),
     Route(
-        "GET",
         "/api/v1/transactions",
         "Transactional ids",
         transactions.list_transactions,
@@ -155,7 +148,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         watched_query={"open": "true", "sort": "start_time_ms"},
     ),
     Route(
-        "GET",
         "/api/v1/transactions/{transactional_id}",
         "A transactional id",
         transactions.describe_one,
@@ -165,7 +157,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         watched="transaction",
     ),
     Route(
-        "GET",
         "/api/v1/holders",
         "Partitions whose readers of committed records wait, and for whom",
         transactions.list_holders,
@@ -174,7 +165,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         paged("topic", transactions.HOLDER_ORDERS, "the topic's name"),
     ),
     Route(
-        "GET",
         "/api/v1/session",
         "Who asks, and whether anything can be changed",
         session.session,
@@ -182,7 +172,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         _CLUSTER._replace(denial=Denial.LEFT_OUT),
     ),
     Route(
-        "GET",
         "/api/v1/actions",
         "What can be changed, and how that is asked for",
         listing.list_actions,
@@ -190,7 +179,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         _CLUSTER._replace(denial=Denial.LEFT_OUT),
     ),
     Route(
-        "GET",
         "/api/v1/allowed",
         "What of it the user may do: to the broker, or to the things that are named",
         listing.list_allowed,
@@ -199,7 +187,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         tuple(Parameter(kind, f"A {words}.") for kind, words in _THINGS),
     ),
     Route(
-        "GET",
         "/api/v1/storage",
         "The data directory and the disk",
         overview.storage,
@@ -207,7 +194,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         _CLUSTER,
     ),
     Route(
-        "GET",
         "/api/v1/settings",
         "The configuration, and who set what",
         overview.list_settings,
@@ -219,7 +205,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         ),
     ),
     Route(
-        "GET",
         "/api/v1/history",
         "Series of the last ten minutes, or of the last six hours",
         overview.history,
@@ -271,25 +256,10 @@ _BY_LENGTH: Final[Mapping[int, tuple[tuple[Route, tuple[str, ...]], ...]]] = {
 }
 
 
-def match(method: str, parts: tuple[str, ...]) -> Match:
-    """Find the route of a path; raises KafkaError, or MethodNotAllowed."""
-    found = [
-        Match(route, names)
-        for route, pattern in _BY_LENGTH.get(len(parts), ())
-        if (names := names_in(pattern, parts)) is not None
-    ]
-    wanted = "GET" if method == "HEAD" else method
-    for each in found:
-        if each.route.method == wanted:
-            return each
-    if found:
-        raise MethodNotAllowed(sorted({each.route.method for each in found}))
+def match(parts: tuple[str, ...]) -> Match:
+    """Find the route of a path; raises KafkaError."""
+    for route, pattern in _BY_LENGTH.get(len(parts), ()):
+        names = names_in(pattern, parts)
+        if names is not None:
+            return Match(route, names)
     raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, "no such path; /api/openapi.json lists them")
-
-
-class MethodNotAllowed(Exception):
-    """A path that is there, but not to be asked in this way."""
-
-    def __init__(self, allowed: list[str]) -> None:
-        self.allowed = ", ".join((*allowed, "HEAD") if "GET" in allowed else allowed)
-        super().__init__(f"only {self.allowed}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from barnabas.broker.admin.acls import acls_in
 from barnabas.broker.api.checks import (
     CLUSTER,
     CLUSTER_DENIED,
@@ -26,14 +27,8 @@ from barnabas.broker.console.shapes_security import (
     UserPage,
     UserRow,
 )
-from barnabas.broker.security.operations import (
-    ANY,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-    shown,
-)
+from barnabas.broker.security.acls import AclFilter
+from barnabas.broker.security.operations import shown
 from barnabas.broker.security.quota_limits import CLIENT_ID, IP, USER
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
@@ -76,29 +71,19 @@ async def users_of(wire: WireClient) -> list[UserRow]:
 
 async def acls_of(wire: WireClient) -> list[AclRow]:
     """Return all ACLs; raises KafkaError, of SECURITY_DISABLED without access control."""
-    request = DescribeAclsRequest(
-        resource_type_filter=ANY,
-        resource_name_filter=None,
-        pattern_type_filter=ANY,
-        principal_filter=None,
-        host_filter=None,
-        operation=ANY,
-        permission_type=ANY,
-    )
-    answer = await wire.ask(DESCRIBE_ACLS, request)
+    answer = await wire.ask(DESCRIBE_ACLS, DescribeAclsRequest(*AclFilter()))
     check(answer.error_code, answer.error_message)
     return [
         AclRow(
             each.principal,
-            shown(Permission(each.permission_type)),
-            shown(Operation(each.operation)),
-            shown(ResourceType(resource.resource_type)),
-            resource.resource_name,
-            shown(PatternType(resource.pattern_type)),
+            shown(each.permission),
+            shown(each.operation),
+            shown(each.resource_type),
+            each.name,
+            shown(each.pattern),
             each.host,
         )
-        for resource in answer.resources
-        for each in resource.acls
+        for each in acls_in(answer)
     ]
 
 
@@ -186,7 +171,6 @@ _PAGED: Final = paged("name", ORDERS, "any of its texts")
 
 SECURITY_ROUTES: Final = (
     Route(
-        "GET",
         "/api/v1/users",
         "Users of SCRAM, and how they may log in",
         list_users,
@@ -194,9 +178,8 @@ SECURITY_ROUTES: Final = (
         _CLUSTER,
         _PAGED,
     ),
-    Route("GET", "/api/v1/acls", "Who may do what", list_acls, AclPage, _CLUSTER, _PAGED),
+    Route("/api/v1/acls", "Who may do what", list_acls, AclPage, _CLUSTER, _PAGED),
     Route(
-        "GET",
         "/api/v1/quotas",
         "How much users, client ids and addresses may use",
         list_quotas,

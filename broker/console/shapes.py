@@ -15,6 +15,29 @@ Wide: TypeAlias = Annotated[int, WIDE]
 """A number of 64 bits."""
 
 
+@dataclass(frozen=True)
+class AsOf:
+    """A response with its time. Without slots, so that it can be a base beside another one."""
+
+    as_of: Wide
+
+
+@dataclass(frozen=True)
+class Cursor(AsOf):
+    """A response that has a next page."""
+
+    next: str | None
+    """What to give as ``after`` for the next page."""
+
+
+@dataclass(frozen=True)
+class Page(Cursor):
+    """A page of a list whose rows are counted."""
+
+    total: int
+    """Number of rows on all pages."""
+
+
 @dataclass(frozen=True, slots=True)
 class Error:
     """Why a request was refused."""
@@ -39,8 +62,8 @@ class LoginNeeded:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicRow:
-    """A topic in a list."""
+class TopicSummary:
+    """What lists and descriptions show of a topic."""
 
     topic: str
     topic_id: str
@@ -59,20 +82,21 @@ class TopicRow:
     size_bytes: Wide
     held_back: Wide
     """Offsets that readers of committed records may not see yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow(TopicSummary):
+    """A topic in a list."""
+
     groups: int | None
     """Groups with committed offsets of it, as far as they may be seen; null where the broker has
     too many groups to count them, or still loads them."""
 
 
 @dataclass(frozen=True, slots=True)
-class TopicPage:
+class TopicPage(Page):
     """A page of topics."""
 
-    as_of: Wide
-    next: str | None
-    """What to give as ``after`` for the next page."""
-    total: int
-    """Number of rows on all pages."""
     items: tuple[TopicRow, ...]
 
 
@@ -87,20 +111,9 @@ class SettingOfTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicDescription:
+class TopicDescription(TopicSummary, AsOf):
     """A topic."""
 
-    as_of: Wide
-    topic: str
-    topic_id: str
-    internal: bool
-    partitions: int
-    replicas: int
-    cleanup_policy: str
-    records_max: Wide
-    written: Wide
-    size_bytes: Wide
-    held_back: Wide
     configs: tuple[SettingOfTopic, ...] | None
     """None for who may not see them."""
 
@@ -126,13 +139,9 @@ class PartitionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionPage:
+class PartitionPage(Page):
     """A page of a topic's partitions."""
 
-    as_of: Wide
-    next: str | None
-    total: int
-    """Number of rows on all pages."""
     topic: str
     items: tuple[PartitionRow, ...]
 
@@ -162,13 +171,9 @@ class TransactionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionPage:
+class TransactionPage(Page):
     """A page of transactional ids."""
 
-    as_of: Wide
-    next: str | None
-    total: int
-    """Number of rows on all pages."""
     items: tuple[TransactionRow, ...]
 
 
@@ -181,23 +186,9 @@ class TopicPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionDescription:
+class TransactionDescription(TransactionRow, Cursor):
     """A transactional id with a page of the partitions of its transaction."""
 
-    as_of: Wide
-    next: str | None
-    transactional_id: str
-    state: str
-    producer_id: str
-    producer_epoch: int
-    timeout_ms: int
-    start_time_ms: Wide | None
-    age_ms: Wide | None
-    remaining_ms: Wide | None
-    coordinator: int
-    client: str | None
-    host: str | None
-    partition_count: int
     partitions: tuple[TopicPartition, ...]
     """Those that take part; once it is decided, those that still wait for their marker."""
 
@@ -232,13 +223,9 @@ class HeldPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class HolderPage:
+class HolderPage(Page):
     """A page of partitions whose readers wait."""
 
-    as_of: Wide
-    next: str | None
-    total: int
-    """Number of rows on all pages."""
     items: tuple[HeldPartition, ...]
 
 
@@ -272,13 +259,9 @@ class GroupRow:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupPage:
+class GroupPage(Page):
     """A page of groups."""
 
-    as_of: Wide
-    next: str | None
-    total: int
-    """Number of rows on all pages."""
     items: tuple[GroupRow, ...]
 
 
@@ -326,12 +309,9 @@ class GroupMember:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupDescription:
+class GroupDescription(Cursor):
     """A group: a page of its partitions, and its first members."""
 
-    as_of: Wide
-    next: str | None
-    """For the next page of partitions."""
     group: str
     state: str
     type: str
@@ -503,13 +483,9 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class SettingPage:
+class SettingPage(Page):
     """A page of settings."""
 
-    as_of: Wide
-    next: str | None
-    total: int
-    """Number of rows on all pages."""
     items: tuple[Setting, ...]
 
 

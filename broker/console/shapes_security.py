@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from barnabas.broker.console.shapes import Wide
+from barnabas.broker.console.shapes import Cursor
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,9 @@ class UserRow:
 
 
 @dataclass(frozen=True, slots=True)
-class UserPage:
+class UserPage(Cursor):
     """Users of SCRAM; those of PLAIN stand in the configuration."""
 
-    as_of: Wide
-    next: str | None
     items: tuple[UserRow, ...]
 
 
@@ -40,11 +38,9 @@ class AclRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AclPage:
+class AclPage(Cursor):
     """ACLs."""
 
-    as_of: Wide
-    next: str | None
     enabled: bool
     """Whether the broker has access control; without, everybody may do everything."""
     items: tuple[AclRow, ...]
@@ -64,9 +60,7 @@ class QuotaRow:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaPage:
+class QuotaPage(Cursor):
     """Limits."""
 
-    as_of: Wide
-    next: str | None
     items: tuple[QuotaRow, ...]

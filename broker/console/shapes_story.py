@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from barnabas.broker.console.shapes import TopicPartition, Wide
+from barnabas.broker.console.shapes import Cursor, Page, TopicPartition, Wide
 
 # ----------------------------------------------------------------------- the story of transactions
 
@@ -37,11 +37,9 @@ class TransactionEventRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionEventPage:
+class TransactionEventPage(Cursor):
     """A page of what has happened to transactions."""
 
-    as_of: Wide
-    next: str | None
     since_ms: Wide
     """From when on nothing is missing."""
     is_since_start: bool
@@ -67,11 +65,9 @@ class EndedTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class EndedPage:
+class EndedPage(Cursor):
     """A page of transactions that are over."""
 
-    as_of: Wide
-    next: str | None
     since_ms: Wide
     is_since_start: bool
     items: tuple[EndedTransaction, ...]
@@ -153,13 +149,9 @@ class ClientRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientPage:
+class ClientPage(Page):
     """A page of connections."""
 
-    as_of: Wide
-    next: str | None
-    total: int
-    """Number of rows on all pages."""
     items: tuple[ClientRow, ...]
 
 
@@ -190,13 +182,9 @@ class ReaderRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ReaderPage:
+class ReaderPage(Page):
     """A page of what is read."""
 
-    as_of: Wide
-    next: str | None
-    total: int
-    """Number of rows on all pages."""
     items: tuple[ReaderRow, ...]
 
 
@@ -219,11 +207,9 @@ class BrokerEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerEventPage:
+class BrokerEventPage(Cursor):
     """A page of what has happened in the broker."""
 
-    as_of: Wide
-    next: str | None
     since_ms: Wide
     """From when on nothing is missing."""
     is_since_start: bool
@@ -261,13 +247,9 @@ class PipelineRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PipelinePage:
+class PipelinePage(Page):
     """A page of pipelines."""
 
-    as_of: Wide
-    next: str | None
-    total: int
-    """Number of rows on all pages."""
     items: tuple[PipelineRow, ...]
 
 
@@ -325,11 +307,9 @@ class SparkQueryRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SparkQueryPage:
+class SparkQueryPage(Cursor):
     """A page of Spark's queries."""
 
-    as_of: Wide
-    next: str | None
     hidden_because: str | None
     """Why nothing of the ledger is told; None where it is."""
     is_complete: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from barnabas.broker.console.shapes import Wide
+from barnabas.broker.console.shapes import Page, Wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,9 @@ class ProducerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ProducerPage:
+class ProducerPage(Page):
     """A page of a topic's producers."""
 
-    as_of: Wide
-    next: str | None
-    total: int
-    """Number of rows on all pages."""
     topic: str
     items: tuple[ProducerRow, ...]
 
@@ -55,12 +51,8 @@ class GroupOfTopicRow:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupOfTopicPage:
+class GroupOfTopicPage(Page):
     """A page of the groups of a topic."""
 
-    as_of: Wide
-    next: str | None
-    total: int
-    """Number of rows on all pages."""
     topic: str
     items: tuple[GroupOfTopicRow, ...]

@@ -170,7 +170,6 @@ async def _inputs(question: Question, entry: LedgerEntry) -> tuple[InputLag, ...
 
 SPARK_QUERY_ROUTES: Final = (
     Route(
-        "GET",
         "/api/v1/spark-queries",
         "What the ledger says of Spark's exactly-once queries, and what they have left open",
         list_queries,

@@ -157,7 +157,6 @@ _FILTERS: Final = (
 
 STORY_ROUTES: Final = (
     Route(
-        "GET",
         "/api/v1/transaction-events",
         "What has happened to transactional ids",
         list_events,
@@ -167,7 +166,6 @@ STORY_ROUTES: Final = (
         watched="transaction-events",
     ),
     Route(
-        "GET",
         "/api/v1/ended-transactions",
         "Transactions that are over",
         list_ended,

@@ -138,7 +138,6 @@ _PRODUCERS: Final = Check(READ, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST)
 
 TOPIC_USER_ROUTES: Final = (
     Route(
-        "GET",
         "/api/v1/topics/{topic}/producers",
         "The producers that its partitions know",
         list_producers,
@@ -151,7 +150,6 @@ TOPIC_USER_ROUTES: Final = (
         ),
     ),
     Route(
-        "GET",
         "/api/v1/topics/{topic}/groups",
         "The groups that have committed offsets of it",
         list_groups,

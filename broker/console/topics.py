@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from barnabas.broker.api.checks import DESCRIBE_CONFIGS, GROUP, TOPIC
 from barnabas.broker.cluster.copies import Copies
 from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.config.types import SOURCE_WORDS
+from barnabas.broker.console.encoding import made_of
 from barnabas.broker.console.pacing import PARTITION_UNITS, ROW_UNITS
 from barnabas.broker.console.shapes import (
     PartitionPage,
@@ -79,7 +80,7 @@ async def list_topics(question: Question) -> TopicPage:
         found = catalogue.topic(str(place[-1]))
         if found is not None:  # Not deleted meanwhile.
             groups = None if readers is None else readers[found.name]
-            rows.append(await _row(question, copies, found, groups))
+            rows.append(made_of(TopicRow, *await _summary(question, copies, found), groups))
     return TopicPage(question.now_ms, following, selection.total, tuple(rows))
 
 
@@ -93,21 +94,8 @@ async def describe_one(question: Question) -> TopicDescription:
             SettingOfTopic(each.name, each.value, SOURCE_WORDS[each.source])
             for each in describe_topic(topic.configs, broker_config)
         )
-    row = await _row(question, Copies(question.broker.catalogue.view), topic, None)
-    return TopicDescription(
-        question.now_ms,
-        row.topic,
-        row.topic_id,
-        row.internal,
-        row.partitions,
-        row.replicas,
-        row.cleanup_policy,
-        row.records_max,
-        row.written,
-        row.size_bytes,
-        row.held_back,
-        configs,
-    )
+    summary = await _summary(question, Copies(question.broker.catalogue.view), topic)
+    return made_of(TopicDescription, question.now_ms, *summary, configs)
 
 
 async def list_partitions(question: Question) -> PartitionPage:
@@ -190,21 +178,18 @@ async def _groups_of(question: Question, names: set[str]) -> Counter[str] | None
     return found
 
 
-async def _row(question: Question, copies: Copies, topic: Topic, groups: int | None) -> TopicRow:
+async def _summary(question: Question, copies: Copies, topic: Topic) -> tuple[Any, ...]:
+    """Return the values of a TopicSummary."""
     await question.pace.spend(ROW_UNITS)
     figures = await add_up(topic, question.pace)
-    return TopicRow(
+    return (
         topic.name,
         base64.urlsafe_b64encode(topic.topic_id).rstrip(b"=").decode(),
         is_internal(topic),
         len(topic.partitions),
         _replica_count(copies, topic),
         ",".join(sorted(topic.log_config.cleanup_policy)),
-        figures.records_max,
-        figures.written,
-        figures.size_bytes,
-        figures.held_back,
-        groups,
+        *figures,
     )
 
 

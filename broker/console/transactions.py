@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import READ, TOPIC, TRANSACTIONAL_ID
+from barnabas.broker.console.encoding import made_of, values_of
 from barnabas.broker.console.pacing import PARTITION_UNITS, ROW_UNITS
 from barnabas.broker.console.shapes import (
     HeldPartition,
@@ -102,21 +103,11 @@ async def describe_one(question: Question) -> TransactionDescription:
             selection.offer(topic, partition)
     page, following = selection.page()
     await transactions.durable()
-    return TransactionDescription(
+    return made_of(
+        TransactionDescription,
         now_ms,
         following,
-        row.transactional_id,
-        row.state,
-        row.producer_id,
-        row.producer_epoch,
-        row.timeout_ms,
-        row.start_time_ms,
-        row.age_ms,
-        row.remaining_ms,
-        row.coordinator,
-        row.client,
-        row.host,
-        row.partition_count,
+        *values_of(row),
         tuple(TopicPartition(str(topic), int(partition)) for topic, partition in page),
     )
 

@@ -5,32 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from barnabas.broker.http.answer_memory import Holding
-
-REASONS: Final[Mapping[int, str]] = {
-    200: "OK",
-    201: "Created",
-    204: "No Content",
-    304: "Not Modified",
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    408: "Request Timeout",
-    409: "Conflict",
-    413: "Content Too Large",
-    415: "Unsupported Media Type",
-    421: "Misdirected Request",
-    429: "Too Many Requests",
-    431: "Request Header Fields Too Large",
-    500: "Internal Server Error",
-    501: "Not Implemented",
-    503: "Service Unavailable",
-}
 
 WITHOUT_BODY: Final = frozenset((204, 304))
 """Statuses whose answers end with the head; a length would be that of another answer's body."""
@@ -110,7 +89,7 @@ class Framing:
         elif self.chunked:
             headers["Transfer-Encoding"] = "chunked"
         headers["Connection"] = "keep-alive" if self.keeps_alive else "close"
-        lines = [f"HTTP/1.1 {answer.status} {REASONS[answer.status]}"]
+        lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
 

@@ -34,8 +34,6 @@ from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.runtime.clock import monotonic, sleep
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from barnabas.storage.cluster_index import Picture
 
 Result = TypeVar("Result")
@@ -86,24 +84,14 @@ class Cluster:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     async def __aenter__(self) -> Self:
         self._is_awaited = True
         return await asyncio.to_thread(self.__enter__)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self._end)
 
     def kill(self, number: int, *, expire: bool = True) -> Outcome[None]:

@@ -25,7 +25,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator,
 from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from barnabas.broker.api.dispatch import ROUTES, RequestContext, Routes
@@ -208,12 +207,7 @@ class Broker:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert self._thread is not None
         try:
             self._thread.run(self._stop())
@@ -224,12 +218,7 @@ class Broker:
         await self._start_or_leave_nothing()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._stop()
 
     def crash(self) -> Outcome[None]:

@@ -15,19 +15,7 @@ from typing import Final
 
 from crc32c import crc32c
 
-TABLES: Final = {
-    "cluster": "format_version, cluster_id, node_id, boot_epoch, next_producer_id",
-    "topics": "topic_id, name, deleted",
-    "partitions": "partition_id, topic_id, partition_index",
-    "topic_configs": "topic_id, name, value",
-    "broker_configs": "entity, name, value",
-    "group_configs": "group_id, name, value",
-    "acls": "resource_type, name, pattern, principal, host, operation, permission",
-    "scram_credentials": "user_name, mechanism, salt, stored_key, server_key, iterations",
-    "quotas": "entity, name, value",
-    "secrets": "name, value",
-}
-"""Every table whose content matters, with its columns."""
+from barnabas.storage.metastore.tables import TABLES
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS digests (

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
-from typing import TypeAlias
 
 from barnabas.storage.metastore.interface import MetadataImage
-
-Rows: TypeAlias = Sequence[tuple[object, ...]]
+from barnabas.storage.metastore.tables import Rows
 
 
 @dataclass(frozen=True, slots=True)

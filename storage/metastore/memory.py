@@ -14,17 +14,15 @@ from barnabas.storage.memory_index import MemoryIndex
 from barnabas.storage.memory_way import Link, Way
 from barnabas.storage.metastore.contents import Contents
 from barnabas.storage.metastore.interface import (
-    AclRow,
     Identity,
     MetadataImage,
     MetaStoreError,
     Outdated,
     PartitionRow,
-    QuotaRow,
-    ScramRow,
     TopicRow,
 )
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.metastore.tables import ReplacedTables, Rows
 from barnabas.storage.runtime.threads import new_rlock
 
 Result = TypeVar("Result")
@@ -46,7 +44,7 @@ class MemoryMetadata:
             self.store.close()
 
 
-class MemoryMetaStore(Way):
+class MemoryMetaStore(Way, ReplacedTables):
     """A MetaStore as one broker has it. A call waits while the way is cut; ``close`` ends that."""
 
     def __init__(self, shared: MemoryMetadata, node_id: int, link: Link | None = None) -> None:
@@ -126,30 +124,6 @@ class MemoryMetaStore(Way):
         """Replace all settings of a topic; raise TopicNotFound."""
         self._change(self._store.set_topic_configs, topic_id, configs)
 
-    def set_broker_configs(self, entity: str, configs: Mapping[str, str]) -> None:
-        """Replace all dynamic settings of a node or of the cluster."""
-        self._change(self._store.set_broker_configs, entity, configs)
-
-    def set_group_configs(self, group_id: str, configs: Mapping[str, str]) -> None:
-        """Replace all settings of a consumer group."""
-        self._change(self._store.set_group_configs, group_id, configs)
-
-    def change_acls(self, added: Sequence[AclRow], removed: Sequence[AclRow]) -> None:
-        """Add and remove ACLs."""
-        self._change(self._store.change_acls, added, removed)
-
-    def change_scram_credentials(
-        self, upserted: Sequence[ScramRow], deleted: Sequence[tuple[str, str]]
-    ) -> None:
-        """Set and delete credentials."""
-        self._change(self._store.change_scram_credentials, upserted, deleted)
-
-    def change_quotas(
-        self, set_values: Sequence[QuotaRow], removed: Sequence[tuple[str, str]]
-    ) -> None:
-        """Set and remove limits."""
-        self._change(self._store.change_quotas, set_values, removed)
-
     def keep_secret(self, name: str, new: bytes) -> bytes:
         """Return what is kept under a name, which is ``new`` from now on where it was nothing."""
         return self._locked(self._store.keep_secret, name, new)
@@ -164,6 +138,9 @@ class MemoryMetaStore(Way):
         self._identity = Identity(contents.cluster_id, self._identity.node_id)
 
     # -- how changes are made ----------------------------------------------------------------------
+
+    def _replace(self, table: str, keys: Rows, rows: Rows) -> None:
+        self._change(self._store._replace, table, keys, rows)
 
     def _create_topic(
         self, name: str, topic_id: bytes, partition_count: int, configs: Mapping[str, str]

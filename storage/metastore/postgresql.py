@@ -12,11 +12,8 @@ Rules of this file:
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple
-from itertools import starmap
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -25,19 +22,17 @@ from barnabas.storage.log_index import IndexClosed, IndexMisused
 from barnabas.storage.metastore.contents import Contents, rows_of
 from barnabas.storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
-    AclRow,
     Identity,
     MetadataImage,
     MetaStoreError,
     MetaStoreRefused,
     Outdated,
     PartitionRow,
-    QuotaRow,
-    ScramRow,
     TopicExists,
     TopicNotFound,
     TopicRow,
 )
+from barnabas.storage.metastore.tables import TABLES, ReplacedTables, Rows, image_of, replacement
 from barnabas.storage.postgresql.durability import CONFIRM
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
@@ -53,7 +48,7 @@ _FILLED: Final = {"partitions": "topic_partitions"}
 """Tables that have another name than in ``rows_of``."""
 
 
-class PostgreSqlMetaStore:
+class PostgreSqlMetaStore(ReplacedTables):
     """A MetaStore on one connection; see the rules at the head of this file."""
 
     def __init__(self, primary: Primary, identity: Identity, warning: str | None) -> None:
@@ -207,56 +202,6 @@ class PostgreSqlMetaStore:
 
         self._change(change)
 
-    def set_broker_configs(self, entity: str, configs: Mapping[str, str]) -> None:
-        """Replace all dynamic settings of a node or of the cluster."""
-        self._replace(
-            "DELETE FROM barnabas.broker_configs WHERE entity = %s",
-            [(entity,)],
-            "INSERT INTO barnabas.broker_configs VALUES (%s, %s, %s)",
-            [(entity, *each) for each in configs.items()],
-        )
-
-    def set_group_configs(self, group_id: str, configs: Mapping[str, str]) -> None:
-        """Replace all settings of a consumer group."""
-        self._replace(
-            "DELETE FROM barnabas.group_configs WHERE group_id = %s",
-            [(group_id,)],
-            "INSERT INTO barnabas.group_configs VALUES (%s, %s, %s)",
-            [(group_id, *each) for each in configs.items()],
-        )
-
-    def change_acls(self, added: Sequence[AclRow], removed: Sequence[AclRow]) -> None:
-        """Add and remove ACLs."""
-        self._replace(
-            "DELETE FROM barnabas.acls WHERE resource_type = %s AND name = %s AND pattern = %s"
-            " AND principal = %s AND host = %s AND operation = %s AND permission = %s",
-            list(map(astuple, removed)),
-            "INSERT INTO barnabas.acls VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
-            list(map(astuple, added)),
-        )
-
-    def change_scram_credentials(
-        self, upserted: Sequence[ScramRow], deleted: Sequence[tuple[str, str]]
-    ) -> None:
-        """Set and delete credentials."""
-        self._replace(
-            "DELETE FROM barnabas.scram_credentials WHERE user_name = %s AND mechanism = %s",
-            [*deleted, *((row.user, row.mechanism) for row in upserted)],
-            "INSERT INTO barnabas.scram_credentials VALUES (%s, %s, %s, %s, %s, %s)",
-            list(map(astuple, upserted)),
-        )
-
-    def change_quotas(
-        self, set_values: Sequence[QuotaRow], removed: Sequence[tuple[str, str]]
-    ) -> None:
-        """Set and remove limits."""
-        self._replace(
-            "DELETE FROM barnabas.quotas WHERE entity = %s AND name = %s",
-            [*removed, *((row.entity, row.key) for row in set_values)],
-            "INSERT INTO barnabas.quotas VALUES (%s, %s, %s)",
-            list(map(astuple, set_values)),
-        )
-
     def keep_secret(self, name: str, new: bytes) -> bytes:
         """Return what is kept under a name, which is ``new`` from now on where it was nothing."""
         statement = (
@@ -335,19 +280,13 @@ class PostgreSqlMetaStore:
         (value,) = self._change(change)
         return value
 
-    def _replace(
-        self,
-        delete: str,
-        deleted: Sequence[Sequence[object]],
-        insert: str,
-        inserted: Sequence[Sequence[object]],
-    ) -> None:
-        """Delete rows and insert others, each given as a statement's arguments."""
+    def _replace(self, table: str, keys: Rows, rows: Rows) -> None:
+        delete, insert = replacement(table, "%s", "barnabas.")
 
         def change(connection: Connection) -> list[int]:
             cursor = connection.cursor()
-            cursor.executemany(delete.encode(), deleted)
-            cursor.executemany(insert.encode(), inserted)
+            cursor.executemany(delete.encode(), keys)
+            cursor.executemany(insert.encode(), rows)
             return []
 
         self._change(change)
@@ -485,43 +424,15 @@ def _insert_topic_configs(
 
 
 def _image(connection: Connection) -> MetadataImage:
-    """Return everything, sorted as bytes are, wherever the database sorts otherwise."""
+    """Return all topics, tombstones and settings."""
 
-    def rows(statement: str) -> list[Row]:
+    def rows(table: str) -> list[Row]:
+        name = _FILLED.get(table, table)
+        statement = f"SELECT {TABLES[table]} FROM barnabas.{name}"  # noqa: S608
         return connection.execute(statement.encode()).fetchall()
 
-    partitions: defaultdict[bytes, list[PartitionRow]] = defaultdict(list)
-    for topic_id, *partition in rows(
-        "SELECT topic_id, partition_id, partition_index FROM barnabas.topic_partitions"
-        " ORDER BY topic_id, partition_index"
-    ):
-        partitions[topic_id].append(PartitionRow(*partition))
-    topic_configs = _by_owner(rows("SELECT topic_id, name, value FROM barnabas.topic_configs"))
-    topics: dict[bool, list[TopicRow]] = {False: [], True: []}
-    for topic_id, name, deleted in rows(
-        'SELECT topic_id, name, deleted FROM barnabas.topics ORDER BY name COLLATE "C", topic_id'
-    ):
-        row = TopicRow(topic_id, name, tuple(partitions[topic_id]), topic_configs.get(topic_id, {}))
-        topics[deleted].append(row)
-    acls = starmap(AclRow, rows("SELECT * FROM barnabas.acls"))
-    credentials = starmap(ScramRow, rows("SELECT * FROM barnabas.scram_credentials"))
-    quotas = starmap(QuotaRow, rows("SELECT * FROM barnabas.quotas"))
-    return MetadataImage(
-        tuple(topics[False]),
-        tuple(topics[True]),
-        _by_owner(rows("SELECT entity, name, value FROM barnabas.broker_configs")),
-        _by_owner(rows("SELECT group_id, name, value FROM barnabas.group_configs")),
-        acls=tuple(sorted(acls, key=astuple)),
-        scram_credentials=tuple(sorted(credentials, key=astuple)),
-        quotas=tuple(sorted(quotas, key=astuple)),
+    return image_of(
+        rows,
         next_producer_id=_cluster(connection, "next_producer_id"),
         version=_cluster(connection, "version"),
     )
-
-
-def _by_owner(rows: list[Row]) -> dict[Any, dict[str, str]]:
-    """Gather settings, each given as (owner, name, value)."""
-    settings: defaultdict[Any, dict[str, str]] = defaultdict(dict)
-    for owner, name, value in sorted(rows):
-        settings[owner][name] = value
-    return dict(settings)

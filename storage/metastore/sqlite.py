@@ -9,33 +9,31 @@ PostgreSQL understands too, except for AUTOINCREMENT, which is the identity colu
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import astuple
+from functools import partial
+from importlib import resources
 from itertools import starmap
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.io import make_private
 from barnabas.storage.metastore.commit_count import SUFFIX, CommitCount
-from barnabas.storage.metastore.content_digest import TABLES, ContentDigest
+from barnabas.storage.metastore.content_digest import ContentDigest
 from barnabas.storage.metastore.contents import Contents, rows_of
 from barnabas.storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
-    AclRow,
     Identity,
     IdentityMismatch,
     MetadataImage,
     MetaStoreError,
     MetaStoreRefused,
     PartitionRow,
-    QuotaRow,
-    ScramRow,
     TopicExists,
     TopicNotFound,
     TopicRow,
 )
+from barnabas.storage.metastore.tables import TABLES, ReplacedTables, Rows, image_of, replacement
 
 Result = TypeVar("Result")
 
@@ -48,86 +46,9 @@ LOCK_TIMEOUT_SECONDS = 1.0
 
 _HARMLESS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY}
 
-# AUTOINCREMENT, not a plain INTEGER PRIMARY KEY: SQLite would hand out the id of the newest deleted
-# row again, and the journal names partitions by this id for ever.
-SCHEMA = """
-CREATE TABLE cluster (
-    singleton INTEGER PRIMARY KEY CHECK (singleton = 1),
-    format_version INTEGER NOT NULL,
-    cluster_id TEXT NOT NULL,
-    node_id INTEGER NOT NULL,
-    boot_epoch INTEGER NOT NULL,
-    next_producer_id INTEGER NOT NULL
-);
-CREATE TABLE topics (
-    topic_id BLOB PRIMARY KEY NOT NULL CHECK (length(topic_id) = 16),
-    name TEXT NOT NULL,
-    deleted INTEGER NOT NULL DEFAULT 0
-);
-CREATE UNIQUE INDEX live_topic_names ON topics (name) WHERE deleted = 0;
-CREATE TABLE partitions (
-    partition_id INTEGER PRIMARY KEY AUTOINCREMENT,
-    topic_id BLOB NOT NULL REFERENCES topics (topic_id) ON DELETE CASCADE,
-    partition_index INTEGER NOT NULL,
-    UNIQUE (topic_id, partition_index)
-);
-CREATE TABLE topic_configs (
-    topic_id BLOB NOT NULL REFERENCES topics (topic_id) ON DELETE CASCADE,
-    name TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (topic_id, name)
-);
-CREATE TABLE broker_configs (
-    entity TEXT NOT NULL,
-    name TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (entity, name)
-);
-"""
-
-# Not part of the first releases' schema, so made in a store of theirs when it is opened.
-LATER_TABLES = """
-CREATE TABLE IF NOT EXISTS group_configs (
-    group_id TEXT NOT NULL,
-    name TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (group_id, name)
-);
-CREATE TABLE IF NOT EXISTS acls (
-    resource_type INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    pattern INTEGER NOT NULL,
-    principal TEXT NOT NULL,
-    host TEXT NOT NULL,
-    operation INTEGER NOT NULL,
-    permission INTEGER NOT NULL,
-    PRIMARY KEY (resource_type, name, pattern, principal, host, operation, permission)
-);
-CREATE TABLE IF NOT EXISTS scram_credentials (
-    user_name TEXT NOT NULL,
-    mechanism TEXT NOT NULL,
-    salt BLOB NOT NULL,
-    stored_key BLOB NOT NULL,
-    server_key BLOB NOT NULL,
-    iterations INTEGER NOT NULL,
-    PRIMARY KEY (user_name, mechanism)
-);
-CREATE TABLE IF NOT EXISTS quotas (
-    entity TEXT NOT NULL,
-    name TEXT NOT NULL,
-    value REAL NOT NULL,
-    PRIMARY KEY (entity, name)
-);
-CREATE TABLE IF NOT EXISTS secrets (
-    name TEXT PRIMARY KEY NOT NULL,
-    value BLOB NOT NULL
-);
-CREATE TABLE IF NOT EXISTS commits (
-    singleton INTEGER PRIMARY KEY CHECK (singleton = 1),
-    number INTEGER NOT NULL
-);
-INSERT INTO commits VALUES (1, 0) ON CONFLICT DO NOTHING
-"""
+_SCHEMA = "sqlite_schema.sql"
+_LATER_TABLES = "sqlite_later_tables.sql"
+"""Tables that the schema of the first releases did not have."""
 
 
 _FILLED = TABLES | {"topics": "topic_id, name"}
@@ -144,7 +65,7 @@ class _Connection(sqlite3.Connection):
     digest: ContentDigest | None = None
 
 
-class SqliteMetaStore:
+class SqliteMetaStore(ReplacedTables):
     """A MetaStore in one SQLite file, or in memory for tests (path ``":memory:"``)."""
 
     def __init__(self, connection: _Connection, identity: Identity) -> None:
@@ -192,8 +113,7 @@ class SqliteMetaStore:
                 if count is not None:
                     _refuse_lost_commits(connection, count)
                 identity = _read_or_create_identity(connection, node_id, new_cluster_id)
-                for statement in LATER_TABLES.split(";"):
-                    connection.execute(statement)
+                _execute_file(connection, _LATER_TABLES)
                 connection.version = _commits(connection)
                 digest = ContentDigest(connection)
                 damaged = digest.compare()
@@ -267,46 +187,9 @@ class SqliteMetaStore:
     def load(self) -> MetadataImage:
         """Return all topics, tombstones and settings as one consistent picture."""
         with _transaction(self._connection, counts=False) as connection:
-            partitions: defaultdict[bytes, list[PartitionRow]] = defaultdict(list)
-            for topic_id, partition_id, index in connection.execute(
-                "SELECT topic_id, partition_id, partition_index FROM partitions"
-                " ORDER BY topic_id, partition_index"
-            ):
-                partitions[topic_id].append(PartitionRow(partition_id, index))
-            configs: defaultdict[bytes, dict[str, str]] = defaultdict(dict)
-            for topic_id, name, value in connection.execute(
-                "SELECT topic_id, name, value FROM topic_configs ORDER BY topic_id, name"
-            ):
-                configs[topic_id][name] = value
-            rows: dict[bool, list[TopicRow]] = {False: [], True: []}
-            for topic_id, name, deleted in connection.execute(
-                "SELECT topic_id, name, deleted FROM topics ORDER BY name, topic_id"
-            ):
-                rows[bool(deleted)].append(
-                    TopicRow(topic_id, name, tuple(partitions[topic_id]), configs[topic_id])
-                )
-            broker_configs: defaultdict[str, dict[str, str]] = defaultdict(dict)
-            for entity, name, value in connection.execute(
-                "SELECT entity, name, value FROM broker_configs ORDER BY entity, name"
-            ):
-                broker_configs[entity][name] = value
-            group_configs: defaultdict[str, dict[str, str]] = defaultdict(dict)
-            for group_id, name, value in connection.execute(
-                "SELECT group_id, name, value FROM group_configs ORDER BY group_id, name"
-            ):
-                group_configs[group_id][name] = value
-            return MetadataImage(
-                tuple(rows[False]),
-                tuple(rows[True]),
-                dict(broker_configs),
-                dict(group_configs),
-                acls=tuple(starmap(AclRow, _rows(connection, "acls"))),
-                scram_credentials=tuple(starmap(ScramRow, _rows(connection, "scram_credentials"))),
-                quotas=tuple(starmap(QuotaRow, _rows(connection, "quotas"))),
-                next_producer_id=_scalar(
-                    connection.execute("SELECT next_producer_id FROM cluster")
-                ),
-                version=_commits(connection),
+            next_id = _scalar(connection.execute("SELECT next_producer_id FROM cluster"))
+            return image_of(
+                partial(_rows, connection), next_producer_id=next_id, version=_commits(connection)
             )
 
     def create_topic(
@@ -355,65 +238,11 @@ class SqliteMetaStore:
             connection.execute("DELETE FROM topic_configs WHERE topic_id = ?", (topic_id,))
             _insert_topic_configs(connection, topic_id, configs)
 
-    def set_broker_configs(self, entity: str, configs: Mapping[str, str]) -> None:
-        """Replace all dynamic settings of a node or of the cluster."""
+    def _replace(self, table: str, keys: Rows, rows: Rows) -> None:
+        delete, insert = replacement(table, "?")
         with _transaction(self._connection) as connection:
-            connection.execute("DELETE FROM broker_configs WHERE entity = ?", (entity,))
-            for name, value in configs.items():
-                connection.execute(
-                    "INSERT INTO broker_configs (entity, name, value) VALUES (?, ?, ?)",
-                    (entity, name, value),
-                )
-
-    def set_group_configs(self, group_id: str, configs: Mapping[str, str]) -> None:
-        """Replace all settings of a consumer group."""
-        with _transaction(self._connection) as connection:
-            connection.execute("DELETE FROM group_configs WHERE group_id = ?", (group_id,))
-            for name, value in configs.items():
-                connection.execute(
-                    "INSERT INTO group_configs (group_id, name, value) VALUES (?, ?, ?)",
-                    (group_id, name, value),
-                )
-
-    def change_acls(self, added: Sequence[AclRow], removed: Sequence[AclRow]) -> None:
-        """Add and remove ACLs."""
-        with _transaction(self._connection) as connection:
-            connection.executemany(
-                "DELETE FROM acls WHERE resource_type = ? AND name = ? AND pattern = ?"
-                " AND principal = ? AND host = ? AND operation = ? AND permission = ?",
-                list(map(astuple, removed)),
-            )
-            connection.executemany(
-                "INSERT INTO acls VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                list(map(astuple, added)),
-            )
-
-    def change_scram_credentials(
-        self, upserted: Sequence[ScramRow], deleted: Sequence[tuple[str, str]]
-    ) -> None:
-        """Set and delete credentials."""
-        with _transaction(self._connection) as connection:
-            connection.executemany(
-                "DELETE FROM scram_credentials WHERE user_name = ? AND mechanism = ?",
-                [*deleted, *((row.user, row.mechanism) for row in upserted)],
-            )
-            connection.executemany(
-                "INSERT INTO scram_credentials VALUES (?, ?, ?, ?, ?, ?)",
-                list(map(astuple, upserted)),
-            )
-
-    def change_quotas(
-        self, set_values: Sequence[QuotaRow], removed: Sequence[tuple[str, str]]
-    ) -> None:
-        """Set and remove limits."""
-        with _transaction(self._connection) as connection:
-            connection.executemany(
-                "DELETE FROM quotas WHERE entity = ? AND name = ?",
-                [*removed, *((row.entity, row.key) for row in set_values)],
-            )
-            connection.executemany(
-                "INSERT INTO quotas VALUES (?, ?, ?)", list(map(astuple, set_values))
-            )
+            connection.executemany(delete, keys)
+            connection.executemany(insert, rows)
 
     def keep_secret(self, name: str, new: bytes) -> bytes:
         """Return what is kept under a name, which is ``new`` from now on where it was nothing."""
@@ -523,6 +352,13 @@ def _transaction(connection: _Connection, *, counts: bool = True) -> Iterator[sq
             raise
 
 
+def _execute_file(connection: sqlite3.Connection, name: str) -> None:
+    """Execute the statements of a file beside this module, in the transaction that is open."""
+    text = (resources.files(__package__) / name).read_text(encoding="utf-8")
+    for statement in text.split(";"):
+        connection.execute(statement)
+
+
 def _commits(connection: sqlite3.Connection) -> int:
     """Return how many commits were made."""
     return _scalar(connection.execute("SELECT number FROM commits"))
@@ -574,8 +410,7 @@ def _read_or_create_identity(
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'cluster'"
     ).fetchone()
     if known is None:
-        for statement in SCHEMA.split(";"):
-            connection.execute(statement)
+        _execute_file(connection, _SCHEMA)
         connection.execute(
             "INSERT INTO cluster VALUES (1, ?, ?, ?, 0, 0)",
             (FORMAT_VERSION, new_cluster_id, node_id),
@@ -595,10 +430,9 @@ def _read_or_create_identity(
     return Identity(cluster_id, node_id)
 
 
-def _rows(connection: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of one of our tables, in the order of its columns, sorted."""
-    columns = TABLES[table]
-    yield from connection.execute(f"SELECT {columns} FROM {table} ORDER BY {columns}")  # noqa: S608
+def _rows(connection: sqlite3.Connection, table: str) -> sqlite3.Cursor:
+    """Return the rows of one of our tables."""
+    return connection.execute(f"SELECT {TABLES[table]} FROM {table}")  # noqa: S608
 
 
 def _require_live_topic(connection: sqlite3.Connection, topic_id: bytes) -> None:

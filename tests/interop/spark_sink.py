@@ -197,9 +197,9 @@ def ends(chosen: SinkOptions, topic: str, partition: int) -> tuple[int, int]:
         found = []
         for isolation in (1, 0):
             wanted = ListOffsetsTopic(topic, [ListOffsetsPartition(partition, timestamp=-1)])
-            answer = cluster.ask_leader(
+            answer = cluster.ask(
                 "asking for an end",
-                (topic, partition),
+                cluster.leader_of(topic, partition),
                 LIST_OFFSETS,
                 ListOffsetsRequest(isolation_level=isolation, topics=[wanted]),
                 error_of=lambda response: response.topics[0].partitions[0].error_code,

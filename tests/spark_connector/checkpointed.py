@@ -204,7 +204,7 @@ def delete(broker: Broker, topic: str) -> None:
         request = DeleteTopicsRequest(
             topics=[DeleteTopicState(topic)], topic_names=[topic], timeout_ms=10_000
         )
-        answer = cluster.ask_controller(f"Deleting {topic}", DELETE_TOPICS, request)
+        answer = cluster.ask(f"Deleting {topic}", cluster.controller, DELETE_TOPICS, request)
         assert not answer.responses[0].error_code
 
 

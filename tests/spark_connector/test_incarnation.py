@@ -142,7 +142,7 @@ def test_more_topics_and_more_partitions_are_no_change(broker, files, start, kin
     files.topics = ("in", "in-2")
     with Cluster(broker.bootstrap_servers, client_id="test", timeout_ms=10_000) as cluster:
         request = CreatePartitionsRequest([CreatePartitionsTopic("in", 5, None)], 10_000)
-        answer = cluster.ask_controller("Adding partitions", CREATE_PARTITIONS, request)
+        answer = cluster.ask("Adding partitions", cluster.controller, CREATE_PARTITIONS, request)
         assert not answer.results[0].error_code
     running.run(1)
     start(kind).run(2)

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from barnabas.broker.admin.positions import BadPosition, Position
+from barnabas.broker.admin.requests import commits_of, deletions_of, looked_up
 from barnabas.broker.console.actions.command import Command, Conflict, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.wire import check
 from barnabas.broker.console.groups import machine_of
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from barnabas.protocol.messages.list_offsets import (
-    LIST_OFFSETS,
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.offset_delete import (
-    OFFSET_DELETE,
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
+from barnabas.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsRequest
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT, OffsetCommitRequest
+from barnabas.protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteRequest
 from barnabas.protocol.versions import OFFSET_COMMIT_BY_NAME
 
 CHANGES_SHOWN: Final = 1000
@@ -74,15 +59,7 @@ async def reset_offsets(command: Command, plan: Plan) -> None:
     # Nothing comes in between this look and the commit: it is made in the same turn.
     if _offsets(command, is_idle=True) != found.old:
         raise Conflict
-    new = found.new
-    by_topic: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
-    for (topic, index), offset in new.items():
-        by_topic[topic].append(OffsetCommitRequestPartition(index, offset, -1, ""))
-    topics = [
-        OffsetCommitRequestTopic(name, partitions=partitions)
-        for name, partitions in by_topic.items()
-    ]
-    request = OffsetCommitRequest(command.names["group"], topics=topics)
+    request = OffsetCommitRequest(command.names["group"], topics=commits_of(found.new))
     answer = await command.wire.ask(OFFSET_COMMIT, request, OFFSET_COMMIT_BY_NAME)
     for found in answer.topics:
         for each in found.partitions:
@@ -111,49 +88,26 @@ async def _work_out(command: Command) -> _Reset:
 
 async def _places(command: Command, to: str, starts: Offsets, ends: Offsets) -> Offsets:
     """Return where ``beginning``, ``end``, ``N``, ``-N`` or ``@TIME`` is on each partition."""
-    if to in {"beginning", "earliest"}:
-        return starts
-    if to in {"end", "latest"}:
-        return ends
-    if to.startswith("@"):
-        found = await _offsets_at(command, list(starts), _milliseconds(to[1:]))
-        return {key: ends[key] if offset < 0 else offset for key, offset in found.items()}
-    if not to.removeprefix("-").isdecimal() or len(to) > 20:
-        raise invalid(f"to: {to[:40]} is not beginning, end, an offset or @TIME")
-    offset = int(to)
+    try:
+        position = Position.parse(to)
+    except BadPosition as problem:
+        raise invalid(f"to: {problem}") from None
+    time_ms = position.time_ms
+    found = {} if time_ms is None else await _offsets_at(command, list(starts), time_ms)
     places = {}
     for key, start in starts.items():
-        if to.startswith("-"):
-            places[key] = max(start, ends[key] + offset)
-        elif start <= offset <= ends[key]:
-            places[key] = offset
-        else:
-            words = f"{key[0]}-{key[1]}: offset {offset} is not there, only {start} to {ends[key]}"
-            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, words)
+        try:
+            places[key] = position.within(start, ends[key], found.get(key))
+        except BadPosition as problem:
+            words = f"{key[0]}-{key[1]}: {problem}"
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, words) from None
     return places
-
-
-def _milliseconds(text: str) -> int:
-    if text.isascii() and text.isdigit() and len(text) < 19:
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        words = f"to: {text[:40]} is no time: milliseconds, or like 2026-01-31T12:00:00"
-        raise invalid(words) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
 
 
 async def _offsets_at(command: Command, keys: list[tuple[str, int]], at: int) -> Offsets:
     """Return the offsets at a time in ms, or at the beginning (-2) or the end (-1)."""
-    by_topic: dict[str, list[ListOffsetsPartition]] = defaultdict(list)
-    for topic, index in keys:
-        by_topic[topic].append(ListOffsetsPartition(index, -1, at))
-    topics = [ListOffsetsTopic(name, partitions) for name, partitions in by_topic.items()]
     found: Offsets = {}
-    answer = await command.wire.ask(LIST_OFFSETS, ListOffsetsRequest(-1, 0, topics))
+    answer = await command.wire.ask(LIST_OFFSETS, ListOffsetsRequest(-1, 0, looked_up(keys, at)))
     for each in answer.topics:
         for partition in each.partitions:
             check(partition.error_code, f"{each.name}-{partition.partition_index}")
@@ -211,10 +165,9 @@ async def plan_delete_offsets(command: Command) -> Plan:
 
 async def delete_offsets(command: Command, _: Plan) -> None:
     """Delete what a group has committed for a topic."""
-    partitions = [OffsetDeleteRequestPartition(index) for _, index in _of_topic(command)]
-    topic = OffsetDeleteRequestTopic(command.text("topic"), partitions)
+    topics = deletions_of(_of_topic(command))
     answer = await command.wire.ask(
-        OFFSET_DELETE, OffsetDeleteRequest(command.names["group"], [topic])
+        OFFSET_DELETE, OffsetDeleteRequest(command.names["group"], topics)
     )
     check(answer.error_code)
     for found in answer.topics:

@@ -68,7 +68,6 @@ _CHECK: Final = Check(
 
 JOB_ROUTES: Final = (
     Route(
-        "GET",
         "/api/v1/jobs",
         "Jobs: those that run, and the last that have ended",
         list_jobs,
@@ -77,7 +76,6 @@ JOB_ROUTES: Final = (
         (Parameter("topic", "Only those that read or write this one."),),
     ),
     Route(
-        "GET",
         "/api/v1/jobs/{transactional_id}",
         "A job, and how far it is",
         describe_one,

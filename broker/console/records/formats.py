@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from barnabas.broker.console.records.json_layout import NotJson, lay_out
-from barnabas.broker.console.records.messagepack import NotMessagePack, json_of_messagepack
 from barnabas.broker.console.records.shapes import Shown
 from barnabas.protocol.internal_records import decode_internal
 
@@ -25,7 +24,6 @@ AUTO: Final = "auto"
 HEX: Final = "hex"
 TEXT: Final = "text"
 JSON: Final = "json"
-MESSAGEPACK: Final = "messagepack"
 MARKER_FORMAT: Final = "marker"
 INTERNAL: Final[Mapping[str, str]] = {
     "consumer_offsets": "__consumer_offsets",
@@ -45,8 +43,6 @@ _UUID_BYTES: Final = 16
 _FRAME_BYTES: Final = 5
 _SCHEMA_MOST: Final = 1 << 24
 """A schema registry counts its schemas from 1."""
-_LISTS_AND_MAPS: Final = frozenset((0xDC, 0xDD, 0xDE, 0xDF))
-"""First bytes of long ones in MessagePack."""
 _CONTROLS: Final = frozenset(map(chr, range(32))) - frozenset("\t\n\r")
 
 
@@ -102,14 +98,6 @@ def _uuid(content: Content, most: int, pace: ThreadPace) -> tuple[str, bool]:  #
     return str(UUID(bytes=content.data)), False
 
 
-def _messagepack(content: Content, most: int, pace: ThreadPace) -> tuple[str, bool]:
-    try:
-        text, is_cut = json_of_messagepack(content.data, most, pace, is_cut=content.is_cut)
-    except NotMessagePack as problem:
-        raise NotShown(str(problem)) from None
-    return lay_out(text, most, pace, is_cut=is_cut)
-
-
 def _schema(content: Content, most: int, pace: ThreadPace) -> tuple[str, bool]:  # noqa: ARG001
     number = schema_of(content.data)
     if number is None:
@@ -131,7 +119,6 @@ _SHOWING: Final[Mapping[str, Showing]] = {
     "base64": _base64,
     "integer": _integer,
     "uuid": _uuid,
-    MESSAGEPACK: _messagepack,
     "schema": _schema,
 }
 FORMATS: Final = (AUTO, *_SHOWING, *INTERNAL)
@@ -212,8 +199,6 @@ def guess(topic: str, samples: Sequence[Content | None], pace: ThreadPace) -> st
         return "integer"
     if all(each.size_bytes == _UUID_BYTES for each in some):
         return "uuid"
-    if all(_looks_like_messagepack(each, pace) for each in some):
-        return MESSAGEPACK
     # What is not text among much that is falls to hex by itself.
     return TEXT if 2 * sum(map(_looks_like_text, some)) > len(some) else HEX
 
@@ -224,17 +209,6 @@ def _looks_like_json(content: Content, pace: ThreadPace) -> bool:
         return False
     try:
         _json(content, SHOWN_CHARACTERS, pace)
-    except NotShown:
-        return False
-    return True
-
-
-def _looks_like_messagepack(content: Content, pace: ThreadPace) -> bool:
-    """Whether it is a list or a map: most single bytes are MessagePack, too."""
-    if not 0x80 <= content.data[0] <= 0x9F and content.data[0] not in _LISTS_AND_MAPS:
-        return False
-    try:
-        _messagepack(content, SHOWN_CHARACTERS, pace)
     except NotShown:
         return False
     return True

@@ -63,7 +63,6 @@ _STREAM: Final = (
 
 RECORD_ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "GET",
         _RECORDS,
         "Records of a topic, with the state of each",
         pages.list_records,
@@ -72,7 +71,6 @@ RECORD_ROUTES: Final[tuple[Route, ...]] = (
         (*_SELECTION, *_FORMATS, *_STREAM),
     ),
     Route(
-        "GET",
         f"{_RECORDS}/export",
         "The same records as JSON lines for `barnabas produce --input json`; the header "
         f"`{export.NEXT}` says where to go on",
@@ -82,7 +80,6 @@ RECORD_ROUTES: Final[tuple[Route, ...]] = (
         _SELECTION,
     ),
     Route(
-        "GET",
         _RECORD,
         "A record, whole",
         pages.describe_one,
@@ -91,7 +88,6 @@ RECORD_ROUTES: Final[tuple[Route, ...]] = (
         _FORMATS,
     ),
     Route(
-        "GET",
         f"{_RECORD}/raw",
         "The bytes of a key, a value or a header",
         pages.download,

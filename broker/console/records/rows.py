@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from barnabas.broker.console.records.examining import Content, FoundRecord
     from barnabas.broker.console.records.pace import ThreadPace
 
-HEADER_CHARACTERS: Final = 512
 _JSON_PER_BYTE: Final = 12
 """Characters of JSON for one byte of a record, at most: of half of a character there are six."""
 _ROW_BYTES: Final = 4 * 1024

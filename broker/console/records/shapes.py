@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from barnabas.broker.console.shapes import Wide
+from barnabas.broker.console.shapes import Cursor, Wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +115,9 @@ class Scanned:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordPage:
+class RecordPage(Cursor):
     """A page of records."""
 
-    as_of: Wide
-    next: str | None
     topic: str
     key_format: str
     """What keys are shown as; guessed where it was not asked for."""
@@ -129,12 +127,9 @@ class RecordPage:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchState:
+class SearchState(Cursor):
     """How far a search is: `progress` once a second, and `done` at its end."""
 
-    as_of: Wide
-    next: str | None
-    """Where to go on from here; None where nothing is left."""
     key_format: str | None
     """None until there is a record."""
     value_format: str | None

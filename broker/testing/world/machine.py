@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from random import Random
-from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
 
 from barnabas.broker.testing.world.scheduler import Ended, Scheduler, SimulatedThread
@@ -76,12 +75,7 @@ class _Semaphore:
     def __enter__(self) -> bool:
         return self.acquire()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 

@@ -7,7 +7,6 @@ import io
 import os
 import socket
 import struct
-from types import TracebackType
 from typing import Any, Self
 
 from barnabas.broker.testing.world.network import SOCKET_BUFFER_BYTES, Address, End
@@ -52,12 +51,7 @@ class BlockingSocket:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # -------------------------------------------------------------------------- notifications

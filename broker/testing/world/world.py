@@ -23,7 +23,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from random import Random
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 from barnabas.broker.client.dialing import dialing
@@ -102,12 +101,7 @@ class World:
             self._entered = entering.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self._machine.scheduler.end()
         finally:

@@ -181,7 +181,7 @@ def _records() -> dict[str, Row]:
 
 
 def _formats(partition: int, offset: int) -> Shape:
-    names = ("text", "json", "hex", "base64", "avro", "protobuf", "messagepack")
+    names = ("text", "json", "hex", "base64", "avro", "protobuf")
     queries = ({"value_format": each} for each in names)
     where = {"partition": str(partition), "offset": str(offset)}
     return gets(f"every format of record {partition}-{offset}", RECORD, *queries, **where)

@@ -12,7 +12,7 @@ from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.client import AdvertisedVersions
 from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
-from barnabas.spark_connector import connections
+from barnabas.spark_connector import cluster as cluster_module
 from barnabas.spark_connector.cluster import Cluster
 from barnabas.spark_connector.errors import (
     BrokerTooOld,
@@ -72,9 +72,9 @@ def test_who_is_not_let_in_where_it_turns_to_is_told_the_options(listener, monke
         raise errors.NotLetIn("host:1: login by me: refused")
 
     def ask_in_vain():
-        raise connections.NotYet("the controller is not known")
+        raise cluster_module.NotYet("the controller is not known")
 
-    monkeypatch.setattr(connections, "_BELIEVED_S", -1)
+    monkeypatch.setattr(cluster_module, "_BELIEVED_S", -1)
     monkeypatch.setattr(Brokers, "turn_to_another", turn_to_another)
     with cluster_of(listener, timeout_ms=30_000) as cluster:
         wanted = r"^Asking is not possible, host:1: .*; the options kafka\.security"
@@ -108,7 +108,7 @@ def test_a_request_that_the_broker_lacks_is_said_so(listener, monkeypatch):
 
     monkeypatch.setattr(Connection, "_introduce", introduce)
     with cluster_of(listener) as cluster, pytest.raises(BrokerTooOld, match=r"Kafka 2\.5") as error:
-        cluster.ask_any("Ending", END_TXN, EndTxnRequest("id", 1, 1, committed=True))
+        cluster.ask("Ending", cluster.anywhere, END_TXN, EndTxnRequest("id", 1, 1, committed=True))
     host, port = address(listener)
     said = f"Ending failed at {host}:{port}: the broker speaks versions 9-10 of EndTxn"
     assert str(error.value).startswith(said)

@@ -4,7 +4,7 @@ import { html, useEffect, useState } from "../shell/html.js";
 import { query, setQuery } from "../shell/location.js";
 import { isUtc } from "../shell/preferences.js";
 
-const FORMATS = ["auto", "text", "json", "hex", "base64", "integer", "uuid", "messagepack", "consumer_offsets", "transaction_state"];
+const FORMATS = ["auto", "text", "json", "hex", "base64", "integer", "uuid", "consumer_offsets", "transaction_state"];
 /** @type {[string, string][]} */
 const PLACES = [
   ["beginning", "All records"],

@@ -1,0 +1,1 @@
+"""Terms and requests of operators, for the command line and the console."""

@@ -1,0 +1,149 @@
+"""Code lines of the product by package: a ratchet, so that what was removed does not grow again.
+
+Blank lines, comments and docstrings do not count, those of attributes neither. When the product
+shrinks, lower ``BY_HAND`` to the table that the test prints.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.source import PACKAGES, Source, sources
+
+GENERATED_MOST = 18_000
+BY_HAND: dict[str, int] = {
+    "broker": 866,
+    "broker/admin": 107,
+    "broker/api": 1_622,
+    "broker/cli": 7_185,
+    "broker/client": 1_526,
+    "broker/cluster": 1_594,
+    "broker/config": 2_921,
+    "broker/console": 9_049,
+    "broker/coordination": 3_428,
+    "broker/handlers": 7_181,
+    "broker/http": 1_376,
+    "broker/metrics": 1_387,
+    "broker/network": 3_364,
+    "broker/opening": 1_254,
+    "broker/peers": 748,
+    "broker/runtime": 858,
+    "broker/security": 2_580,
+    "broker/testing": 2_472,
+    "broker/tls": 1_054,
+    "broker/topics": 2_741,
+    "coordinator": 59,
+    "coordinator/groups": 3_996,
+    "coordinator/transactions": 854,
+    "protocol": 2_695,
+    "protocol/generate": 1_373,
+    "protocol/sasl": 573,
+    "protocol/tuned": 387,
+    "spark_connector": 8_554,
+    "src/barnabas": 75,
+    "src/pyspark_barnabas": 2,
+    "storage": 10_613,
+    "storage/metastore": 1_177,
+    "storage/postgresql": 1_132,
+    "storage/runtime": 196,
+}
+"""Code lines by hand of each package; their sum is the limit."""
+
+_NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def code_lines(source: Source) -> int:
+    """Return the number of lines of a file that have code."""
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
+        if token.type not in _NO_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in source.nodes:
+        if isinstance(node, _DOCUMENTED):
+            for statement in node.body:
+                if _is_docstring(statement):
+                    end = statement.end_lineno or statement.lineno
+                    lines.difference_update(range(statement.lineno, end + 1))
+    return len(lines)
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+@cache
+def weights() -> tuple[Counter[str], int]:
+    """Return the code lines by hand of each package, and the generated ones."""
+    by_hand: Counter[str] = Counter()
+    generated = 0
+    for source in sources(*PACKAGES):
+        if source.is_generated:
+            generated += code_lines(source)
+        else:
+            by_hand[_package(source.name)] += code_lines(source)
+    return by_hand, generated
+
+
+def _package(name: str) -> str:
+    folders = name.split("/")[:-1]
+    return "/".join(folders[:2])
+
+
+def table(by_hand: Counter[str], generated: int) -> str:
+    """Return the weights as lines, the heaviest package first."""
+    rows = [*by_hand.most_common(), ("sum by hand", by_hand.total()), ("generated", generated)]
+    return "\n".join(f"{lines:>7,}  {name}" for name, lines in rows)
+
+
+def grown(by_hand: Counter[str]) -> str:
+    """Return the packages that have more code lines than recorded."""
+    return ", ".join(
+        f"{name} {BY_HAND.get(name, 0):,} -> {lines:,}"
+        for name, lines in sorted(by_hand.items())
+        if lines > BY_HAND.get(name, 0)
+    )
+
+
+def test_product_by_hand_is_no_heavier_than_recorded():
+    by_hand, generated = weights()
+    print(table(by_hand, generated))
+    most = sum(BY_HAND.values())
+    assert by_hand.total() <= most, f"{by_hand.total():,} code lines > {most:,}: {grown(by_hand)}"
+
+
+def test_generated_code_is_at_most_18_000_lines():
+    _, generated = weights()
+    assert generated <= GENERATED_MOST
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", 0),
+        ('"""Docstring."""\n\n# A comment.\n', 0),
+        ('x = 1  # Why.\n"""Docstring\nof x."""\n', 1),
+        ('def f():\n    """Docstring."""\n    return """a\n    b"""\n', 3),
+        ("f(\n    1,\n\n    2,\n)\n", 4),
+    ],
+)
+def test_code_lines_leave_out_blanks_comments_and_docstrings(text, expected):
+    assert code_lines(Source(Path("file.py"), text, ast.parse(text))) == expected
