@@ -68,5 +68,5 @@ def test_hits_in_python(text, found):
 
 
 def test_code_of_a_page_is_not_checked():
-    assert page_hits("```\nwhoever\n```\n\n[a page](whoever.md) `nobody`\n") == []
+    assert page_hits("```\nwhoever\n```\n\n[a page](whoever) `nobody`\n") == []
     assert [str(hit) for hit in page_hits("One.\n\nNobody.\n")] == ["3 no-actor: Nobody"]
