@@ -20,7 +20,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector \
-	bench cluster counterparts groups history javascript real workload))
+	bench cluster counterparts groups history javascript real walks workload))
 COMPAT_SPARK ?= 4.3.0
 # Tests run beside each other: what only computes one for each processor, what also waits, for disks,
 # timers and other processes, more.
@@ -191,6 +191,10 @@ vendor: $(VENV)/.dev ## Fetch the console's libraries again; ARGS=--accept after
 .PHONY: quick
 quick: $(VENV)/.dev ## Check the changed files, and run the tests of their modules
 	@$(BIN)/python -m tests.quick
+
+.PHONY: walks
+walks: $(VENV)/.dev ## Count the files that Produce, Fetch, EndTxn and a Spark commit enter
+	@$(BIN)/python -m tests.walks.counted
 
 .PHONY: unit
 unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest

@@ -97,10 +97,11 @@ from barnabas.broker.topics.user_credentials import UserCredentials
 from barnabas.broker.version import __version__
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.io import LocalFileSystem
-from barnabas.storage.log_store import LogStore, StoreCallbacks
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.runtime.clock import boot_seconds
+from barnabas.storage.store_parts import StoreCallbacks
 
 logger = logging.getLogger("barnabas.broker.server")
 
@@ -578,7 +579,7 @@ class BrokerServer:
             self.clock,
             StoreCallbacks(
                 on_advanced=self.fetch_waits.advanced,
-                on_shown=self.fetch_waits.answer_due,
+                on_visible=self.fetch_waits.answer_due,
                 on_backlogged=self.sockets.backlog.set,
                 on_forgotten=self._logs_forgotten,
                 on_fatal=self.fatal,

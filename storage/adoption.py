@@ -20,15 +20,20 @@ from barnabas.storage.checkpoint import (
     decode_partition_metadata,
     encode_checkpoint,
 )
+from barnabas.storage.checkpoint_work import (
+    CHECKPOINT_NAMES,
+    CLEANER_CHECKPOINT,
+    LOG_START_CHECKPOINT,
+)
 from barnabas.storage.config import LogConfig
 from barnabas.storage.directory_names import KRAFT_DIRECTORY, partition_of
 from barnabas.storage.errors import Corrupt, NotStoppedByKafka, UsedByKafkaSince
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.journal_files import FILE_NAME_PREFIX as JOURNAL_PREFIX
 from barnabas.storage.log_directory import PARTITION_METADATA, LogDirectory
-from barnabas.storage.log_store import CHECKPOINT_NAMES, CLEANER_CHECKPOINT, LOG_START_CHECKPOINT
 from barnabas.storage.producer_snapshot import CorruptSnapshot, decode_snapshot
-from barnabas.storage.segment import LOG_SUFFIX, SNAPSHOT_SUFFIX, Segment
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_names import LOG_SUFFIX, SNAPSHOT_SUFFIX
 
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 """The file by which Kafka says that it closed every log."""

@@ -18,6 +18,7 @@ from barnabas.protocol.compression import CompressionError
 from barnabas.protocol.records import HEADER_BYTES, InvalidBatch, read_header, read_varint
 from barnabas.storage.batch_contents import DECOMPRESSED_BYTES_MAX
 from barnabas.storage.file_system import Buffer
+from barnabas.storage.record_rule import RecordRule
 
 LISTED_RECORDS_MAX: Final = 1000
 """Limit of the records that the response to one request names. Apache Kafka has none."""
@@ -25,28 +26,6 @@ WALKED_RECORDS_MAX: Final = 200_000
 """Limit of the walk through one batch; records after it are not named."""
 STEP_BYTES: Final = 8 * 1024
 _MAX_VARLONG_BYTES: Final = 10
-NO_TIMESTAMP: Final = -1
-
-
-class RecordRule(NamedTuple):
-    """Rule of a topic about each record of a batch."""
-
-    log_name: str
-    needs_key: bool
-    earliest_ms: int
-    latest_ms: int
-    is_stamped: bool
-    """Whether the broker replaces the timestamps, so that those of producers do not matter."""
-
-    def lacks_key(self, *, has_key: bool) -> bool:
-        """Whether a record has no key and needs one. Then its time is of no interest."""
-        return self.needs_key and not has_key
-
-    def is_out_of_time(self, timestamp_ms: int) -> bool:
-        """Whether a record's timestamp lies outside of the bounds."""
-        if self.is_stamped or timestamp_ms == NO_TIMESTAMP:
-            return False
-        return not self.earliest_ms <= timestamp_ms <= self.latest_ms
 
 
 class BadRecord(NamedTuple):

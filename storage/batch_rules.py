@@ -33,7 +33,6 @@ from barnabas.protocol.records import (
     corrected,
     read_header,
 )
-from barnabas.storage.bad_records import RecordRule
 from barnabas.storage.batch_contents import Contents, TooMuchToLookHere, look_here
 from barnabas.storage.batch_encoding import Encoding
 from barnabas.storage.config import LOG_APPEND_TIME, LONG_MAX, LogConfig
@@ -45,6 +44,7 @@ from barnabas.storage.errors import (
     Rejected,
 )
 from barnabas.storage.file_system import Buffer
+from barnabas.storage.record_rule import RecordRule
 
 FEW_RECORDS: Final = 16
 """A batch of so many records is looked into wherever it goes: it costs next to nothing."""

@@ -12,7 +12,7 @@ from barnabas.protocol.record_filter import placeholder
 from barnabas.protocol.records import NO_PRODUCER_ID, BatchHeader, read_header
 from barnabas.storage.file_system import Buffer, File, FileSystem
 from barnabas.storage.index import AbortedTransaction, SegmentIndex, TransactionIndex
-from barnabas.storage.segment import (
+from barnabas.storage.segment_names import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
     SEGMENT_SUFFIXES,

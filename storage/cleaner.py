@@ -48,11 +48,7 @@ from barnabas.storage.cleaned_transactions import CleanedTransactions
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.index import OffsetIndex
-from barnabas.storage.segment import (
-    LOG_SUFFIX,
-    OFFSET_DELTA_MAX,
-    file_stem,
-)
+from barnabas.storage.segment_names import LOG_SUFFIX, OFFSET_DELTA_MAX, file_stem
 from barnabas.storage.segment_read import scan_batches
 
 ENTRY_BYTES: Final = 192

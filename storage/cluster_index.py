@@ -50,7 +50,7 @@ class Led(NamedTuple):
     """Who is to lead it whenever that node takes partitions; None: nobody in particular."""
 
 
-class Picture(NamedTuple):
+class ClusterSnapshot(NamedTuple):
     """The brokers of a cluster and what they lead."""
 
     version: int
@@ -72,10 +72,10 @@ class Picture(NamedTuple):
     """The last session of each broker that has none now, until sessions are forgotten; by node."""
 
 
-class Look(NamedTuple):
+class Poll(NamedTuple):
     """A picture, and what a broker needs first of the logs that it shows it to lead from now on."""
 
-    picture: Picture
+    snapshot: ClusterSnapshot
     gained: Sequence[LogBeginning]
     """As of the picture, or later: who finds himself to lead one has all there is of it, as far
     as it goes."""
@@ -122,10 +122,10 @@ class ClusterIndex(Protocol):
     def control(self, session: int) -> bool:
         """Whether a live session plans who leads what: it does if no other live one does."""
 
-    def picture(self, since: int) -> Picture:
+    def snapshot(self, since: int) -> ClusterSnapshot:
         """Return what is so now; 0: with all partitions."""
 
-    def look(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Look:
+    def poll(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Poll:
         """Return what is so now, and in the same answer the beginnings of logs.
 
         Of those in the picture that have come to ``session`` since then, and that it is to lead on:

@@ -13,7 +13,7 @@ Rules of this file:
 4. Any I/O error but a full disk is final (D9): nothing is answered after it, the process stops.
    A full disk is met by segments and checkpoints only; the journal has its spare file. The write is
    tried again until there is room; appends are refused meanwhile (D10).
-5. A small group behind which nothing comes in is committed on the loop itself (``commit_here``),
+5. A small group behind which nothing comes in is committed on the loop itself (``commit_inline``),
    for two hand-overs between threads cost more than a quick disk. A disk that was slow a moment
    ago, a full one, and a change of the journal's file are left to the journal thread.
 6. While the disk writes such a group the loop makes the answers to it ready (``meanwhile``). They
@@ -124,7 +124,7 @@ class Committer:
         """Whether the loop should rather wait for a flush than hand a group over."""
         return False
 
-    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+    def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """Make one group durable without waiting for room; False: nothing was done.
 
         ``meanwhile`` is called while the disk is at work. The listener is not called, the caller
@@ -226,7 +226,7 @@ class JournalCommitter(Committer):
         """See ``Committer``: whether the disk has lately been fast enough."""
         return self._expected_flush_ns <= _HERE_FLUSH_NS_MAX
 
-    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+    def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """See ``Committer``."""
         size = GROUP_HEADER_BYTES + group.stored_bytes
         if self._lacks_spare or not self._files.has_room_for(size):
@@ -414,7 +414,7 @@ def _part(chunk: Buffer, start: int, end: int) -> Buffer:
 
 
 class CommitterThreads:
-    """Runs a ``Committer`` on two threads of its own; the loop calls ``submit``, ``commit_here``.
+    """Runs a ``Committer`` on two threads of its own; the loop calls ``submit``, ``commit_inline``.
 
     ``_committing`` is held by the thread that commits. What the segment thread receives is True:
     there is something to write, a second True: do not wait for more, and False: this is the end.
@@ -441,7 +441,7 @@ class CommitterThreads:
         """Queue ``group``; the listener is called in the order of submission."""
         self._groups.put(group)
 
-    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+    def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """Commit on the caller's thread; False if the journal thread has to do it.
 
         ``meanwhile`` is called while the disk is at work. Only while nothing that was submitted
@@ -452,7 +452,7 @@ class CommitterThreads:
         if not self._committing.acquire(blocking=False):
             return False
         try:
-            done = self._committer.commit_here(group, meanwhile)
+            done = self._committer.commit_inline(group, meanwhile)
             if done:
                 self._tell_segment_thread()
         finally:

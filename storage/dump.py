@@ -23,6 +23,7 @@ from barnabas.storage.checkpoint import (
     decode_offset_checkpoint,
     decode_partition_metadata,
 )
+from barnabas.storage.checkpoint_work import CHECKPOINT_NAMES
 from barnabas.storage.commit_mark import FILE_BYTES, MARK_BYTES, MARKS_AT, read_files, read_marks
 from barnabas.storage.commit_mark import FILE_NAME as COMMIT_MARK
 from barnabas.storage.dump_batches import Problem, Row, dump_batches, headers_of
@@ -31,12 +32,11 @@ from barnabas.storage.file_system import File, FileSystem
 from barnabas.storage.index import TIME_ENTRY, TRANSACTION_ENTRY, TRANSACTION_VERSION
 from barnabas.storage.journal_files import FILE_NAME_PREFIX
 from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
-from barnabas.storage.log_store import CHECKPOINT_NAMES
 from barnabas.storage.metastore.commit_count import SUFFIX as COUNT_SUFFIX
 from barnabas.storage.metastore.sqlite import FILE_NAME as METADATA
 from barnabas.storage.producer_entry import ProducerEntry
 from barnabas.storage.producer_snapshot import CorruptSnapshot, decode_snapshot
-from barnabas.storage.segment import (
+from barnabas.storage.segment_names import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from barnabas.storage.bad_records import RecordRule
+    from barnabas.storage.record_rule import RecordRule
 
 
 class StorageError(Exception):

@@ -7,7 +7,7 @@ Rules of this file:
 2. What the index answers is told as it is: committed, refused, or the session is lost. A group of a
    run that was refused, or lost, is forgotten wherever it is met (``CommitGroup.run``): what was
    placed behind may build on it.
-3. The loop never commits (``commit_here``), so that no log shows what is not durable.
+3. The loop never commits (``commit_inline``), so that no log shows what is not durable.
 4. A group without entries waits for those before it, and asks the index nothing.
 5. Segments are written behind that, into files that are never synced: what is durable is in the
    index.

@@ -18,7 +18,8 @@ from barnabas.storage.flush_committer import PATIENCE_SECONDS, FlushCommitter
 from barnabas.storage.log_directory import is_partition_directory, is_removable, remove_tree
 from barnabas.storage.log_index import LogIndex
 from barnabas.storage.log_reading import read_log
-from barnabas.storage.log_store import LOCK_NAME, LogStore, PartitionSpec
+from barnabas.storage.log_store import LOCK_NAME, LogStore
+from barnabas.storage.store_parts import PartitionSpec
 
 CACHE_MARK: Final = "barnabas-cache"
 _MARK_TEXT: Final = (

@@ -16,10 +16,12 @@ import struct
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from crc32c import crc32c
+
+from barnabas.protocol.records import BatchHeader
 
 TIME_ENTRY: Final = struct.Struct(">qi")
 TRANSACTION_ENTRY: Final = struct.Struct(">hqqqq")
@@ -349,6 +351,23 @@ class SegmentIndex:
         self.times = times
         self.max_timestamp, self.offset_of_max_timestamp = times.last
 
+    def resume_from(
+        self, files: tuple[bytes, bytes], checksum: int | None, end_offset: int
+    ) -> None:
+        """Continue with the content of both index files, up to an offset.
+
+        ``checksum`` is that of the content when it was written, or None if it is not known. Raises
+        CorruptIndex.
+        """
+        offset_data, time_data = files
+        if checksum not in (None, index_checksum(offset_data, time_data)):
+            raise CorruptIndex("the index files have changed since they were written")
+        base_offset = self.offsets.base_offset
+        self.resume(
+            OffsetIndex.decode(offset_data, base_offset), TimeIndex.decode(time_data, base_offset)
+        )
+        self.truncate_to(end_offset)
+
     def append(self, last_offset: int, max_timestamp: int, position: int) -> bool:
         """Take in the batch at ``position``; returns whether it got an offset entry."""
         if max_timestamp > self.max_timestamp:
@@ -386,3 +405,27 @@ def _increases(column: "array[int]") -> bool:
     if column and column[0] < 0:
         return False
     return all(map(int.__lt__, column, column[1:]))
+
+
+def check_last_time(
+    index: SegmentIndex,
+    scan: Callable[[int], Iterator[tuple[int, BatchHeader, memoryview]]],
+    *,
+    needs_entry: bool,
+) -> None:
+    """Raise CorruptIndex unless the last time entry agrees with the batch that it names.
+
+    ``needs_entry``: a sealed segment always has such an entry, unless none of its records has a
+    timestamp.
+    """
+    if not len(index.times):
+        if needs_entry:
+            raise CorruptIndex("a time index without entries")
+        return
+    timestamp, offset = index.times.last
+    for _, header, _ in scan(index.offsets.lookup(offset)):
+        if header.last_offset >= offset:
+            if (header.last_offset, header.max_timestamp) == (offset, timestamp):
+                return
+            break
+    raise CorruptIndex("the last time entry is not that of its batch")

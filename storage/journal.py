@@ -39,7 +39,7 @@ _GROUP_BYTES: Final = 4 * 1024 * 1024
 _ALONE_BYTES_MAX: Final = 512 * 1024
 """From here on a group goes to the journal thread: the loop has better to do than to write it."""
 
-_LOOKS_MAX: Final = 4
+_LINGER_TURNS_MAX: Final = 4
 """So often the sockets are looked at again before a group closes, as long as that brings more. Who
 is answered together asks again together: one sync for all of them costs less than one for each
 half, and no request waits for the other half's."""
@@ -283,7 +283,7 @@ class Journal:
         self._on_backlogged = on_backlogged
         self._backlogged = False
         self._scheduled = False
-        self._looks = 0
+        self._linger_turns = 0
         self._entries_seen = 0
         self._in_flight: deque[CommitGroup] = deque()
         self._unwritten: deque[CommitGroup] = deque()
@@ -321,8 +321,8 @@ class Journal:
         group = self._open
         if self._in_flight or group.body_bytes > _ALONE_BYTES_MAX:
             self._close_group(alone=False)
-        elif group.entry_count > self._entries_seen and self._looks < _LOOKS_MAX:
-            self._looks += 1
+        elif group.entry_count > self._entries_seen and self._linger_turns < _LINGER_TURNS_MAX:
+            self._linger_turns += 1
             self._entries_seen = group.entry_count
             self._schedule(self._end_turn)
         else:
@@ -335,7 +335,7 @@ class Journal:
     def _close_group(self, *, alone: bool) -> None:
         group = self._open
         self._scheduled = False
-        self._looks = self._entries_seen = 0
+        self._linger_turns = self._entries_seen = 0
         if not (group.entry_count or group.operations or group.waiters or group.answers):
             return
         self._open = CommitGroup(group.run)
@@ -348,7 +348,7 @@ class Journal:
         self._unwritten.append(group)
         self._submit(group, alone=alone)
 
-    def show(self, count: int) -> None:
+    def advance_high_watermarks(self, count: int) -> None:
         """Move the high watermarks over the oldest ``count`` groups in flight.
 
         Before any answer is made: who is answered can read its record.
@@ -366,7 +366,7 @@ class Journal:
     def groups_became_durable(self, count: int) -> None:
         """The oldest ``count`` groups in flight survive a power loss now; tell who waited.
 
-        ``show`` and ``prepare_answers`` have been called for them.
+        ``advance_high_watermarks`` and ``prepare_answers`` have been called for them.
         """
         done = [self._in_flight.popleft() for _ in range(count)]
         for group in done:
@@ -388,7 +388,7 @@ class Journal:
             self.backlog_bytes -= group.body_bytes
         self._in_flight.clear()
         self._open = CommitGroup(self._open.run + 1)
-        self._looks = self._entries_seen = 0
+        self._linger_turns = self._entries_seen = 0
         self._look_at_backlog()
         return dropped
 

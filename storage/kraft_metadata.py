@@ -33,7 +33,7 @@ from barnabas.storage.directory_names import KRAFT_DIRECTORY
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.metastore.interface import AclRow
-from barnabas.storage.segment import LOG_SUFFIX
+from barnabas.storage.segment_names import LOG_SUFFIX
 
 SNAPSHOT_SUFFIX: Final = ".checkpoint"
 BATCH_BYTES_MAX: Final = 64 * 1024 * 1024

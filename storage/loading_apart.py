@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from barnabas.storage.loading import DurableLog
-    from barnabas.storage.log_store import LogStore, PartitionSpec
+    from barnabas.storage.log_store import LogStore
     from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.store_parts import PartitionSpec
 
 PIECE_BYTES: Final = 4 * 1024 * 1024
 """What is read before it is written, and a batch more."""

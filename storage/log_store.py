@@ -15,23 +15,14 @@ Rules of this file:
 """
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from barnabas.storage import segment_swap
-from barnabas.storage.checkpoint import (
-    Checkpoint,
-    PartitionCheckpoint,
-    SegmentSwap,
-    encode_checkpoint,
-    encode_offset_checkpoint,
-)
+from barnabas.storage.checkpoint_work import CheckpointWork, checkpoint_of
 from barnabas.storage.committer import (
     Committer,
     JournalCommitter,
-    Listener,
-    until_there_is_room,
 )
 from barnabas.storage.config import LogConfig
 from barnabas.storage.counts import Histogram
@@ -43,118 +34,18 @@ from barnabas.storage.log_directory import LogDirectory
 from barnabas.storage.open_files import OpenFiles
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.refusal import Refusal
-from barnabas.storage.segment import Segment
 from barnabas.storage.segment_swap import PendingSwap
+from barnabas.storage.store_parts import (
+    Engine,
+    PartitionSpec,
+    Runner,
+    StoreCallbacks,
+    StoreSettings,
+)
 
-CHECKPOINT_NAMES: Final = ("barnabas-checkpoint-0", "barnabas-checkpoint-1")
 LOCK_NAME: Final = "barnabas-lock"
-LOG_START_CHECKPOINT: Final = "log-start-offset-checkpoint"
-CLEANER_CHECKPOINT: Final = "cleaner-offset-checkpoint"
 
 _SNAPSHOT_EVERY_BATCHES: Final = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class StoreSettings:
-    """Sizes of the journal and what may wait for it; bytes unless named otherwise."""
-
-    journal_file_bytes: int = 64 * 1024 * 1024
-    journal_max_bytes: int = 1024 * 1024 * 1024
-    checkpoint_journal_bytes: int = 512 * 1024 * 1024
-    """The most journal that a start may have to read."""
-    checkpoint_early_bytes: int = 96 * 1024 * 1024
-    """Journal after which a checkpoint is due when it has only few files to sync: the journal then
-    goes round in few files, whose pages stay in memory (fresh pages cost more than the write)."""
-    checkpoint_batches: int = 250_000
-    """Batches after which a checkpoint is due, however small they are: a start has to place each of
-    them again, at some 20 us."""
-    checkpoint_segment_bytes: int = 4 * 1024 * 1024
-    """How much longer a checkpoint waits for each segment that it would have to sync."""
-    backlog_max_bytes: int = 48 * 1024 * 1024
-    reserved_bytes: int = 64 * 1024 * 1024
-    """Room on the disk that only the end of transactions and the broker itself may use (D10)."""
-    open_files_max: int = 512
-    """How many segments have their file open at once; a count."""
-    synced_alone_max: int = 64
-    """Up to so many files and directories a checkpoint syncs one by one; more of them all at once,
-    with the whole file system, where that can be done."""
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionSpec:
-    """A partition that must exist; ``partition_id`` is never reused, ``topic_id`` has 16 bytes."""
-
-    partition_id: int
-    topic: str
-    partition: int
-    topic_id: bytes
-    config: LogConfig
-    leader_epoch: int | None = None
-    """Of its leader now; None: that of this broker's boot."""
-
-    @property
-    def directory_name(self) -> str:
-        """Kafka's name of the partition's directory."""
-        return f"{self.topic}-{self.partition}"
-
-
-class Engine(Protocol):
-    """Where the store's work runs: a loop with threads, or step by step in a test."""
-
-    def schedule(self, callback: Callable[[], None]) -> None:
-        """Run ``callback`` at the end of this turn of the loop."""
-
-    def call(self, callback: Callable[[], None]) -> None:
-        """Run ``callback`` on the loop; called from any thread."""
-
-    def start_committer(self, committer: Committer, listener: Listener) -> "Runner":
-        """Run ``committer`` until the runner is stopped; ``listener`` is called if it fails."""
-
-    def run_aside(self, work: Callable[[], None]) -> None:
-        """Run slow file work (syncs of a checkpoint) off the loop and off the storage threads."""
-
-
-class Runner(Protocol):
-    """What makes groups durable, in order: a running committer, or what stands for one.
-
-    It tells of refusals (``Listener.refused``) in turns of their own, never while it is called.
-    """
-
-    def submit(self, group: CommitGroup) -> None:
-        """Queue a group; forget it if one of its ``run`` was refused."""
-
-    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
-        """Make ``group`` durable at once, if that is quick; no other is on its way.
-
-        ``meanwhile`` is called once while the disk is at work; never if this returns False.
-        """
-
-    def stop(self) -> None:
-        """Finish everything submitted and end. Blocks."""
-
-
-@dataclass(slots=True)
-class StoreCallbacks:
-    """What the store tells its owner; all called on the loop."""
-
-    on_advanced: Callable[[PartitionLog, int], None] = field(default=lambda _log, _size: None)
-    on_shown: Callable[[], None] = field(default=lambda: None)
-    """All logs of some groups have advanced: a good moment to make ready what readers get. What
-    leaves must wait for the end of the turn; the groups may not be durable yet."""
-    on_backlogged: Callable[[bool], None] = field(default=lambda _backlogged: None)
-    on_suspected: Callable[[PartitionLog, int, Exception], None] = field(
-        default=lambda _log, _base_offset, _error: None
-    )
-    """A read failed in the segment of a log at a base offset."""
-    on_forgotten: Callable[[list[PartitionLog], frozenset[int]], None] = field(
-        default=lambda _logs, _moved: None
-    )
-    """These logs are closed, and the store knows them no longer; who waited for them was told.
-    Partitions with one of these ids are led elsewhere or in another epoch, the others have to be
-    loaded again."""
-    on_session_lost: Callable[[], None] = field(default=lambda: None)
-    """Nothing is led here any more, not even what is not loaded yet; ``on_forgotten`` follows."""
-    on_fatal: Callable[[BaseException], None] = field(default=lambda _error: None)
 
 
 class LogStore:
@@ -195,7 +86,7 @@ class LogStore:
         """How long one write to the journal took until it was durable, in nanoseconds."""
         self.flush_batches = Histogram(shift=0)
         """How many batches it made durable."""
-        self.shown_offsets = self.shown_bytes = 0
+        self.visible_offsets = self.visible_bytes = 0
         """What was appended to all logs and became visible; recovery's part is in it."""
         self.duplicates = 0
         """Batches of all logs that were there already, those of deleted logs too."""
@@ -225,8 +116,8 @@ class LogStore:
 
     def on_advanced(self, log: PartitionLog, count: int, size_bytes: int) -> None:
         """A log's visible end moved over ``count`` offsets and their bytes (0: its start moved)."""
-        self.shown_offsets += count
-        self.shown_bytes += size_bytes
+        self.visible_offsets += count
+        self.visible_bytes += size_bytes
         self.callbacks.on_advanced(log, size_bytes)
 
     def on_suspected(self, log: PartitionLog, base_offset: int, error: Exception) -> None:
@@ -257,7 +148,7 @@ class LogStore:
         # A start after a crash here would find this group behind the gap of the former run.
         assert self._has_checkpoint or not group.entry_count, "append before the first checkpoint"
         try:
-            durable = alone and self._runner.commit_here(group, partial(self._prepare_answers, 1))
+            durable = alone and self._runner.commit_inline(group, partial(self._prepare_answers, 1))
         except BaseException as error:  # noqa: BLE001  Any failure here ends the process (D9).
             self._fail(error)
             return
@@ -272,8 +163,8 @@ class LogStore:
         A record's way to its reader adds to that of every step of a pipeline; its producer learns
         of it a little later (45 us won, 65 us lost, measured in pairs on an idle broker).
         """
-        self.journal.show(groups)
-        self.callbacks.on_shown()
+        self.journal.advance_high_watermarks(groups)
+        self.callbacks.on_visible()
         self.journal.prepare_answers(groups)
 
     def start_on(self, committer: Committer) -> None:
@@ -577,7 +468,7 @@ class LogStore:
             self.is_closing = True
             for log in self.logs.values():
                 log.close()
-        work = _CheckpointWork(self, clean=clean)
+        work = CheckpointWork(self, clean=clean)
         self.journal.flush()
         for log in self.logs.values():
             self._prepare(log, work, clean=clean)
@@ -587,7 +478,7 @@ class LogStore:
         group.awaited = True
         self.journal.flush()
 
-    def _prepare(self, log: PartitionLog, work: "_CheckpointWork", *, clean: bool) -> None:
+    def _prepare(self, log: PartitionLog, work: "CheckpointWork", *, clean: bool) -> None:
         """Queue what ``log`` still has to write, and note where it stands."""
         if self.files is not None:
             self._write_derived(log, clean=clean)
@@ -688,113 +579,3 @@ class LogStore:
         if self.lock is not None:
             self.lock.release()
             self.lock = None
-
-
-def checkpoint_of(log: PartitionLog) -> PartitionCheckpoint:
-    """Where ``log`` stands once everything appended so far is durable."""
-    log_start_offset = max(log.log_start_offset, log.journaled_start_offset)
-    return PartitionCheckpoint(
-        log.partition_id,
-        log.active.base_offset,
-        log.next_offset,
-        log.active.size_bytes,
-        log_start_offset,
-        log.snapshot_offset,
-        log.aborted_checksum(log_start_offset),
-        log.sealed_bytes(log_start_offset),
-        log.cleaning.clean_offset,
-        log.cleaning.compacted_offset,
-    )
-
-
-class _CheckpointWork:
-    """One checkpoint: noted on the loop, begun on the segment thread, synced on its own."""
-
-    def __init__(self, store: LogStore, *, clean: bool) -> None:
-        self._store = store
-        self._clean = clean
-        store.generation += 1
-        self._generation = store.generation
-        self.segments: list[Segment] = []
-        self.logs: list[PartitionLog] = []
-        """Of the loop's, so off the loop only what never changes is read: name and directory."""
-        self.obsolete: list[Operation] = []
-        self.partitions: list[PartitionCheckpoint] = []
-        self.swaps: list[SegmentSwap] = []
-        self.last_group: CommitGroup | None = None
-        """Replay starts with it. The group knows this work, too: they part when it begins."""
-        self._sequence = 0
-        self._written: list[tuple[LogDirectory, set[str]]] = []
-
-    def begin(self) -> None:
-        """On the segment thread: all writes noted have been made, none is synced."""
-        group, self.last_group = self.last_group, None
-        assert group is not None
-        self._sequence = group.sequence
-        self._written = [(log.directory, log.directory.take_written()) for log in self.logs]
-        if self._store.files is None:
-            self._tell()  # No start will read these files.
-        else:
-            self._store.engine.run_aside(self._run)
-
-    def _tell(self) -> None:
-        done = partial(self._store.checkpoint_is_durable, self._sequence, self.obsolete)
-        self._store.engine.call(done)
-
-    def _run(self) -> None:
-        try:
-            self._sync()
-            until_there_is_room(self._write, self._store)
-        except BaseException as error:  # noqa: BLE001  A checkpoint that fails ends the process (D9).
-            self._store.failed(error)
-        else:
-            self._tell()
-
-    def _sync(self) -> None:
-        written = [(directory, names) for directory, names in self._written if names]
-        count = len(self.segments) + sum(1 + len(names) for _, names in written)
-        store = self._store
-        store.synced, store.to_sync = 0, count
-        device = store.device
-        if device is not None and count > store.settings.synced_alone_max:
-            device.sync()
-        else:
-            for segment in self.segments:
-                segment.sync()
-                store.synced += 1
-            for directory, names in written:
-                directory.sync(names)
-                store.synced += 1 + len(names)
-            store.file_system.sync_directory(store.root)
-        if store.files is not None:
-            store.files.sync_mark()
-
-    def _write(self) -> None:
-        file_system, root = self._store.file_system, self._store.root
-        checkpoint = Checkpoint(
-            self._generation, self._sequence, self.partitions, self._clean, self.swaps
-        )
-        path = file_system.join(root, CHECKPOINT_NAMES[self._generation % 2])
-        file_system.write_file_atomically(path, encode_checkpoint(checkpoint))
-        # For Apache Kafka's eyes: what it looks for when it opens this directory.
-        for name, offsets in (
-            (LOG_START_CHECKPOINT, self._log_starts()),
-            (CLEANER_CHECKPOINT, self._clean_offsets()),
-        ):
-            if self._store.offsets_written.get(name) != offsets:
-                path = file_system.join(root, name)
-                file_system.write_file_atomically(path, encode_offset_checkpoint(offsets))
-                self._store.offsets_written[name] = offsets
-
-    def _log_starts(self) -> dict[tuple[str, int], int]:
-        return {
-            (log.topic, log.partition): at.log_start_offset
-            for log, at in zip(self.logs, self.partitions, strict=True)
-        }
-
-    def _clean_offsets(self) -> dict[tuple[str, int], int]:
-        return {
-            (log.topic, log.partition): at.clean_offset
-            for log, at in zip(self.logs, self.partitions, strict=True)
-            if at.clean_offset
-        }

@@ -63,7 +63,7 @@ class MemoryBase:
         self._link.mend()
 
     @property
-    def trouble(self) -> str:
+    def last_error(self) -> str:
         """Return why the store does not answer now; empty: it does."""
         return "it was cut off" if self._link.is_cut else ""
 

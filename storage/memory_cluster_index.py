@@ -10,7 +10,7 @@ from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.memory_way import Link, Way
 
 if TYPE_CHECKING:
-    from barnabas.storage.cluster_index import Assignment, HandOver, Look, Picture
+    from barnabas.storage.cluster_index import Assignment, ClusterSnapshot, HandOver, Poll
     from barnabas.storage.memory_index import MemoryIndex
 
 
@@ -50,14 +50,14 @@ class MemoryClusterIndex(Way):
         """See ``ClusterIndex``."""
         return self._ask(self._index.control, session)
 
-    def picture(self, since: int) -> Picture:
+    def snapshot(self, since: int) -> ClusterSnapshot:
         """See ``ClusterIndex``."""
-        return self._ask(self._index.picture, since)
+        return self._ask(self._index.snapshot, since)
 
-    def look(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Look:
+    def poll(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Poll:
         """See ``ClusterIndex``."""
         return self._ask(
-            self._index.look,
+            self._index.poll,
             since,
             session,
             most_logs=most_logs,

@@ -19,11 +19,11 @@ from barnabas.storage.cluster_index import (
     FENCED_MAX,
     FIRST_NODE_ID,
     Assignment,
+    ClusterSnapshot,
     HandOver,
     Led,
-    Look,
     Member,
-    Picture,
+    Poll,
 )
 from barnabas.storage.cluster_transfer import (
     EXPORTED,
@@ -352,18 +352,18 @@ class MemoryIndex:
 
     # -- what is known -----------------------------------------------------------------------------
 
-    def picture(self, since: int) -> Picture:
+    def snapshot(self, since: int) -> ClusterSnapshot:
         """See ``ClusterIndex``."""
         with self._changed:
             return self._picture(since)
 
-    def look(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Look:
+    def poll(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Poll:
         """See ``ClusterIndex``."""
         with self._changed:
-            picture = self._picture(since)
+            snapshot = self._picture(since)
             gained = [
                 each.partition_id
-                for each in picture.led
+                for each in snapshot.led
                 if each.session == session
                 and each.wanted_node is None
                 and self.rows[each.partition_id].led_in > since
@@ -371,7 +371,7 @@ class MemoryIndex:
             few = [
                 each for each in gained[:most_logs] if self._head(each).snapshot_bytes <= most_bytes
             ]
-            return Look(picture, self._beginnings(few, most, most_bytes))
+            return Poll(snapshot, self._beginnings(few, most, most_bytes))
 
     def wait(
         self, since: int, timeout_s: float, is_over: Callable[[], bool] = lambda: False
@@ -541,7 +541,7 @@ class MemoryIndex:
         row = self.rows[partition_id]
         return LogHead(partition_id, _state(row), row.snapshot)
 
-    def _picture(self, since: int) -> Picture:
+    def _picture(self, since: int) -> ClusterSnapshot:
         changed = sorted(each for each, row in self.rows.items() if row.changed_in > since)
         rows = {each: self.rows[each] for each in changed}
         led = [
@@ -556,7 +556,7 @@ class MemoryIndex:
             if session.is_live
         ]
         controller, fenced = self._live_controller(), self._fenced()
-        return Picture(
+        return ClusterSnapshot(
             self._version, self._metadata_version, controller, members, led, gone, fenced
         )
 

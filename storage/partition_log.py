@@ -67,7 +67,8 @@ from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
 from barnabas.storage.memory_read import NEXT_OFFSET, MemorySlice, read_memory
 from barnabas.storage.producer_snapshot import encode_snapshot
 from barnabas.storage.producers import ACCEPTED, ProducerState
-from barnabas.storage.segment import SNAPSHOT_SUFFIX, Segment, file_stem
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_names import SNAPSHOT_SUFFIX, file_stem
 from barnabas.storage.segment_read import FileSpan
 from barnabas.storage.segment_swap import CleaningState
 from barnabas.storage.transaction_marker import TransactionMarker

@@ -23,12 +23,12 @@ from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.producer_snapshot import CorruptSnapshot, decode_snapshot
 from barnabas.storage.producers import ProducerState
 from barnabas.storage.salvage import Salvage, explain, lost_segments
-from barnabas.storage.segment import (
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_names import (
     GROWN,
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
-    Segment,
     file_stem,
 )
 from barnabas.storage.segment_swap import recover_swaps

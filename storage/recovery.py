@@ -26,6 +26,7 @@ from typing import Final
 
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.checkpoint import Checkpoint, SegmentSwap, newest_checkpoint
+from barnabas.storage.checkpoint_work import CHECKPOINT_NAMES
 from barnabas.storage.committer import apply_operations
 from barnabas.storage.directory_names import DELETED_SUFFIX
 from barnabas.storage.errors import Corrupt, StrayDirectory
@@ -34,10 +35,11 @@ from barnabas.storage.journal import CommitGroup
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import KIND_BATCHES, KIND_LOG_START, Entry
 from barnabas.storage.log_directory import is_partition_directory, is_removable, remove_tree
-from barnabas.storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore, PartitionSpec
+from barnabas.storage.log_store import LOCK_NAME, LogStore
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.partition_recovery import open_log
 from barnabas.storage.salvage import Salvage
+from barnabas.storage.store_parts import PartitionSpec
 
 _FORCED_EPOCH: Final = 1 << 30
 """No coordinator comes as far as this; an operator who writes a marker by hand may, and the epochs

@@ -28,12 +28,12 @@ from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.producer_entry import ProducerEntry
 from barnabas.storage.repair import sound_batches
 from barnabas.storage.scrub import SegmentCheck, check_segment, plan_check
-from barnabas.storage.segment import (
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_names import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
-    Segment,
     file_stem,
 )
 from barnabas.storage.segment_read import scan_batches

@@ -39,12 +39,12 @@ from barnabas.storage.index import (
 )
 from barnabas.storage.io import PAGE_BYTES
 from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.segment import (
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_names import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
-    Segment,
     file_stem,
 )
 

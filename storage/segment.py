@@ -11,7 +11,7 @@ Rules of this file:
 
 import errno
 from collections.abc import Callable, Iterator
-from typing import Final, NoReturn, Protocol
+from typing import Final
 
 from crc32c import crc32c
 
@@ -31,27 +31,23 @@ from barnabas.storage.index import (
     CorruptIndex,
     OffsetIndex,
     SegmentIndex,
-    TimeIndex,
     TransactionIndex,
+    check_last_time,
     index_checksum,
 )
 from barnabas.storage.log_directory import LogDirectory
-from barnabas.storage.segment_read import FileSpan, scan_batches
-
-LOG_SUFFIX: Final = ".log"
-INDEX_SUFFIX: Final = ".index"
-TIME_INDEX_SUFFIX: Final = ".timeindex"
-TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
-SNAPSHOT_SUFFIX: Final = ".snapshot"
-SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
-
-GROWN: Final = (
-    "another program, such as Apache Kafka, has written to it since this broker stopped: a start"
-    " would cut that off"
+from barnabas.storage.segment_names import (
+    GROWN,
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    OFFSET_DELTA_MAX,
+    SEGMENT_SUFFIXES,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    WallClock,
+    file_stem,
 )
-
-OFFSET_DELTA_MAX: Final = 2**31 - 1
-"""Index entries hold offsets relative to the base in 31 bits."""
+from barnabas.storage.segment_read import FileSpan, checked_batches, scan_batches
 
 _SCAN_BYTES: Final = 1024 * 1024
 _WRITEBACK_BYTES: Final = 2 * 1024 * 1024
@@ -59,19 +55,6 @@ _WRITEBACK_BYTES: Final = 2 * 1024 * 1024
 journal's next sync stands in line behind it: with 8 MB of each of four partitions, 10 ms."""
 _ALLOCATE_MIN_BYTES: Final = 1024 * 1024
 _ALLOCATE_MAX_BYTES: Final = 32 * 1024 * 1024
-
-
-def file_stem(offset: int) -> str:
-    """Kafka's file name for an offset, without suffix: twenty digits."""
-    return f"{offset:020d}"
-
-
-class WallClock(Protocol):
-    """Tells the time of day."""
-
-    @property
-    def now_ms(self) -> Callable[[], int]:
-        """The time in milliseconds since 1970."""
 
 
 class Segment:
@@ -414,8 +397,6 @@ class Segment:
         for suffix in SEGMENT_SUFFIXES:
             self.directory.unlink(self.stem + suffix)
 
-    # Opening what a former run left
-
     def open_existing(
         self, size_bytes: int, end_offset: int, *, sealed: bool, trusted: bool
     ) -> None:
@@ -445,10 +426,7 @@ class Segment:
                 self._load_first_timestamp()
 
     def open_damaged(self, size_bytes: int, end_offset: int) -> None:
-        """Take over an active segment that is not what it was; ``use_index`` is to follow.
-
-        The file gets its size back: what is missing are zeros.
-        """
+        """Open an active segment that lost bytes, as zeros; ``use_index`` must follow."""
         self._open_if_there()
         if self.file.size() != size_bytes:
             self.file.truncate(size_bytes)
@@ -484,26 +462,27 @@ class Segment:
                 base, length, _, magic, crc, _, delta, _, timestamp, producer, *_ = unpack(view, at)
                 size = length + LENGTH_OVERHEAD
                 if base != expected or magic != MAGIC or size < HEADER_BYTES:
-                    self._report_damage(position + at, f"no batch of offset {expected} starts here")
+                    raise Corrupt(
+                        self.log_path, position + at, f"no batch of offset {expected} starts here"
+                    )
                 if at + size > len(view):
                     break
                 if crc32c(view[at + CRC_START : at + size]) != crc:
                     reason = f"the checksum of the batch at offset {expected} is wrong"
-                    self._report_damage(position + at, reason)
+                    raise Corrupt(self.log_path, position + at, reason)
                 index.append(base + delta, timestamp, position + at)
                 self.has_producers = self.has_producers or producer >= 0
                 expected = base + delta + 1
                 at += size
             if at == 0 and len(view) < want:
-                self._report_damage(position, "the file ends inside a batch")
+                raise Corrupt(self.log_path, position, "the file ends inside a batch")
             want = _SCAN_BYTES if at else want * 2
             position += at
         if expected != self.end_offset:
-            self._report_damage(end, f"the log ends at offset {expected}, not {self.end_offset}")
+            raise Corrupt(
+                self.log_path, end, f"the log ends at offset {expected}, not {self.end_offset}"
+            )
         return index
-
-    def _report_damage(self, position: int, reason: str) -> NoReturn:
-        raise Corrupt(self.log_path, position, reason)
 
     def _load_first_timestamp(self) -> None:
         if self.written_bytes:
@@ -531,15 +510,9 @@ class Segment:
 
     def _read_indexes(self) -> SegmentIndex:
         """What the index files say; raises CorruptIndex, FileNotFoundError."""
-        offset_data, time_data = self._read(INDEX_SUFFIX), self._read(TIME_INDEX_SUFFIX)
-        if self.index_checksum not in (None, index_checksum(offset_data, time_data)):
-            raise CorruptIndex("the index files have changed since they were written")
         index = SegmentIndex(self.base_offset, self.index_interval_bytes)
-        index.resume(
-            OffsetIndex.decode(offset_data, self.base_offset),
-            TimeIndex.decode(time_data, self.base_offset),
-        )
-        index.truncate_to(self.end_offset)
+        files = self._read(INDEX_SUFFIX), self._read(TIME_INDEX_SUFFIX)
+        index.resume_from(files, self.index_checksum, self.end_offset)
         return index
 
     def _prove(self, index: SegmentIndex) -> SegmentIndex:
@@ -548,7 +521,8 @@ class Segment:
         Where those of a sealed segment are damaged, its indexes are all that there is to go by.
         """
         try:
-            self._check_last_time(index)
+            needs_entry = bool(self.size_bytes and (self.sealed or len(index.offsets)))
+            check_last_time(index, self.scan, needs_entry=needs_entry)
             return self._continue_index(index)
         except Corrupt:
             if not self.sealed:
@@ -556,23 +530,6 @@ class Segment:
             index.offsets.check(self.end_offset, self.size_bytes)
             index.times.check(self.end_offset)
             return index
-
-    def _check_last_time(self, index: SegmentIndex) -> None:
-        """Raise CorruptIndex unless the last time entry speaks of the batch that it names.
-
-        A sealed segment always has such an entry, unless none of its records has a timestamp.
-        """
-        if not len(index.times):
-            if self.size_bytes and (self.sealed or len(index.offsets)):
-                raise CorruptIndex("a time index without entries")
-            return
-        timestamp, offset = index.times.last
-        for _, header, _ in self.scan(index.offsets.lookup(offset)):
-            if header.last_offset >= offset:
-                if (header.last_offset, header.max_timestamp) == (offset, timestamp):
-                    return
-                break
-        raise CorruptIndex("the last time entry is not that of its batch")
 
     def use_index(self, index: SegmentIndex) -> None:
         """Go by an index that the sound batches of this segment gave.
@@ -616,7 +573,9 @@ class Segment:
             if position == start and len(offsets) and header.last_offset != offsets.last_offset:
                 raise CorruptIndex("the last index entry does not point at its batch")
             if not data_end_offset <= header.base_offset <= header.last_offset < self.end_offset:
-                self._report_damage(position, f"no batch of offset {data_end_offset} starts here")
+                raise Corrupt(
+                    self.log_path, position, f"no batch of offset {data_end_offset} starts here"
+                )
             index.append(header.last_offset, header.newest_timestamp, position)
             data_end_offset = header.next_offset
             if not position:
@@ -634,11 +593,7 @@ class Segment:
 
     def scan_checked(self, start: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
         """Like :meth:`scan`, and Corrupt where a checksum is wrong: for what is made of batches."""
-        for position, header, batch in self.scan(start):
-            if crc32c(batch[CRC_START:]) != header.crc:
-                reason = f"the checksum of the batch at offset {header.base_offset} is wrong"
-                self._report_damage(position, reason)
-            yield position, header, batch
+        return checked_batches(self.log_path, self.scan(start))
 
     def _pread(self, size: int, position: int) -> bytes:
         return self.file.pread(size, position)

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from crc32c import crc32c
+
 from barnabas.protocol.records import (
+    CRC_START,
     HEADER_BYTES,
     MAGIC,
     BatchHeader,
@@ -204,3 +207,14 @@ class FileSpan:
 
 class _NotCachedError(Exception):
     """A read that must not wait would have to."""
+
+
+def checked_batches(
+    path: str, batches: Iterator[tuple[int, BatchHeader, memoryview]]
+) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+    """Yield the batches of a scan; raises Corrupt at the first one with a wrong checksum."""
+    for position, header, batch in batches:
+        if crc32c(batch[CRC_START:]) != header.crc:
+            reason = f"the checksum of the batch at offset {header.base_offset} is wrong"
+            raise Corrupt(path, position, reason)
+        yield position, header, batch

@@ -29,6 +29,7 @@ UNIT: Final = (
     "javascript",
     "real",
     "tidy",
+    "walks",
 )
 """The directories of tests/ whose tests start no processes of others."""
 IMPORTERS_MOST: Final = 12

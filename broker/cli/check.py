@@ -31,10 +31,11 @@ from barnabas.broker.topics.restored import RESTORED_MARK
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.storage.adoption import CLEAN_SHUTDOWN
 from barnabas.storage.check import verify
+from barnabas.storage.checkpoint_work import CHECKPOINT_NAMES
 from barnabas.storage.errors import StorageError
 from barnabas.storage.file_system import AlreadyLocked
 from barnabas.storage.io import LocalFileSystem
-from barnabas.storage.log_store import CHECKPOINT_NAMES, LogStore
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.storage.metastore.sqlite import FILE_NAME, describe_damage
 from barnabas.storage.partition_log import PartitionLog

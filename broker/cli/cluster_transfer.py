@@ -58,12 +58,13 @@ from barnabas.storage.io import LocalFileSystem, make_private_directory
 from barnabas.storage.log_export import export_log, highest_epoch
 from barnabas.storage.log_import import ImportProgress, import_logs
 from barnabas.storage.log_index import IndexMisused
-from barnabas.storage.log_store import LOCK_NAME, LogStore, StoreCallbacks
+from barnabas.storage.log_store import LOCK_NAME, LogStore
 from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from barnabas.storage.recovery import lock_directory, open_store
 from barnabas.storage.runtime.chance import random_uuid
 from barnabas.storage.runtime.clock import now_ns
+from barnabas.storage.store_parts import StoreCallbacks
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.base import TransferBase
@@ -172,7 +173,7 @@ def run(arguments: argparse.Namespace) -> int:
 def pins_of(base: TransferBase) -> int:
     """Return how many partitions of a cluster are pinned to brokers."""
     with _translated("", scratch=""), contextlib.closing(base.cluster_index()) as index:
-        return sum(each.pinned_node is not None for each in index.picture(0).led)
+        return sum(each.pinned_node is not None for each in index.snapshot(0).led)
 
 
 def _reopen(base: TransferBase, config: BrokerConfig, *, is_restored: bool) -> bool:

@@ -31,6 +31,7 @@ from urllib.parse import quote
 
 from barnabas.broker.cli.errors import CommandError
 from barnabas.storage.checkpoint import Checkpoint, newest_checkpoint
+from barnabas.storage.checkpoint_work import CHECKPOINT_NAMES
 from barnabas.storage.commit_mark import FILE_NAME as COMMIT_MARK
 from barnabas.storage.directory_names import KRAFT_DIRECTORY, is_hidden, partition_of
 from barnabas.storage.errors import Corrupt
@@ -44,7 +45,7 @@ from barnabas.storage.journal_files import FILE_NAME_PREFIX as JOURNAL_PREFIX
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import GROUP_HEADER_BYTES, decode_header
 from barnabas.storage.log_directory import PARTITION_METADATA
-from barnabas.storage.log_store import CHECKPOINT_NAMES, LOCK_NAME
+from barnabas.storage.log_store import LOCK_NAME
 from barnabas.storage.metastore.commit_count import SUFFIX as COUNT_SUFFIX
 from barnabas.storage.metastore.sqlite import FILE_NAME as METADATA
 from barnabas.storage.runtime.clock import sleep

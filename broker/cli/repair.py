@@ -26,12 +26,13 @@ from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.storage.damage import DamagedRange
 from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.journal_files import JournalLoss
-from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.recovery import lock_directory, open_store
 from barnabas.storage.repair import cut_out, find_damage
 from barnabas.storage.salvage import Salvage
+from barnabas.storage.store_parts import StoreCallbacks, StoreSettings
 
 
 class Cut(NamedTuple):

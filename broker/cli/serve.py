@@ -116,8 +116,8 @@ def _port_beside(port: int) -> int:
 
 def _repair_hint(config: BrokerConfig, error: Corrupt) -> str:
     """Return the command that shows a loss, for damage that it can cut out of the directory."""
+    from barnabas.storage.checkpoint_work import CHECKPOINT_NAMES
     from barnabas.storage.errors import StrayDirectory
-    from barnabas.storage.log_store import CHECKPOINT_NAMES
 
     is_checkpoint = os.path.basename(error.path) in CHECKPOINT_NAMES
     if config.is_of_cluster or isinstance(error, StrayDirectory) or is_checkpoint:

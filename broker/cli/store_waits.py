@@ -58,8 +58,8 @@ class StoreWaits:
         since_s: float | None = None
         is_said = False
         while not self._is_over.wait(LOOK_EVERY_S):
-            trouble, now_s = self._base.trouble, time.monotonic()
-            if not trouble:
+            last_error, now_s = self._base.last_error, time.monotonic()
+            if not last_error:
                 if is_said:
                     self._say("answers again")
                 since_s, is_said = None, False
@@ -68,10 +68,10 @@ class StoreWaits:
             if is_said or now_s - since_s < PATIENCE_S:
                 continue
             if not self._base.has_answered:
-                self._given_up = trouble
+                self._given_up = last_error
                 self._base.close()
                 return
-            self._say(f"does not answer, and is waited for: {trouble}")
+            self._say(f"does not answer, and is waited for: {last_error}")
             is_said = True
 
     def _say(self, what: str) -> None:

@@ -19,7 +19,7 @@ class ClusterBase(Protocol):
     """
 
     @property
-    def trouble(self) -> str:
+    def last_error(self) -> str:
         """Return why the store does not answer now; empty: it does. Any thread may ask."""
 
     @property

@@ -29,10 +29,10 @@ from barnabas.broker.cluster.endpoints import (
     decode_place,
     encode_place,
 )
-from barnabas.broker.cluster.pictured_view import PicturedView, Unseen
+from barnabas.broker.cluster.pictured_view import SnapshotView, Unseen
 from barnabas.broker.cluster.view import Node
 from barnabas.broker.config.addresses import address_text
-from barnabas.storage.cluster_index import Led, Member, Picture
+from barnabas.storage.cluster_index import ClusterSnapshot, Led, Member
 from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.log_reading import FIRST_AT_ONCE
 from barnabas.storage.runtime.chance import random_uuid
@@ -83,7 +83,7 @@ class Membership:
         on_changed: Callable[[], object],
         on_ended: Callable[[int], object],
         on_fatal: Callable[[BaseException], object],
-        on_looked: Callable[[], object] = lambda: None,
+        on_polled: Callable[[], object] = lambda: None,
         on_gained: Callable[[Sequence[LogBeginning]], object] = lambda _gained: None,
         clock: Callable[[], float] = boot_seconds,
     ) -> None:
@@ -92,7 +92,7 @@ class Membership:
         ``place`` is what the others are told of this broker. On ``loop`` are called: ``on_changed``
         when the view or the version of the metadata is another one, ``on_ended`` with each session
         of this broker that the store has ended, once, and ``on_fatal`` with what this broker cannot
-        go on with; ``on_looked`` after every look. ``on_gained`` is told, on a thread, of logs that
+        go on with; ``on_polled`` after every look. ``on_gained`` is told, on a thread, of logs that
         the view will show this broker to lead, and did not yet (``StoredLogs.bring``). ``clock``:
         see ``boot_seconds``. Raises ValueError for a place that no broker could read.
         """
@@ -104,33 +104,33 @@ class Membership:
         self._on_changed = on_changed
         self._on_ended = on_ended
         self._on_fatal = on_fatal
-        self._on_looked = on_looked
+        self._on_looked = on_polled
         self._on_gained = on_gained
         self._clock = clock
         own = Node(node_id, place.rack, place.endpoints, place.features)
-        self.view = PicturedView(own, self.may_serve)
+        self.view = SnapshotView(own, self.may_serve)
         """What this broker knows of the cluster; to be read on the loop."""
         self._lock = new_lock()
         self._session: int | None = None
         self._served_until_s = -math.inf
         self._fences_from_s = math.inf
-        self.looks_begun = 0
-        """See ``Looks``; any thread may ask."""
-        self.looks_shown = 0
-        """See ``Looks``; to be read on the loop."""
+        self.polls_started = 0
+        """See ``Polls``; any thread may ask."""
+        self.polls_applied = 0
+        """See ``Polls``; to be read on the loop."""
         self._unseen: Unseen | None = None
-        self._unseen_look = 0
+        self._unseen_poll = 0
         """The newest look in it."""
         self._known: dict[int, Led] = {}
         self._known_version = 0
-        self._looks_at_all = True
+        self._polls_everything = True
         self._planned_version = _NOTHING_PLANNED
         self._rules = Rules()
         self._planned_rules = self._rules
         self._is_closed = new_event()
         self._is_asked = new_event()
         self._beating: ClusterIndex
-        self._looking: ClusterIndex
+        self._polling: ClusterIndex
         self._threads: list[Thread] = []
 
     # ------------------------------------------------------------------------------------- the life
@@ -141,7 +141,7 @@ class Membership:
         Called on a thread, waits for a store that is away. Raises what ``ClusterBase`` raises.
         """
         self._beating = self._base.cluster_index()
-        self._looking = self._base.cluster_index()
+        self._polling = self._base.cluster_index()
         return self._register(index)
 
     def start(self) -> None:
@@ -155,7 +155,7 @@ class Membership:
 
         Called on a thread. Raises NodeIdTaken when another broker has registered as this node.
         """
-        for member in index.picture(0).members:
+        for member in index.snapshot(0).members:
             if member.node_id == self._node_id and member.session != self._session:
                 raise NodeIdTaken(
                     f"another broker has joined the cluster with node.id={self._node_id}"
@@ -167,7 +167,7 @@ class Membership:
         """Hear of nothing any more, and let the threads end. The session is left as it is."""
         self._is_closed.set()
         self._is_asked.set()
-        for name in ("_beating", "_looking"):
+        for name in ("_beating", "_polling"):
             index: ClusterIndex | None = getattr(self, name, None)
             if index is not None:
                 index.close()
@@ -269,24 +269,24 @@ class Membership:
 
     def look_once(self) -> None:
         """Take a picture, have it shown, and plan if this broker does that. On one thread."""
-        self.looks_begun += 1
-        since = 0 if self._looks_at_all else self._known_version
-        picture = self._taken_picture(since)
+        self.polls_started += 1
+        since = 0 if self._polls_everything else self._known_version
+        snapshot = self._taken_snapshot(since)
         changed = Unseen()
-        changed.add(picture, is_whole=since == 0)
+        changed.add(snapshot, is_whole=since == 0)
         changed.update(self._known)
-        self._known_version = picture.version
-        self._looks_at_all = False
-        self._show(picture, is_whole=since == 0)
+        self._known_version = snapshot.version
+        self._polls_everything = False
+        self._show(snapshot, is_whole=since == 0)
         session = self._session
-        if session is not None and picture.controller in {None, session}:
-            self._control(session, picture)
+        if session is not None and snapshot.controller in {None, session}:
+            self._control(session, snapshot)
 
-    def _taken_picture(self, since: int) -> Picture:
+    def _taken_snapshot(self, since: int) -> ClusterSnapshot:
         session = self._session
         if session is None or not since:  # Of all partitions: those that are led here were read.
-            return self._looking.picture(since)
-        picture, gained = self._looking.look(
+            return self._polling.snapshot(since)
+        snapshot, gained = self._polling.poll(
             since,
             session,
             most_logs=GAINED_AT_ONCE,
@@ -295,43 +295,43 @@ class Membership:
         )
         if gained:
             self._on_gained(gained)
-        return picture
+        return snapshot
 
-    def _show(self, picture: Picture, *, is_whole: bool) -> None:
+    def _show(self, snapshot: ClusterSnapshot, *, is_whole: bool) -> None:
         """Have the loop apply it, together with those that it has not come to yet."""
         with self._lock:
             is_asked = self._unseen is not None
             if self._unseen is None:
                 self._unseen = Unseen()
-            self._unseen.add(picture, is_whole=is_whole)
-            self._unseen_look = self.looks_begun
+            self._unseen.add(snapshot, is_whole=is_whole)
+            self._unseen_poll = self.polls_started
         if not is_asked:
             self._tell(self._apply)
 
     def _apply(self) -> None:
         with self._lock:
             unseen, self._unseen = self._unseen, None
-            look = self._unseen_look
+            look = self._unseen_poll
         assert unseen is not None
         if self.view.apply(unseen) and not self._is_closed.is_set():
             self._on_changed()
-        self.looks_shown = look
+        self.polls_applied = look
         self._on_looked()
 
-    def _control(self, session: int, picture: Picture) -> None:
+    def _control(self, session: int, snapshot: ClusterSnapshot) -> None:
         """Plan what is not planned yet, if this broker is the one that does."""
         rules = self._rules
-        is_planned = (self._planned_version, self._planned_rules) == (picture.version, rules)
-        if is_planned or not self._looking.control(session):
+        is_planned = (self._planned_version, self._planned_rules) == (snapshot.version, rules)
+        if is_planned or not self._polling.control(session):
             return
-        members, cordoned = _as_takers(picture.members)
+        members, cordoned = _as_takers(snapshot.members)
         by_all = rules._replace(cordoned=rules.all_cordoned(cordoned))
         planned = plan(members, self._known.values(), rules=by_all)
         refused = {each.partition_id for each in planned.assignments}
         if planned.assignments:
-            refused -= self._looking.assign(planned.assignments)
+            refused -= self._polling.assign(planned.assignments)
         if planned.wishes:
-            self._looking.want(planned.wishes)
+            self._polling.want(planned.wishes)
         if not planned.is_empty:
             logger.info(
                 "partitions assigned=%d refused=%d wished=%d",
@@ -340,8 +340,8 @@ class Membership:
                 len(planned.wishes),
             )
         # What was refused may be gone for so long that no picture tells of it any more.
-        self._looks_at_all = bool(refused)
-        self._planned_version = _NOTHING_PLANNED if refused else picture.version
+        self._polls_everything = bool(refused)
+        self._planned_version = _NOTHING_PLANNED if refused else snapshot.version
         self._planned_rules = rules
 
     # ---------------------------------------------------------------------------------- the threads
@@ -370,7 +370,7 @@ class Membership:
         looked_s = monotonic()
         while not self._is_closed.is_set():
             before_s = monotonic()
-            self._looking.wait(self._known_version, REFRESH_EVERY_S)
+            self._polling.wait(self._known_version, REFRESH_EVERY_S)
             now_s = monotonic()
             if now_s - before_s < REFRESH_EVERY_S:
                 # Something has changed. Where much does, it is looked at together.

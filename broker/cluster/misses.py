@@ -28,12 +28,12 @@ COORDINATOR_PATIENCE_S: Final = 2.0
 """Far more than it takes to give away what a broker led whose end is known."""
 
 
-class Looks(Protocol):
+class Polls(Protocol):
     """The looks that a broker takes at its cluster, numbered in their order from 1 on."""
 
-    looks_begun: int
+    polls_started: int
     """The newest one that was begun."""
-    looks_shown: int
+    polls_applied: int
     """The newest one whose outcome the view shows."""
 
     def refresh(self) -> None:
@@ -45,7 +45,7 @@ class Misses:
 
     def __init__(
         self,
-        looks: Looks,
+        looks: Polls,
         is_following: Callable[[], bool],
         is_away: Callable[[], bool],
         clock: Clock,
@@ -54,7 +54,7 @@ class Misses:
 
         ``is_away``: whether the store does not answer.
         """
-        self._looks = looks
+        self._polls = looks
         self._is_following = is_following
         self._is_away = is_away
         self._clock = clock
@@ -81,7 +81,7 @@ class Misses:
                     await self._looked()
 
     async def _looked(self) -> None:
-        wanted = self._looks.looks_begun + 1
-        self._looks.refresh()
-        while self._looks.looks_shown < wanted or self._is_following():
+        wanted = self._polls.polls_started + 1
+        self._polls.refresh()
+        while self._polls.polls_applied < wanted or self._is_following():
             await self._woken.wait()

@@ -11,7 +11,7 @@ from typing import Final
 from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.endpoints import UnreadableEndpoints, decode_place
 from barnabas.broker.cluster.view import NO_NODE, Leader, Node
-from barnabas.storage.cluster_index import Led, Member, Picture
+from barnabas.storage.cluster_index import ClusterSnapshot, Led, Member
 
 logger = logging.getLogger("barnabas.broker.cluster")
 
@@ -29,20 +29,20 @@ class Unseen:
         """Whether it has all partitions, in place of those known before."""
         self.led: dict[int, Led] = {}
         self.gone: set[int] = set()
-        self.newest: Picture | None = None
+        self.newest: ClusterSnapshot | None = None
         """For all but the partitions."""
 
-    def add(self, picture: Picture, *, is_whole: bool) -> None:
+    def add(self, snapshot: ClusterSnapshot, *, is_whole: bool) -> None:
         """Take a newer picture in, with all partitions or those that have changed."""
         if is_whole:
             self.is_whole = True
             self.led.clear()
             self.gone.clear()
-        for partition_id in picture.gone:
+        for partition_id in snapshot.gone:
             self.led.pop(partition_id, None)
-        self.gone.update(picture.gone)
-        self.led.update((each.partition_id, each) for each in picture.led)
-        self.newest = picture
+        self.gone.update(snapshot.gone)
+        self.led.update((each.partition_id, each) for each in snapshot.led)
+        self.newest = snapshot
 
     def update(self, known: dict[int, Led]) -> None:
         """Bring what is known of partitions up to date."""
@@ -53,7 +53,7 @@ class Unseen:
         known.update(self.led)
 
 
-class PicturedView:
+class SnapshotView:
     """A ``ClusterView``. All of it is read, and told, on the loop.
 
     This broker is among the nodes though its session is over: it answers, and who is told of no
@@ -74,7 +74,7 @@ class PicturedView:
         self.picture_version = 0
         """That of the newest picture in it."""
         self.metadata_version = 0
-        """See ``Picture``."""
+        """See ``ClusterSnapshot``."""
         self.nodes: Sequence[Node] = (own,)
         self.fenced: Sequence[Node] = ()
         self._led: dict[int, Led] = {}
@@ -176,11 +176,11 @@ class PicturedView:
 
     def apply(self, unseen: Unseen) -> bool:
         """Show what pictures have shown; return whether anything is another one now."""
-        picture = unseen.newest
-        assert picture is not None
+        snapshot = unseen.newest
+        assert snapshot is not None
         is_changed = (
-            picture.version != self.picture_version
-            or picture.metadata_version != self.metadata_version
+            snapshot.version != self.picture_version
+            or snapshot.metadata_version != self.metadata_version
             or unseen.is_whole
         )
         if not is_changed:
@@ -195,17 +195,17 @@ class PicturedView:
                 else:
                     self._wished.add(partition_id)
         nodes_before = self._sessions
-        self._show_members(picture.members)
-        self._show_fenced(picture.fenced)
+        self._show_members(snapshot.members)
+        self._show_fenced(snapshot.fenced)
         # Who leads is told by node: where a session comes or goes, any partition may be its.
         is_same = not unseen.is_whole and self._sessions == nodes_before
         self._changes.append(unseen.gone | unseen.led.keys() if is_same else None)
         controller = None
-        if picture.controller is not None:
-            controller = self._members.get(picture.controller)
+        if snapshot.controller is not None:
+            controller = self._members.get(snapshot.controller)
         self.controller_id = NO_NODE if controller is None else controller.node_id
-        self.picture_version = picture.version
-        self.metadata_version = picture.metadata_version
+        self.picture_version = snapshot.version
+        self.metadata_version = snapshot.metadata_version
         self.version += 1
         return True
 

@@ -19,14 +19,14 @@ from barnabas.storage.cluster_index import ClusterIndex, Led
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.errands import Errands
-    from barnabas.storage.cluster_index import Picture
+    from barnabas.storage.cluster_index import ClusterSnapshot
 
 _Means: TypeAlias = Callable[[ClusterIndex], Callable[[Mapping[int, int | None]], None]]
 """What of the store is asked for leaders."""
 
 
 class LastPicture(Protocol):
-    """The picture that this broker goes by; see ``Picture``."""
+    """The picture that this broker goes by; see ``ClusterSnapshot``."""
 
     @property
     def picture_version(self) -> int:
@@ -45,10 +45,12 @@ class LastPicture(Protocol):
 class StoredMoves:
     """The wishes of all brokers; all of it on the loop."""
 
-    def __init__(self, errands: Errands, picture: LastPicture, refresh: Callable[[], None]) -> None:
+    def __init__(
+        self, errands: Errands, snapshot: LastPicture, refresh: Callable[[], None]
+    ) -> None:
         """``refresh`` has the next picture be taken soon."""
         self._errands = errands
-        self._picture = picture
+        self._picture = snapshot
         self._refresh = refresh
         self._own: dict[int, Led] = {}
         """What has come of this broker's wishes since the picture was taken."""
@@ -85,18 +87,18 @@ class StoredMoves:
 
     async def _ask(self, means: _Means, wishes: Mapping[int, int | None]) -> None:
         since = self._picture.picture_version
-        picture = await self._errands.run(partial(_tell, means, dict(wishes), since))
-        if self._picture.picture_version < picture.version:
-            changed = {each.partition_id: each for each in picture.led}
+        snapshot = await self._errands.run(partial(_tell, means, dict(wishes), since))
+        if self._picture.picture_version < snapshot.version:
+            changed = {each.partition_id: each for each in snapshot.led}
             own = {each: changed[each] for each in wishes if each in changed}
             self._own = {**self._own, **own}
-            self._own_version = max(self._own_version, picture.version)
+            self._own_version = max(self._own_version, snapshot.version)
             self._refresh()
 
 
 def _tell(
     means: _Means, wishes: Mapping[int, int | None], since: int, index: ClusterIndex
-) -> Picture:
+) -> ClusterSnapshot:
     """On a thread; return a picture that shows it."""
     means(index)(wishes)
-    return index.picture(since)
+    return index.snapshot(since)

@@ -24,7 +24,6 @@ from barnabas.storage.bad_records import (
     BadRecord,
     BadRecords,
     NamingRoom,
-    RecordRule,
 )
 from barnabas.storage.errors import (
     CorruptMessage,
@@ -36,6 +35,7 @@ from barnabas.storage.errors import (
 from barnabas.storage.file_system import Buffer
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.record_rule import RecordRule
 
 RECORD_ERRORS_SINCE: Final = 8
 _NO_OFFSET: Final = -1

@@ -79,10 +79,10 @@ def register_storage(
 
 
 def register_cluster_store(
-    metrics: Metrics, counts: FlushCounts, upkeep: UpkeepCounts, trouble: Callable[[], str]
+    metrics: Metrics, counts: FlushCounts, upkeep: UpkeepCounts, last_error: Callable[[], str]
 ) -> None:
-    """Register what is counted of the store of a cluster; ``trouble``: why it is away, or empty."""
-    metrics.register(lambda: cluster_store_families(counts, trouble))
+    """Register the metrics of a cluster's store; ``last_error`` is empty if it responds."""
+    metrics.register(lambda: cluster_store_families(counts, last_error))
     metrics.register(lambda: upkeep_families(upkeep))
 
 

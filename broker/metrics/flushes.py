@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from barnabas.storage.counts import FlushCounts
 
 
-def cluster_store_families(counts: FlushCounts, trouble: Callable[[], str]) -> Iterator[Family]:
-    """Yield sessions and refusals; ``trouble`` says why the store is away, empty if it is not."""
+def cluster_store_families(counts: FlushCounts, last_error: Callable[[], str]) -> Iterator[Family]:
+    """Yield sessions and refusals; ``last_error`` is empty if the store responds."""
     yield value(
         "barnabas_flushes_refused_total",
         COUNTER,
@@ -29,5 +29,5 @@ def cluster_store_families(counts: FlushCounts, trouble: Callable[[], str]) -> I
         "barnabas_cluster_store_away",
         GAUGE,
         "1: the store of the cluster does not answer.",
-        int(bool(trouble())),
+        int(bool(last_error())),
     )

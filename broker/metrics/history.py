@@ -88,8 +88,8 @@ def _requests(*names: str) -> Callable[[Recorded], float]:
 
 
 SERIES: Final = (
-    Spec("records_in", Kind.RATE, "Offsets that became visible.", lambda b: b.logs.shown_offsets),
-    Spec("bytes_in", Kind.RATE, "Bytes of batches that did.", lambda b: b.logs.shown_bytes),
+    Spec("records_in", Kind.RATE, "Offsets that became visible.", lambda b: b.logs.visible_offsets),
+    Spec("bytes_in", Kind.RATE, "Bytes of batches that did.", lambda b: b.logs.visible_bytes),
     Spec("received_bytes", Kind.RATE, "Bytes from clients.", lambda b: b.sockets.received_bytes),
     Spec("sent_bytes", Kind.RATE, "Bytes to clients.", lambda b: b.sockets.sent_bytes),
     Spec("requests", Kind.RATE, "Requests of all kinds.", _requests()),

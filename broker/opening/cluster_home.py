@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.storage.file_system import FileSystem
     from barnabas.storage.flush_committer import FlushCommitter
-    from barnabas.storage.log_store import LogStore, PartitionSpec
+    from barnabas.storage.log_store import LogStore
     from barnabas.storage.metastore.interface import MetaStore
+    from barnabas.storage.store_parts import PartitionSpec
 
 logger = logging.getLogger("barnabas.broker.server")
 

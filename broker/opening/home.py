@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.storage.file_system import FileSystem
-    from barnabas.storage.log_store import LogStore, PartitionSpec
+    from barnabas.storage.log_store import LogStore
     from barnabas.storage.metastore.interface import MetaStore
+    from barnabas.storage.store_parts import PartitionSpec
 
 logger = logging.getLogger("barnabas.broker.server")
 

@@ -120,7 +120,7 @@ class ClusterMember:
             on_changed=self._changed,
             on_ended=self._session_ended,
             on_fatal=host.fatal,
-            on_looked=self._looked,
+            on_polled=self._looked,
             on_gained=self.durable_logs.bring,
             clock=around.lease_clock,
         )
@@ -134,7 +134,7 @@ class ClusterMember:
             around.on_event,
         )
         self.misses = Misses(
-            self._membership, self._is_following, lambda: bool(around.base.trouble), host.clock
+            self._membership, self._is_following, lambda: bool(around.base.last_error), host.clock
         )
         """Who asks for what is not known here."""
         self.moves = StoredMoves(self._errands, self._membership.view, self._membership.refresh)
@@ -237,7 +237,9 @@ class ClusterMember:
         lease_ms = self._around.host.config.lease_ms
         standing = Standing(lease_ms, membership.lease_age_s, membership.may_serve)
         register_cluster(metrics, standing, leadership)
-        register_cluster_store(metrics, committer.counts, self._upkeep.counts, lambda: base.trouble)
+        register_cluster_store(
+            metrics, committer.counts, self._upkeep.counts, lambda: base.last_error
+        )
 
     def warnings(self) -> dict[str, str]:
         """Return what an operator must look after, in words that everybody may read."""

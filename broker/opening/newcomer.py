@@ -42,7 +42,7 @@ class Newcomer:
         each other.
         """
         security_of_brokers(host.config)
-        self._watch = StoreWatch(host.clock, lambda: base.trouble)
+        self._watch = StoreWatch(host.clock, lambda: base.last_error)
         self._around = Surroundings(
             host, home, base, logs, self._watch, over, lease_clock, on_event, on_brokers_changed
         )

@@ -150,7 +150,7 @@ class _NoRunner:
         """See ``Runner``: nothing is appended, so nothing comes."""
         raise AssertionError(f"{group} was submitted on a scratch copy")
 
-    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+    def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """See ``Runner``: nothing is appended, so nothing comes."""
         del meanwhile
         raise AssertionError(f"{group} was submitted on a scratch copy")

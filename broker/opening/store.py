@@ -8,13 +8,14 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.runtime.first import wait_for_first
-from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
+from barnabas.storage.log_store import LogStore
+from barnabas.storage.store_parts import StoreCallbacks, StoreSettings
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
     from barnabas.broker.runtime.clock import Clock
     from barnabas.storage.file_system import FileSystem
-    from barnabas.storage.log_store import Engine
+    from barnabas.storage.store_parts import Engine
 
 logger = logging.getLogger("barnabas.broker.server")
 

@@ -20,10 +20,10 @@ PATIENCE_S: Final = 1.0
 class StoreWatch:
     """Looks again and again whether there is trouble. On the loop."""
 
-    def __init__(self, clock: Clock, trouble: Callable[[], str]) -> None:
-        """``trouble`` is empty while the store answers."""
+    def __init__(self, clock: Clock, last_error: Callable[[], str]) -> None:
+        """``last_error`` is empty while the store answers."""
         self._clock = clock
-        self._trouble = trouble
+        self._last_error = last_error
         self._timer: Timer | None = None
         self._since_s: float | None = None
         self._said_s: float | None = None
@@ -47,8 +47,8 @@ class StoreWatch:
 
     def look(self) -> None:
         """Say what has changed, and every few seconds that nothing has."""
-        trouble, now_s = self._trouble(), self._clock.monotonic()
-        if not trouble:
+        last_error, now_s = self._last_error(), self._clock.monotonic()
+        if not last_error:
             if self._said_s is not None and self._since_s is not None:
                 logger.info("the store of the cluster answers again after_s=%d", self._for(now_s))
             self._since_s = self._said_s = None
@@ -57,17 +57,17 @@ class StoreWatch:
             self._since_s = now_s
         if self._said_s is None:
             if self._for(now_s) >= PATIENCE_S:
-                self._said_s, self._said = now_s, _parts(trouble)
-                logger.warning("the store of the cluster does not answer: %s", trouble)
+                self._said_s, self._said = now_s, _parts(last_error)
+                logger.warning("the store of the cluster does not answer: %s", last_error)
         elif now_s - self._said_s >= SAID_EVERY_S:
             self._said_s, said = now_s, self._said
-            self._said = _parts(trouble)
-            news = "" if self._said == said else f", by now: {trouble}"
+            self._said = _parts(last_error)
+            news = "" if self._said == said else f", by now: {last_error}"
             logger.warning("the store of the cluster is away for_s=%d%s", self._for(now_s), news)
 
     def _for(self, now_s: float) -> float:
         return 0.0 if self._since_s is None else now_s - self._since_s
 
 
-def _parts(trouble: str) -> frozenset[str]:
-    return frozenset(trouble.split("; "))
+def _parts(last_error: str) -> frozenset[str]:
+    return frozenset(last_error.split("; "))

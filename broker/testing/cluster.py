@@ -34,7 +34,7 @@ from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.runtime.clock import monotonic, sleep
 
 if TYPE_CHECKING:
-    from barnabas.storage.cluster_index import Picture
+    from barnabas.storage.cluster_index import ClusterSnapshot
 
 Result = TypeVar("Result")
 
@@ -296,7 +296,7 @@ class Cluster:
 
     def _expire(self, number: int) -> None:
         index = self._base.cluster_index()
-        sessions = [each.session for each in index.picture(0).members if each.node_id == number]
+        sessions = [each.session for each in index.snapshot(0).members if each.node_id == number]
 
         def fence() -> None:
             for session in sessions:
@@ -312,8 +312,8 @@ class Cluster:
             self._base.close()
             self._store.close()
 
-    def _picture(self) -> Picture:
-        return self._base.cluster_index().picture(0)
+    def _picture(self) -> ClusterSnapshot:
+        return self._base.cluster_index().snapshot(0)
 
     def _partition_ids(self, topic: str) -> list[int]:
         for each in self._base.metastore(NO_NODE).load().topics:
@@ -322,9 +322,9 @@ class Cluster:
         raise KeyError(topic)
 
     def _leader(self, partition_id: int) -> int | None:
-        picture = self._picture()
-        nodes: Mapping[int | None, int] = {each.session: each.node_id for each in picture.members}
-        for each in picture.led:
+        snapshot = self._picture()
+        nodes: Mapping[int | None, int] = {each.session: each.node_id for each in snapshot.members}
+        for each in snapshot.led:
             if each.partition_id == partition_id:
                 return nodes.get(each.session)
         return None

@@ -42,7 +42,7 @@ from barnabas.broker.topics.topic_names import (
 )
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.journal import Journal
-from barnabas.storage.log_store import LogStore, PartitionSpec
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.metastore.difference import Difference, GrownTopic
 from barnabas.storage.metastore.interface import (
     MetadataImage,
@@ -54,6 +54,7 @@ from barnabas.storage.metastore.interface import (
 )
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.runtime.chance import random_uuid
+from barnabas.storage.store_parts import PartitionSpec
 
 logger = logging.getLogger(__name__)
 

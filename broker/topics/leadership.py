@@ -38,8 +38,8 @@ from barnabas.storage.errors import Corrupt, LedSince, NoRoom
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.loading import LongLog, LongReading
 from barnabas.storage.loading_apart import filled_apart, remove_apart, require_wanted
-from barnabas.storage.log_store import PartitionSpec
 from barnabas.storage.runtime.clock import counter_ns
+from barnabas.storage.store_parts import PartitionSpec
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.view import ClusterView

@@ -52,7 +52,8 @@ from barnabas.storage.scrub_notes import (
     read_notes,
     survey,
 )
-from barnabas.storage.segment import TRANSACTION_INDEX_SUFFIX, Segment
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_names import TRANSACTION_INDEX_SUFFIX
 
 Result = TypeVar("Result")
 

@@ -44,10 +44,10 @@ class PostgreSqlBase:
         """What an operator should be told of how durable the server is, once something is made."""
 
     @property
-    def trouble(self) -> str:
+    def last_error(self) -> str:
         """Return why the server does not answer now; empty: it does."""
         with self._lock:
-            troubles = [each.trouble for each in self._primaries if not each.is_closed]
+            troubles = [each.last_error for each in self._primaries if not each.is_closed]
         return next(filter(None, troubles), "")
 
     def log_index(self) -> PostgreSqlLogIndex:

@@ -9,11 +9,11 @@ from uuid import UUID
 from barnabas.storage.cluster_index import (
     FENCED_MAX,
     Assignment,
+    ClusterSnapshot,
     HandOver,
     Led,
-    Look,
     Member,
-    Picture,
+    Poll,
 )
 from barnabas.storage.errors import StoreDamaged
 from barnabas.storage.postgresql.log_rows import beginnings_of
@@ -116,12 +116,12 @@ class PostgreSqlClusterIndex:
         """Whether a live session plans who leads what."""
         return self._primary.value(bool, "SELECT barnabas.control(%s)", session)
 
-    def picture(self, since: int) -> Picture:
+    def snapshot(self, since: int) -> ClusterSnapshot:
         """Return what is so now."""
         (row,) = self._primary.execute(_PICTURE, (since,))
         return self._seen(since, row)
 
-    def look(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Look:
+    def poll(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Poll:
         """Return what is so now, with the beginnings of logs that a session has come to lead.
 
         A log that is damaged keeps nobody from seeing the rest: none comes along then. Nor where
@@ -134,19 +134,19 @@ class PostgreSqlClusterIndex:
         try:
             seen, *gained = self._primary.execute(_LOOK, in_time, does_without=True, binary=True)
         except StoreDamaged:
-            return Look(self.picture(since), ())
-        return Look(
+            return Poll(self.snapshot(since), ())
+        return Poll(
             self._seen(since, seen[:_SEEN_COLUMNS]),
             beginnings_of(each[_SEEN_COLUMNS:] for each in gained),
         )
 
-    def _seen(self, since: int, row: Row) -> Picture:
+    def _seen(self, since: int, row: Row) -> ClusterSnapshot:
         """Return the picture in its row, which is confirmed."""
         version, metadata_version, controller, *columns = row
         if version > since:
             self._primary.witness.picture_seen(version)
         members, led, gone, fenced = columns[:4], columns[4:9], columns[9], columns[10:]
-        return Picture(
+        return ClusterSnapshot(
             version,
             metadata_version,
             controller,

@@ -73,9 +73,9 @@ class PostgreSqlLogIndex:
         return self._primary.attempts_failed
 
     @property
-    def trouble(self) -> str:
+    def last_error(self) -> str:
         """Return why the last call was not answered yet; empty: it was."""
-        return self._primary.trouble
+        return self._primary.last_error
 
     def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
         """Make an empty partition, unless it is there."""

@@ -248,7 +248,7 @@ class Primary:
         """From the last question to its answer."""
         self.attempts_failed = 0
         """How many attempts were not answered, or were with a warning."""
-        self.trouble = ""
+        self.last_error = ""
         """What the last of them failed by; empty once there was an answer."""
 
     def start(self, prepare: Callable[[psycopg.Connection[Row]], object]) -> str | None:
@@ -377,15 +377,15 @@ class Primary:
                     if isinstance(error, NotDurable) and not judged:
                         raise
                     if is_final:
-                        self.trouble = ""  # It was an answer.
+                        self.last_error = ""  # It was an answer.
                         raise _raised(error) from error
                     self.attempts_failed += 1
-                    self.trouble = _in_words(error)
+                    self.last_error = _in_words(error)
                 except BaseException:
                     self._leave()
                     raise
                 else:
-                    self.trouble = ""
+                    self.last_error = ""
                     return result
                 if self._closed.wait(pause_s):
                     raise IndexClosed

@@ -29,10 +29,11 @@ from barnabas.broker.topics.metastore_calls import MetaStoreCalls
 from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.broker.topics.user_credentials import UserCredentials
 from barnabas.protocol.errors import KafkaError
-from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.recovery import lock_directory, open_store
 from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.store_parts import StoreCallbacks, StoreSettings
 from tests.storage.engines import InlineEngine
 
 LISTENER = "PLAINTEXT"

@@ -84,7 +84,7 @@ class Refuses:
         self.logs.durable(1)
         self.logs.written(1)
 
-    def commit_here(self, group, meanwhile):
+    def commit_inline(self, group, meanwhile):
         del group, meanwhile
         return False
 

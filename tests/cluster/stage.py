@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.storage.cluster_index import Picture
+from barnabas.storage.cluster_index import ClusterSnapshot
 from tests.broker.moves import STAYS
 from tests.cluster.watched import WatchedCluster
 from tests.history import checker
@@ -65,9 +65,9 @@ class Stage:
         assert number is not None
         return number
 
-    def picture(self) -> Picture:
+    def snapshot(self) -> ClusterSnapshot:
         """Who is there, and leads what, as the store has it."""
-        return self.cluster._base.cluster_index().picture(0)
+        return self.cluster._base.cluster_index().snapshot(0)
 
     def log(self, place: Led) -> Any:
         """The log of a partition, where it is led."""

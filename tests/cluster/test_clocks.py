@@ -42,7 +42,7 @@ def state_of(stage: Stage, client: Scripted) -> State:
 @JUMPS
 def test_no_session_ends_and_no_transaction(stage, hours):
     client = begun(stage)
-    before = stage.picture()
+    before = stage.snapshot()
     for broker in stage.cluster.brokers:
         broker.clock.jump(hours=hours)
     for number in range(BROKERS):
@@ -50,7 +50,7 @@ def test_no_session_ends_and_no_transaction(stage, hours):
     client._ask_coordinator(*client.end_request(commit=True))
     client.note(OK)
     stage.judge(set())
-    assert stage.picture() == before
+    assert stage.snapshot() == before
 
 
 @JUMPS

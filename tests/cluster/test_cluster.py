@@ -223,7 +223,7 @@ def test_no_client_is_told_of_a_cluster_of_one(cluster, monkeypatch):
     look = Membership.look_once
 
     def look_late(membership: Membership) -> None:
-        if not membership.looks_begun:
+        if not membership.polls_started:
             sleep(LATE_S)
         look(membership)
 

@@ -53,12 +53,12 @@ class ScriptedEngine:
             self._on_group()
         self._submitted.append(group)
 
-    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+    def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         if not self._disk_is_quick or self.committer is None:
             return False
         self._heard = group
         self._on_group()
-        return self.committer.commit_here(group, meanwhile)
+        return self.committer.commit_inline(group, meanwhile)
 
     def stop(self) -> None:
         self.write()

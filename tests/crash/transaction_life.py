@@ -21,12 +21,13 @@ from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records import iterate_batches
-from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.memory_read import MemorySlice
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.recovery import lock_directory, open_store
 from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.store_parts import StoreCallbacks, StoreSettings
 from barnabas.storage.transaction_marker import TransactionMarker
 from tests.broker.harness import CLUSTER_ID, NODE_ID, ROOT
 from tests.crash.pipeline_connection import PipelineConnection

@@ -7,11 +7,12 @@ from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.config import LOG_APPEND_TIME, LogConfig
 from barnabas.storage.journal import CommitGroup, WhenDurable
 from barnabas.storage.journal_format import ENTRY, ENTRY_BYTES
-from barnabas.storage.log_store import LogStore, PartitionSpec, StoreSettings
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.recovery import lock_directory, open_store
 from barnabas.storage.retention import apply_retention
 from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.store_parts import PartitionSpec, StoreSettings
 from barnabas.storage.transaction_marker import TransactionMarker
 from tests.crash.model import Event, Model
 from tests.crash.scripted_engine import ScriptedEngine

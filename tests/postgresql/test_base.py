@@ -47,10 +47,10 @@ def test_a_server_that_is_found_lacking_later_is_waited_for(server):
             with pytest.raises(NotDurable):
                 late.log_index()
             thread.start()
-            wait_until(lambda: "synchronous_commit = local" in old.trouble)
+            wait_until(lambda: "synchronous_commit = local" in old.last_error)
             assert not opened.is_set()
         finally:
             server.set(synchronous_commit="on")
         thread.join(60)
         assert opened.is_set()
-        assert old.trouble == ""
+        assert old.last_error == ""

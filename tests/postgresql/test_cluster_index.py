@@ -60,9 +60,9 @@ def test_a_thousand_are_one_commit(patient_base):
     ids, session = world.partitions(MANY), world.register()
     before = world.version
     assert world.index.assign([Assignment(each, session, -1) for each in ids]) == set(ids)
-    picture = world.index.picture(before)
-    assert [each.partition_id for each in picture.led] == ids
-    assert picture.version == before + 1
+    snapshot = world.index.snapshot(before)
+    assert [each.partition_id for each in snapshot.led] == ids
+    assert snapshot.version == before + 1
 
 
 def transactions(server):
@@ -94,7 +94,7 @@ def test_each_question_of_a_move_is_one_commit_however_much_is_moved(server, pat
     given = [HandOver(each, 0, second) for each in ids]
     assert commits(lambda: world.index.want(wishes))[0] == 1
     assert commits(lambda: world.index.hand_over(first, given))[0] == 1
-    count, (_, gained) = commits(lambda: world.look(since, second))
+    count, (_, gained) = commits(lambda: world.poll(since, second))
     assert (count, len(gained)) == (1, len(ids))
     count, beginnings = commits(lambda: world.logs.beginnings(ids, most=MANY, most_bytes=MANY))
     assert (count, beginnings) == (1, gained)
@@ -112,13 +112,13 @@ def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base
         node_id = random.randrange(1, 10**6)
         session = index.register(uuid4(), node_id, "", LEASE_MS)
         for _ in range(25):
-            led = {each.partition_id: each for each in index.picture(0).led}
+            led = {each.partition_id: each for each in index.snapshot(0).led}
             some = [led[each] for each in random.sample(ids, 4)]
             match random.randrange(8):
                 case 0 | 1:
                     index.assign([Assignment(e.partition_id, session, e.epoch) for e in some])
                 case 2:
-                    other = random.choice(index.picture(0).members).session
+                    other = random.choice(index.snapshot(0).members).session
                     given = [HandOver(each.partition_id, each.epoch, other) for each in some]
                     index.hand_over(session, given)
                 case 3:
@@ -143,11 +143,11 @@ def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base
         known, version = {}, 0
         while True:
             is_last = stop.is_set()
-            picture = index.picture(version)
-            assert picture.version >= version
-            version = picture.version
-            known.update({each.partition_id: each for each in picture.led})
-            for each in picture.gone:
+            snapshot = index.snapshot(version)
+            assert snapshot.version >= version
+            version = snapshot.version
+            known.update({each.partition_id: each for each in snapshot.led})
+            for each in snapshot.gone:
                 known.pop(each, None)
             if is_last:
                 return known
@@ -171,7 +171,7 @@ def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base
         finally:
             stop.set()
         known = following.result(WAIT_S)
-    assert known == {each.partition_id: each for each in world.index.picture(0).led}
+    assert known == {each.partition_id: each for each in world.index.snapshot(0).led}
     deadlocks = "SELECT sum(deadlocks)::integer FROM pg_stat_database"
     assert server.execute(deadlocks) == [(0,)]
 
@@ -195,7 +195,7 @@ async def test_brokers_follow_each_other_on_a_server(server, base):
 
 def leave_nothing_of_other_tests(world):
     """A session of theirs may be who is to plan, and who comes first is given all they led."""
-    for member in world.index.picture(0).members:
+    for member in world.index.snapshot(0).members:
         world.index.fence(member.session)
     for topic in world.metastore.load().topics:
         world.metastore.delete_topic(topic.topic_id)
@@ -246,7 +246,7 @@ def test_what_a_picture_tells_of_is_replicated(pair):
     with closing(base_at(pair, PATIENCE_S)) as base:
         world = World(base)
         session = world.register()
-        seen = world.index.picture(0)
+        seen = world.index.snapshot(0)
         (partition_id,) = world.partitions()
         pair.standby.stop()
         changing = base.cluster_index()
@@ -260,7 +260,7 @@ def test_what_a_picture_tells_of_is_replicated(pair):
                 f" WHERE partition_id = {partition_id}"
             )
             # Now it can be seen, here only.
-            looked = threads.submit(world.index.picture, seen.version)
+            looked = threads.submit(world.index.snapshot, seen.version)
             time.sleep(0.1)
             assert not looked.done()
             pair.standby.start()
@@ -271,13 +271,13 @@ def test_what_a_picture_tells_of_is_replicated(pair):
 def test_the_base_says_what_is_wrong_and_closing_ends_what_waits(pair):
     base = base_at(pair, PATIENCE_S)
     index, logs, metastore = base.cluster_index(), base.log_index(), base.metastore(1)
-    assert (base.trouble, base.warning) == ("", None)
+    assert (base.last_error, base.warning) == ("", None)
     assert metastore.identity.node_id == 1
     pair.standby.stop()
     with ThreadPoolExecutor(2) as threads:
         asking = threads.submit(index.new_node_id)
         opening = threads.submit(base.metastore, 2)
-        wait_until(lambda: base.trouble)
+        wait_until(lambda: base.last_error)
         base.close()
         for each in (asking, opening):
             with pytest.raises(IndexClosed):
@@ -295,7 +295,7 @@ def test_a_server_that_loses_commits_is_refused():
         for make in (base.log_index, base.cluster_index, lambda: base.metastore(1)):
             with pytest.raises(NotDurable, match="fsync"):
                 make()
-        assert base.trouble == ""
+        assert base.last_error == ""
 
 
 def set_clock(server, hours):

@@ -109,7 +109,7 @@ def test_a_damaged_page_keeps_nobody_from_seeing_what_has_come(server, base):
     leader = Leader(base)
     cluster = base.cluster_index()
     other = cluster.register(uuid4(), 2, "", 60_000)
-    since = cluster.picture(0).version
+    since = cluster.snapshot(0).version
     cluster.hand_over(leader.session, [HandOver(each, 0, other) for each in PARTITIONS])
     limits = {"most_logs": 99, "most": 99, "most_bytes": 1 << 30}
     assert len(cluster.look(since, other, **limits).gained) == len(PARTITIONS)
@@ -117,12 +117,12 @@ def test_a_damaged_page_keeps_nobody_from_seeing_what_has_come(server, base):
     with ThreadPoolExecutor(1) as thread:
         looking = thread.submit(cluster.look, since, other, **limits)
         try:
-            picture, gained = looking.result(WAIT_S)
+            snapshot, gained = looking.result(WAIT_S)
         finally:
             if not looking.done():
                 base.close()
-    assert picture == cluster.picture(since)
-    assert [each.session for each in picture.led] == [other] * len(PARTITIONS)
+    assert snapshot == cluster.snapshot(since)
+    assert [each.session for each in snapshot.led] == [other] * len(PARTITIONS)
     assert list(gained) == []
 
 
@@ -138,7 +138,7 @@ def test_flushes_and_reads_go_on_beside_a_damaged_page(server, base):
         finally:
             if not reading.done():
                 base.close()
-    assert base.trouble == "", "the server answers"
+    assert base.last_error == "", "the server answers"
     assert leader.append(0, BATCHES) is Outcome.COMMITTED
     assert len(read_stored(logs, 0, 0).batches) == BATCHES + 1
     logs.close()
@@ -191,7 +191,7 @@ def test_what_a_disk_does_not_give_keeps_no_other_partition_from_being_read(serv
     assert read == [BATCHES] * len(reading)
     ((attempts,),) = server.execute("SELECT last_value FROM public.read")
     assert attempts <= 4 * READS_MOST, "not for ever"
-    assert base.trouble == "", "the server answers"
+    assert base.last_error == "", "the server answers"
     server.execute(MENDED)
     assert len(read_stored(logs, DAMAGED, 0).batches) == BATCHES
     logs.close()
@@ -230,7 +230,7 @@ def test_what_the_system_denies_a_server_is_waited_for(server, base):
             assert re.search(rf"\(error 42501\): .*{path}.*: Permission denied$", str(found))
             wait_until(lambda: leader.index.attempts_failed > READS_MOST)
             # That of the newest attempt, which may not have come that far.
-            wait_until(lambda: "(error 42501)" in leader.index.trouble)
+            wait_until(lambda: "(error 42501)" in leader.index.last_error)
             file.chmod(mode)
             assert flushing.result(WAIT_S) is Outcome.COMMITTED
         finally:
@@ -278,7 +278,7 @@ def test_what_is_asked_of_no_log_waits_until_damage_is_repaired(server, base, co
         try:
             wait_until(lambda: index.attempts_failed > READS_MOST)
             # That of the newest attempt, which may not have come that far.
-            wait_until(lambda: index.trouble.endswith("invalid page in block 7"))
+            wait_until(lambda: index.last_error.endswith("invalid page in block 7"))
             server.execute(
                 "BEGIN; DROP FUNCTION barnabas.read_partition;"
                 " ALTER FUNCTION barnabas.repaired RENAME TO read_partition; COMMIT"
@@ -286,4 +286,4 @@ def test_what_is_asked_of_no_log_waits_until_damage_is_repaired(server, base, co
             assert asking.result(WAIT_S) == (None, -1, 0, 0)
         finally:
             base.close()
-    assert index.trouble == ""
+    assert index.last_error == ""

@@ -119,7 +119,7 @@ def begin_new_counters(base: PostgreSqlBase) -> None:
     assert transfer.is_exported()
     for epoch in (1 << 24, (1 << 24) + 1):  # No epoch stays as it is when that is done again.
         transfer.advance(1 << 40, 1 << 24)
-        assert {each.epoch for each in base.cluster_index().picture(0).led} == {epoch}
+        assert {each.epoch for each in base.cluster_index().snapshot(0).led} == {epoch}
     contents = transfer.contents()
     assert contents.image.next_producer_id == 1 << 40
     assert contents.boot_epoch == 1 << 24

@@ -237,7 +237,7 @@ def test_what_comes_as_bytes_is_what_comes_as_digits(index, session):
     index.want({empty: 7})
     index.pin({some: 8})
     index.add_partition(next(PARTITIONS))  # Nobody leads it, in epoch -1.
-    now = index.picture(0).version
+    now = index.snapshot(0).version
     for statement, arguments in (
         (_EXTENTS, (every, 0, 9, 999)),
         (_BEGINNINGS, (ids, 9, 999)),

@@ -206,12 +206,12 @@ def test_error_of_a_former_primary_is_not_taken_as_final(pair, writer):
 
 def test_a_look_at_a_primary_that_was_replaced_and_lives_shows_the_next_one(pair, writer):
     """Where nothing has changed since, who looks would see it so for ever."""
-    seen = writer.index.picture(0).version
+    seen = writer.index.snapshot(0).version
     pair.cut()
     pair.split()
     with closing(WholeIndex.open(pair.primary.url)) as other:
         session = other.register(uuid4(), 2, "", 60_000)
-    with asking(writer.index, lambda: writer.index.picture(seen)) as answer:
+    with asking(writer.index, lambda: writer.index.snapshot(seen)) as answer:
         found = answer.result(WAIT_S)
     assert found.version > seen
     assert session in {each.session for each in found.members}
@@ -230,8 +230,8 @@ def test_a_refusal_of_a_primary_that_was_replaced_and_lives_is_not_believed(pair
 @pytest.mark.parametrize(
     "read",
     [
-        case(each, in_test=each in {"partition", "look"})
-        for each in ("partition", "extents", "beginnings", "look")
+        case(each, in_test=each in {"partition", "poll"})
+        for each in ("partition", "extents", "beginnings", "poll")
     ],
 )
 def test_what_is_read_where_nobody_confirms_it_is_not_answered(pair, writer, read):
@@ -241,7 +241,7 @@ def test_what_is_read_where_nobody_confirms_it_is_not_answered(pair, writer, rea
         "partition": lambda: there.partition(0),
         "extents": lambda: there.extents(0, 0, most=9),
         "beginnings": lambda: there.beginnings([0], most=9, most_bytes=9),
-        "look": lambda: there.look(0, writer.session, most_logs=9, most=9, most_bytes=9),
+        "poll": lambda: there.poll(0, writer.session, most_logs=9, most=9, most_bytes=9),
     }
     with flushing(writer) as answer:
         pair.primary.wait_for(WAITING)
@@ -275,10 +275,10 @@ def test_attempts_that_were_left_do_not_pile_up(pair, writer):
         # The first, which waits for the standby, those of the last seconds, and the newest.
         pair.primary.wait_for(f"SELECT count(*) <= 8 {OURS}")
         # That of the newest attempt, which may have had another one: it did not come that far.
-        wait_until(lambda: "commits wait for a synchronous standby" in writer.index.trouble)
+        wait_until(lambda: "commits wait for a synchronous standby" in writer.index.last_error)
         pair.follow()
         assert answer.result() is Outcome.COMMITTED
-    assert writer.index.trouble == ""
+    assert writer.index.last_error == ""
     assert is_whole(pair.primary, 2)
 
 
@@ -323,7 +323,7 @@ def test_nothing_is_answered_while_the_standby_is_found_asynchronous(pair, write
     pair.primary.execute(f"SELECT pg_terminate_backend(pid) {OURS}")
     pair.primary.wait_for(f"SELECT count(*) = 0 {OURS}")
     with flushing(writer) as answer:
-        wait_until(lambda: "asynchronous" in writer.index.trouble)
+        wait_until(lambda: "asynchronous" in writer.index.last_error)
         assert not answer.done()
         pair.primary.set(synchronous_standby_names="*")
         assert answer.result() is Outcome.COMMITTED
@@ -333,12 +333,12 @@ def test_nothing_is_answered_while_the_standby_is_found_asynchronous(pair, write
 def test_a_call_says_that_it_waits_for_a_synchronous_standby(pair, writer):
     pair.standby.stop()
     with flushing(writer) as answer:
-        wait_until(lambda: "commits wait for a synchronous standby" in writer.index.trouble)
-        assert "(synchronous_standby_names = *)" in writer.index.trouble
+        wait_until(lambda: "commits wait for a synchronous standby" in writer.index.last_error)
+        assert "(synchronous_standby_names = *)" in writer.index.last_error
         assert not answer.done()
         pair.standby.start()
         assert answer.result() is Outcome.COMMITTED
-    assert writer.index.trouble == ""
+    assert writer.index.last_error == ""
 
 
 def test_a_single_server_is_warned_of(pair):

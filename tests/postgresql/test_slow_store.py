@@ -131,7 +131,7 @@ def test_over_a_slow_link_what_is_written_goes_at_once(server, leader, links):
         leader.index = far.log_index()
         links.slow(LINK, WRITTEN_BYTES_PER_S)
         answer_of(far, lambda: leader.append(BATCHES, int(2 * PATIENT_S * WRITTEN_BYTES_PER_S)))
-        assert leader.index.attempts_failed == 0, leader.index.trouble
+        assert leader.index.attempts_failed == 0, leader.index.last_error
 
 
 @patient
@@ -141,7 +141,7 @@ def test_bytes_come_as_they_are(leader, far, links):
     for ask in (
         lambda: index.extents(0, 0, **ALL),
         lambda: index.beginnings([0], **ALL),
-        lambda: far.cluster_index().look(1, leader.session, most_logs=9, **ALL),
+        lambda: far.cluster_index().poll(1, leader.session, most_logs=9, **ALL),
     ):
         before = links.passed_bytes(LINK)
         assert answer_of(far, ask)
@@ -180,5 +180,5 @@ def test_a_look_at_a_server_that_is_too_slow_shows_who_leads(server, leader, far
     server.execute(SLOW % {"pause_s": PATIENCE_S / 5})
     cluster = far.cluster_index()
     look = answer_of(far, lambda: cluster.look(1, leader.session, most_logs=9, **ALL))
-    assert [each.session for each in look.picture.led] == [leader.session]
+    assert [each.session for each in look.snapshot.led] == [leader.session]
     assert look.gained == []

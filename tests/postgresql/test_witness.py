@@ -70,7 +70,7 @@ class Peer:
         return answer.outcome
 
     def look(self) -> None:
-        self.cluster.picture(0)
+        self.cluster.snapshot(0)
 
     def close(self) -> None:
         self.base.close()

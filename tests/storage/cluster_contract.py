@@ -35,7 +35,7 @@ class World:
         self.index = base.cluster_index()
         self.logs = base.log_index()
         self.metastore = base.metastore(0)
-        for member in self.index.picture(0).members:
+        for member in self.index.snapshot(0).members:
             self.index.fence(member.session)
 
     def register(self, node_id=None, endpoints="", lease_ms=LEASE_MS):
@@ -54,21 +54,23 @@ class World:
 
     @property
     def version(self):
-        return self.index.picture(0).version
+        return self.index.snapshot(0).version
 
     def member(self, session):
-        (found,) = (each for each in self.index.picture(0).members if each.session == session)
+        (found,) = (each for each in self.index.snapshot(0).members if each.session == session)
         return found
 
     def fenced(self, node_id):
-        return [each for each in self.index.picture(0).fenced if each.node_id == node_id]
+        return [each for each in self.index.snapshot(0).fenced if each.node_id == node_id]
 
     def led(self, partition_id):
-        (found,) = (each for each in self.index.picture(0).led if each.partition_id == partition_id)
+        (found,) = (
+            each for each in self.index.snapshot(0).led if each.partition_id == partition_id
+        )
         return found
 
-    def look(self, since, session, *, most_logs=MOST, most_bytes=MOST):
-        return self.index.look(
+    def poll(self, since, session, *, most_logs=MOST, most_bytes=MOST):
+        return self.index.poll(
             since, session, most_logs=most_logs, most=MOST, most_bytes=most_bytes
         )
 
@@ -94,7 +96,7 @@ class ClusterIndexContract:
         world.index.drain(session)
         assert world.member(session).is_draining
         world.index.fence(session)
-        assert session not in {each.session for each in world.index.picture(0).members}
+        assert session not in {each.session for each in world.index.snapshot(0).members}
 
     def test_a_node_has_one_session_and_a_token_stands_for_one(self, world):
         token, node_id = uuid4(), next(NODES)
@@ -104,11 +106,11 @@ class ClusterIndexContract:
         assert world.version == version
         second = world.register(node_id)
         assert second != first
-        assert [each.session for each in world.index.picture(0).members] == [second]
+        assert [each.session for each in world.index.snapshot(0).members] == [second]
         assert not world.index.heartbeat(first, LEASE_MS)
         assert world.index.heartbeat(second, LEASE_MS)
         assert world.index.register(token, node_id, "", LEASE_MS) == first, "it is over, still"
-        assert [each.session for each in world.index.picture(0).members] == [second]
+        assert [each.session for each in world.index.snapshot(0).members] == [second]
 
     def test_picture_shows_the_last_session_of_fenced_nodes(self, world):
         node_id = next(NODES)
@@ -129,7 +131,7 @@ class ClusterIndexContract:
         sessions = [world.register(endpoints="there") for _ in range(FENCED_MAX + 1)]
         for each in sessions:
             world.index.fence(each)
-        assert [each.session for each in world.index.picture(0).fenced] == sessions[1:]
+        assert [each.session for each in world.index.snapshot(0).fenced] == sessions[1:]
 
     def test_a_lease_that_is_over_ends_the_session_when_somebody_looks(self, world):
         lasting, short = world.register(), world.register(lease_ms=1)
@@ -137,7 +139,7 @@ class ClusterIndexContract:
         fenced = set()
         wait_until(lambda: fenced.update(world.index.fence_expired()) or fenced)
         assert fenced == {short}
-        assert [each.session for each in world.index.picture(0).members] == [lasting]
+        assert [each.session for each in world.index.snapshot(0).members] == [lasting]
         assert world.version > version
         assert not world.index.heartbeat(short, LEASE_MS)
         version = world.version
@@ -155,26 +157,26 @@ class ClusterIndexContract:
 
     def test_one_live_session_plans(self, world):
         first, second = world.register(), world.register()
-        assert world.index.picture(0).controller is None
+        assert world.index.snapshot(0).controller is None
         assert world.index.control(first)
         version = world.version
         assert [world.index.control(each) for each in (first, second)] == [True, False]
         assert world.version == version
-        assert world.index.picture(0).controller == first
+        assert world.index.snapshot(0).controller == first
         world.index.fence(first)
-        assert world.index.picture(0).controller is None
+        assert world.index.snapshot(0).controller is None
         version = world.version
         assert not world.index.control(first)
         assert world.version == version
         assert [world.index.control(each) for each in (first, second)] == [False, True]
-        assert world.index.picture(0).controller == second
+        assert world.index.snapshot(0).controller == second
 
     # -- who leads ---------------------------------------------------------------------------------
 
     def test_a_partition_is_led_by_nobody_at_first(self, world):
         _topic_id, ids = world.topic(2)
-        picture = world.index.picture(0)
-        assert [each for each in picture.led if each.partition_id in ids] == [
+        snapshot = world.index.snapshot(0)
+        assert [each for each in snapshot.led if each.partition_id in ids] == [
             Led(each, None, -1, None) for each in ids
         ]
 
@@ -253,7 +255,7 @@ class ClusterIndexContract:
         world.lead(takers[0], ids[5])
         world.index.want(dict.fromkeys(ids, UNKNOWN))
         world.index.drain(draining)
-        before = world.index.picture(0)
+        before = world.index.snapshot(0)
         to = [takers[0], takers[1], None, draining, takers[1], takers[1]]
         epochs = [0, 0, 0, 0, 7, 0]
         given = [HandOver(*each) for each in zip(ids, epochs, to, strict=True)]
@@ -268,7 +270,7 @@ class ClusterIndexContract:
                 (leader, 0, UNKNOWN),
                 (takers[0], 0, UNKNOWN),
             ]
-        changed = [each.partition_id for each in world.index.picture(before.version).led]
+        changed = [each.partition_id for each in world.index.snapshot(before.version).led]
         assert changed == ids[:4]
 
     def test_what_nobody_takes_is_led_by_nobody(self, world):
@@ -317,7 +319,7 @@ class ClusterIndexContract:
             (pinned, 0, None, node_id),
             (None, -1, node_id, node_id),
         ]
-        assert [each.partition_id for each in world.index.picture(seen).led] == ids[1:]
+        assert [each.partition_id for each in world.index.snapshot(seen).led] == ids[1:]
         world.index.hand_over(leader, [HandOver(ids[1], 0, pinned)])
         world.lead(pinned, ids[3])
         assert [world.led(each)[3:] for each in ids[1:]] == [(None, node_id)] * 3
@@ -357,7 +359,7 @@ class ClusterIndexContract:
 
     def test_wishes_for_several_nodes_are_one_change(self, world):
         ids = world.partitions(3)
-        before = world.index.picture(0)
+        before = world.index.snapshot(0)
         world.index.want({ids[0]: 7, ids[1]: 8})
         assert [world.led(each).wanted_node for each in ids] == [7, 8, None]
         world.index.want({ids[0]: 7, ids[1]: None, ids[2]: 9})
@@ -369,15 +371,15 @@ class ClusterIndexContract:
     def test_a_picture_has_the_partitions_that_were_changed_since(self, world):
         first, second = world.register(), world.register()
         ids = world.partitions(5)
-        seen = world.index.picture(0)
+        seen = world.index.snapshot(0)
         assert set(ids) <= {each.partition_id for each in seen.led}
-        assert world.index.picture(seen.version).led == []
+        assert world.index.snapshot(seen.version).led == []
         world.index.want({ids[3]: 7, ids[1]: 7})
         world.lead(first, ids[0])
-        newer = world.index.picture(seen.version)
+        newer = world.index.snapshot(seen.version)
         assert [each.partition_id for each in newer.led] == [ids[0], ids[1], ids[3]]
         world.index.hand_over(first, [HandOver(ids[0], 0, second)])
-        newest = world.index.picture(newer.version)
+        newest = world.index.snapshot(newer.version)
         assert newest.led == [Led(ids[0], second, 1, None)]
         assert [each.session for each in newest.members] == [first, second]
 
@@ -389,18 +391,18 @@ class ClusterIndexContract:
         world.lead(second, ids[3])
         items = [Item(each, 0, 0, 1, 3 * at, 3) for at, each in enumerate(ids[:2])]
         world.logs.commit_flush(first, Flush(Lane.INLINE, 0, items, (), b"abcdef"))
-        seen = world.index.picture(0)
-        assert world.look(seen.version, second) == (world.index.picture(seen.version), [])
+        seen = world.index.snapshot(0)
+        assert world.poll(seen.version, second) == (world.index.snapshot(seen.version), [])
         world.index.hand_over(first, [HandOver(each, 0, second) for each in ids[:2]])
-        picture, gained = world.look(seen.version, second)
-        assert picture == world.index.picture(seen.version)
+        snapshot, gained = world.poll(seen.version, second)
+        assert snapshot == world.index.snapshot(seen.version)
         assert gained == world.logs.beginnings(ids[:2], most=MOST, most_bytes=MOST)
         assert [each.head.state for each in gained] == [(second, 1, 0, 1)] * 2
         assert [each.extents for each in gained] == [
             [Extent(0, 1, 0, b"abc")], [Extent(0, 1, 0, b"def")]
         ]  # fmt: skip
-        assert world.look(seen.version, first).gained == [], "it let go of them"
-        assert world.look(picture.version, second).gained == [], "once"
+        assert world.poll(seen.version, first).gained == [], "it let go of them"
+        assert world.poll(snapshot.version, second).gained == [], "once"
 
     def test_a_look_brings_as_much_as_is_asked_for(self, world):
         session = world.register()
@@ -413,10 +415,10 @@ class ClusterIndexContract:
         world.index.want({ids[1]: UNKNOWN})
         staying = [ids[0], *ids[2:]]
         for most_logs in range(5):
-            gained = world.look(since, session, most_logs=most_logs).gained
+            gained = world.poll(since, session, most_logs=most_logs).gained
             assert [each.head.partition_id for each in gained] == staying[:most_logs]
         for most_bytes, found in ((0, 0), (1, 1), (3, 1), (4, 2), (9, 3)):
-            gained = world.look(since, session, most_bytes=most_bytes).gained
+            gained = world.poll(since, session, most_bytes=most_bytes).gained
             assert [len(each.extents) for each in gained] == [1] * found + [0] * (3 - found)
 
     def test_a_look_brings_nothing_of_what_was_led_all_along(self, world):
@@ -428,12 +430,12 @@ class ClusterIndexContract:
         world.index.want({kept: UNKNOWN, moved: UNKNOWN})
         world.index.want({kept: None})
         world.index.hand_over(first, [HandOver(moved, 0, second)])
-        assert [each.partition_id for each in world.index.picture(since).led] == [kept, moved]
-        assert world.look(since, first).gained == []
-        assert [each.head.partition_id for each in world.look(since, second).gained] == [moved]
+        assert [each.partition_id for each in world.index.snapshot(since).led] == [kept, moved]
+        assert world.poll(since, first).gained == []
+        assert [each.head.partition_id for each in world.poll(since, second).gained] == [moved]
         since = world.version
         world.lead(first, kept)
-        assert [each.head.partition_id for each in world.look(since, first).gained] == [kept]
+        assert [each.head.partition_id for each in world.poll(since, first).gained] == [kept]
 
     def test_a_look_brings_no_snapshot_that_is_larger_than_all_it_may(self, world):
         session = world.register()
@@ -443,33 +445,33 @@ class ClusterIndexContract:
         for each, size in zip(ids, (40, 10, 40), strict=True):
             assert world.logs.put_snapshot(session, each, 0, LogSnapshot(0, bytes(size), b""))
         for most_bytes, brought in ((9, []), (10, ids[1:2]), (40, ids[:1]), (90, ids)):
-            gained = world.look(since, session, most_bytes=most_bytes).gained
+            gained = world.poll(since, session, most_bytes=most_bytes).gained
             assert [each.head.partition_id for each in gained] == brought
 
     def test_heartbeats_and_flushes_change_no_picture(self, world):
         session = world.register()
         (partition_id,) = world.partitions()
         world.lead(session, partition_id)
-        seen = world.index.picture(0)
+        seen = world.index.snapshot(0)
         assert world.index.heartbeat(session, LEASE_MS)
         flush = Flush(Lane.INLINE, 0, [Item(partition_id, 0, 0, 1, 0, 3)], (), b"abc")
         world.logs.commit_flush(session, flush)
-        assert world.index.picture(0) == seen
+        assert world.index.snapshot(0) == seen
 
     def test_partitions_come_with_topics_and_go_with_them(self, world):
         topic_id, ids = world.topic(2)
         session = world.register()
         world.lead(session, *ids)
         world.index.pin(dict.fromkeys(ids, 7))
-        seen = world.index.picture(0)
+        seen = world.index.snapshot(0)
         added = world.metastore.create_partitions(topic_id, 3)[0].partition_id
-        grown = world.index.picture(seen.version)
+        grown = world.index.snapshot(seen.version)
         assert [each.partition_id for each in grown.led] == [added]
         world.metastore.delete_topic(topic_id)
         world.metastore.forget_topic(topic_id)
-        shrunk = world.index.picture(grown.version)
+        shrunk = world.index.snapshot(grown.version)
         assert (shrunk.led, shrunk.gone) == ([], [*ids, added])
-        assert not {*ids, added} & {each.partition_id for each in world.index.picture(0).led}
+        assert not {*ids, added} & {each.partition_id for each in world.index.snapshot(0).led}
         assert world.index.assign([Assignment(ids[0], session, 0)]) == set()
         world.index.want(dict.fromkeys(ids, 7))
         world.index.pin(dict.fromkeys(ids, 7))
@@ -478,14 +480,14 @@ class ClusterIndexContract:
         assert [world.led(each).pinned_node for each in anew] == [None, None]
 
     def test_the_version_of_the_metadata_is_seen(self, world):
-        versions = [world.index.picture(0).metadata_version]
+        versions = [world.index.snapshot(0).metadata_version]
         for change in (
             lambda: world.topic(1),
             lambda: world.metastore.set_broker_configs("", {"log.retention.ms": "1"}),
             lambda: world.metastore.set_broker_configs("", {}),
         ):
             change()
-            versions.append(world.index.picture(0).metadata_version)
+            versions.append(world.index.snapshot(0).metadata_version)
             assert versions[-1] >= world.metastore.load().version
         assert versions == sorted(set(versions))
 
@@ -534,7 +536,7 @@ class Waiting:
         try:
             while True:
                 self.waits_s = self.timeout_s
-                version = self.index.picture(0).version
+                version = self.index.snapshot(0).version
                 self._waits.set()
                 self.index.wait(version, self.waits_s)
                 self.returns += 1

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from barnabas.storage.committer import Committer, CommitterThreads, Listener
 from barnabas.storage.journal import CommitGroup
-from barnabas.storage.log_store import Runner
+from barnabas.storage.store_parts import Runner
 
 
 class ThreadEngine:
@@ -85,7 +85,7 @@ class InlineRunner:
         self._committer.commit([group])
         self._committer.write_segments()
 
-    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+    def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """See ``Runner``: ``submit`` is not slower here."""
         del group, meanwhile
         return False

@@ -20,9 +20,10 @@ from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.log_index import IndexMisused
 from barnabas.storage.log_reading import read_log
 from barnabas.storage.log_snapshot import take_snapshot
-from barnabas.storage.log_store import LogStore, PartitionSpec, StoreSettings
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.recovery import lock_directory
+from barnabas.storage.store_parts import PartitionSpec, StoreSettings
 from tests.storage.engines import ThreadEngine
 from tests.storage.flushes import assign, register
 from tests.storage.stores import NOW_MS, batch, read_all

@@ -2,10 +2,11 @@
 
 from barnabas.storage.flush_start import open_cache
 from barnabas.storage.log_snapshot import take_snapshot
-from barnabas.storage.log_store import LogStore, PartitionSpec
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.memory_index import MemoryLogIndex
 from barnabas.storage.recovery import lock_directory
 from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.store_parts import PartitionSpec
 from barnabas.storage.stored_compaction import StoredCompaction
 from barnabas.storage.transaction_marker import TransactionMarker
 from tests.storage.cleaning import compact

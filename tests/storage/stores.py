@@ -2,11 +2,12 @@
 
 from barnabas.protocol.records import Record, encode_batch, iterate_batches
 from barnabas.storage.config import LogConfig
-from barnabas.storage.log_store import LogStore, PartitionSpec, StoreSettings
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.partition_log import READ_UNCOMMITTED, PartitionLog
 from barnabas.storage.recovery import lock_directory, open_store
 from barnabas.storage.segment_read import FileSpan, read_waiting
 from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.store_parts import PartitionSpec, StoreSettings
 from barnabas.storage.transaction_marker import TransactionMarker
 from tests.storage.engines import InlineEngine
 

@@ -14,10 +14,11 @@ from barnabas.protocol.records import (
     seal,
 )
 from barnabas.storage import bad_records
-from barnabas.storage.bad_records import BadRecords, NamingRoom, RecordRule
+from barnabas.storage.bad_records import BadRecords, NamingRoom
 from barnabas.storage.batch_rules import BatchRules
 from barnabas.storage.config import COMPACT, LOG_APPEND_TIME, LogConfig
 from barnabas.storage.errors import InvalidRecord, InvalidTimestamp
+from barnabas.storage.record_rule import RecordRule
 
 NOW_MS = 1_000_000
 HOUR_MS = 3_600_000

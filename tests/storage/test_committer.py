@@ -47,7 +47,7 @@ def test_a_group_committed_here_is_durable_and_nobody_else_hears_of_it(disk):
     committer.commit([group_of(100)])
     heard.events.clear()
     group = group_of(100, base_offset=1)
-    assert committer.commit_here(group, nothing)
+    assert committer.commit_inline(group, nothing)
     assert group.sequence == 2
     assert heard.events == []
     assert replayed(disk.kill())[0][1][0] == 2
@@ -63,13 +63,13 @@ def test_the_loop_works_while_the_disk_does_and_is_told_nothing_too_early(disk, 
     committer.commit([group_of(100)])
     for name in ("begin_page", "pwritev_durable", "fdatasync"):
         note_calls(monkeypatch, name, calls)
-    assert committer.commit_here(group_of(100, base_offset=1), lambda: calls.append("loop"))
+    assert committer.commit_inline(group_of(100, base_offset=1), lambda: calls.append("loop"))
     assert calls == ["begin_page", "loop", "fdatasync"]
     calls.clear()
-    assert committer.commit_here(group_of(5000, base_offset=2), lambda: calls.append("loop"))
+    assert committer.commit_inline(group_of(5000, base_offset=2), lambda: calls.append("loop"))
     assert calls == ["pwritev_durable", "loop"]
     calls.clear()
-    assert committer.commit_here(CommitGroup(), lambda: calls.append("loop"))
+    assert committer.commit_inline(CommitGroup(), lambda: calls.append("loop"))
     assert calls == ["loop"], "nothing is written"
     assert [sequence for sequence, _ in replayed(disk.kill())[0]] == [1, 2, 3]
 
@@ -84,7 +84,7 @@ def test_a_full_disk_at_the_sync_is_final(disk, monkeypatch):
 
     monkeypatch.setattr(SimulatedFile, "fdatasync", full)
     with pytest.raises(OSError, match="planted"):
-        committer.commit_here(group_of(100, base_offset=1), nothing)
+        committer.commit_inline(group_of(100, base_offset=1), nothing)
 
 
 def test_a_large_pile_is_told_of_in_parts(disk):
@@ -107,11 +107,11 @@ def test_a_large_pile_is_told_of_in_parts(disk):
 
 def test_what_would_hold_the_loop_up_is_not_committed_here(disk):
     committer = JournalCommitter(started(disk), Heard())
-    first = committer.commit_here(group_of(100), nothing)
+    first = committer.commit_inline(group_of(100), nothing)
     assert not first, "the first file of this run is not chosen yet"
     committer.commit([group_of(100)])
     groups = [group_of(3000) for _ in range(FILE_BYTES // BLOCK_BYTES)]
-    taken = [committer.commit_here(group, nothing) for group in groups]
+    taken = [committer.commit_inline(group, nothing) for group in groups]
     assert taken == [True] * (FILE_BYTES // BLOCK_BYTES - 1) + [False], "the file is full"
 
 
@@ -125,7 +125,7 @@ def test_a_full_disk_is_left_to_who_may_wait(disk, monkeypatch):
     group = group_of(100, base_offset=1)
     with monkeypatch.context() as patch:
         patch.setattr(SimulatedFile, "pwritev", refuses)
-        assert not committer.commit_here(group, nothing)
+        assert not committer.commit_inline(group, nothing)
     committer.commit([group])
     assert [sequence for sequence, _ in replayed(disk)[0]] == [1, 2]
 
@@ -143,11 +143,11 @@ def test_without_a_spare_file_the_thread_gets_every_group(disk, monkeypatch):
         patch.setattr(SimulatedFile, "reserve", refuses)
         committer.commit([group_of(FILE_BYTES // 2), group_of(FILE_BYTES // 2)])
     assert ("full", True) in heard.events, "the spare file is in use now"
-    assert not committer.commit_here(CommitGroup(), nothing)
-    assert not committer.commit_here(group_of(100), nothing)
+    assert not committer.commit_inline(CommitGroup(), nothing)
+    assert not committer.commit_inline(group_of(100), nothing)
     committer.commit([CommitGroup()])
     assert ("full", False) in heard.events
-    assert committer.commit_here(group_of(100, base_offset=1), nothing)
+    assert committer.commit_inline(group_of(100, base_offset=1), nothing)
 
 
 @pytest.mark.parametrize("call", ["pwritev", "fdatasync"])
@@ -160,7 +160,7 @@ def test_an_error_of_the_disk_is_not_hidden(disk, monkeypatch, call):
 
     monkeypatch.setattr(SimulatedFile, call, fails)
     with pytest.raises(OSError, match="planted"):
-        committer.commit_here(group_of(100, base_offset=1), nothing)
+        committer.commit_inline(group_of(100, base_offset=1), nothing)
 
 
 def test_a_disk_has_to_be_quick_for_a_while(disk, monkeypatch):
@@ -176,7 +176,7 @@ def test_a_disk_has_to_be_quick_for_a_while(disk, monkeypatch):
 
     assert flushes_until_quick() in range(8, 20), "nothing is known of it at first"
     clock.flush_ns = 5_000_000
-    assert committer.commit_here(group_of(100), nothing)
+    assert committer.commit_inline(group_of(100), nothing)
     assert not committer.flushes_are_quick, "one that is slow is enough"
     clock.flush_ns = 100_000
     assert flushes_until_quick() in range(3, 8)
@@ -203,11 +203,11 @@ def threads(disk):
 def test_the_threads_take_turns_with_the_loop(disk, threads):
     threads, committer, heard = threads
     let_be_quick(committer)
-    assert not threads.commit_here(group_of(100), nothing)
+    assert not threads.commit_inline(group_of(100), nothing)
     threads.submit(group_of(100))
     heard.wait_for("durable", 1)
     heard.wait_for("written", 1)
-    assert threads.commit_here(group_of(100, base_offset=1), nothing)
+    assert threads.commit_inline(group_of(100, base_offset=1), nothing)
     heard.wait_for("written", 2)
     threads.submit(group_of(100, base_offset=2))
     heard.wait_for("durable", 2)
@@ -222,7 +222,7 @@ def test_the_loop_commits_nothing_where_it_may_not(disk):
     let_be_quick(committer)
     threads.submit(group_of(100))
     heard.wait_for("written", 1)
-    assert not threads.commit_here(group_of(100), nothing)
+    assert not threads.commit_inline(group_of(100), nothing)
     threads.stop()
 
 
@@ -231,11 +231,11 @@ def test_the_loop_leaves_a_slow_disk_and_a_busy_committer_to_the_thread(threads)
     threads.submit(group_of(100))
     heard.wait_for("written", 1)
     assert not committer.flushes_are_quick
-    assert not threads.commit_here(group_of(100), nothing)
+    assert not threads.commit_inline(group_of(100), nothing)
     let_be_quick(committer)
     with threads._committing:
-        assert not threads.commit_here(group_of(100), nothing)
-    assert threads.commit_here(group_of(100), nothing)
+        assert not threads.commit_inline(group_of(100), nothing)
+    assert threads.commit_inline(group_of(100), nothing)
 
 
 def test_the_end_writes_what_was_committed_here(disk):
@@ -248,7 +248,7 @@ def test_the_end_writes_what_was_committed_here(disk):
     ran = []
     group = CommitGroup()
     group.operations.append(lambda: ran.append(True))
-    assert threads.commit_here(group, nothing)
+    assert threads.commit_inline(group, nothing)
     threads.stop()
     assert ran == [True]
 
@@ -264,7 +264,7 @@ def test_what_somebody_waits_for_is_not_put_off(threads, monkeypatch):
     after = CommitGroup()
     after.operations.append(lambda: None)
     after.awaited = True
-    assert threads.commit_here(after, nothing)
+    assert threads.commit_inline(after, nothing)
     heard.wait_for("written", 2)
 
 

@@ -91,8 +91,8 @@ class InOtherOrder:
         self.genuine.submit(self.held)
         self.held = None
 
-    def commit_here(self, group, meanwhile):
-        return self.genuine.commit_here(group, meanwhile)
+    def commit_inline(self, group, meanwhile):
+        return self.genuine.commit_inline(group, meanwhile)
 
     def stop(self):
         self.genuine.stop()

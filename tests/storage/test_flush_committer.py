@@ -145,7 +145,7 @@ def running(flushed):
 def test_the_loop_never_commits():
     flushed = Flushed(1)
     threads = running(flushed)
-    assert not threads.commit_here(flushed.group(10), pytest.fail)
+    assert not threads.commit_inline(flushed.group(10), pytest.fail)
     threads.stop()
     assert flushed.heard.events == []
 

@@ -10,10 +10,11 @@ from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import StorageFull
 from barnabas.storage.io import LocalFile, LocalFileSystem
 from barnabas.storage.journal import WhenDurable
-from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.recovery import lock_directory, open_store
 from barnabas.storage.runtime.threads import new_event, start_thread
 from barnabas.storage.simulated import SimulatedFile, SimulatedFileSystem
+from barnabas.storage.store_parts import StoreCallbacks, StoreSettings
 from barnabas.storage.transaction_marker import TransactionMarker
 from tests.crash.scripted_engine import ScriptedEngine
 from tests.storage.engines import ThreadEngine
@@ -404,7 +405,7 @@ def test_a_mistake_in_making_answers_is_fatal(disk_is_quick):
     def fails():
         raise ZeroDivisionError
 
-    store.callbacks.on_shown = fails
+    store.callbacks.on_visible = fails
     store.get(1).append(batch()).durable.add_waiter(WhenDurable(lambda: answered.append(True)))
     for _ in range(3):
         engine.turn(disk_is_quick=disk_is_quick)

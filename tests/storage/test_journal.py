@@ -301,7 +301,7 @@ def test_answers_are_made_when_groups_are_shown_and_at_once_when_they_are_late()
     loop.settle()
     loop.append(1).add_answer(Waiting(heard, "of another group"))
     loop.turn()
-    loop.journal.show(1)
+    loop.journal.advance_high_watermarks(1)
     loop.journal.prepare_answers(1)
     assert heard == ["answer"]
     loop.journal.groups_became_durable(1)

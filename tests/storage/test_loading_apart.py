@@ -19,10 +19,11 @@ from barnabas.storage.loading import DurableLog
 from barnabas.storage.loading_apart import filled_apart, remove_apart
 from barnabas.storage.log_directory import DELETED_SUFFIX, LOADING_SUFFIX, LogDirectory
 from barnabas.storage.log_reading import beginning_of, log_in_pieces
-from barnabas.storage.log_store import LogStore, PartitionSpec
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.simulated import Operation, SimulatedFileSystem
+from barnabas.storage.store_parts import PartitionSpec
 from tests.storage.flushes import FlushEngine
 from tests.storage.leading import Broker, producers_of
 from tests.storage.stores import NOW_MS, ROOT, batch, from_producer, read_all

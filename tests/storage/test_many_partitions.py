@@ -8,8 +8,8 @@ import pytest
 
 from barnabas.storage.checkpoint import PartitionCheckpoint
 from barnabas.storage.config import LogConfig
-from barnabas.storage.log_store import PartitionSpec
 from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.store_parts import PartitionSpec
 from tests.storage.stores import ROOT, SETTINGS, Host, from_producer, read_all
 
 PARTITIONS = 2000

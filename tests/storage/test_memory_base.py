@@ -84,17 +84,17 @@ def test_a_flush_takes_what_it_takes(store):
 def test_who_is_cut_off_waits_until_it_is_mended(store, kind):
     base, other = store.base(), store.base()
     call = calls_of(base)[kind]
-    assert (base.trouble, base.warning) == ("", None)
+    assert (base.last_error, base.warning) == ("", None)
     base.cut()
-    assert base.trouble
+    assert base.last_error
     thread, results = in_thread(call)
     assert other.cluster_index().new_node_id(), "others are not cut off"
-    assert (results, other.trouble) == ([], "")
+    assert (results, other.last_error) == ([], "")
     base.mend()
     thread.join(WAIT_S)
     assert len(results) == 1
     assert not isinstance(results[0], Exception)
-    assert base.trouble == ""
+    assert base.last_error == ""
     for each in (base, other):
         each.close()
 

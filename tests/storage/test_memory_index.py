@@ -228,7 +228,7 @@ def test_every_call_goes_the_same_way(index):
     assert logs.commit_flush(session, flush(0, (1, 1, 0))) == COMMITTED
     assert [each.leader_epoch for each in logs.extents(1, 0, most=5)] == [1]
     way.want({1: 7})
-    assert way.picture(0).led == [Led(1, session, 1, 7)]
+    assert way.snapshot(0).led == [Led(1, session, 1, 7)]
     assert way.control(session)
     way.drain(session)
     assert not way.assign([Assignment(1, session, 1)])

@@ -7,10 +7,11 @@ from barnabas.storage.errors import LedSince, LogClosed, OutOfOrderSequence
 from barnabas.storage.loading import DurableLog
 from barnabas.storage.log_reading import read_log
 from barnabas.storage.log_snapshot import take_snapshot
-from barnabas.storage.log_store import LogStore, PartitionSpec
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.partition_log import READ_COMMITTED
 from barnabas.storage.refusal import Refusal
 from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.store_parts import PartitionSpec
 from barnabas.storage.transaction_marker import TransactionMarker
 from tests.storage.flushes import FlushEngine, Stranger, assign
 from tests.storage.journals import Waiting

@@ -27,9 +27,10 @@ from barnabas.storage.journal import CommitGroup
 from barnabas.storage.leader_epochs import epochs_from
 from barnabas.storage.loading import DurableLog
 from barnabas.storage.log_reading import read_log
-from barnabas.storage.log_store import LogStore, PartitionSpec, StoreCallbacks
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.store_parts import PartitionSpec, StoreCallbacks
 from barnabas.storage.transaction_marker import TransactionMarker
 from tests.crash.scripted_engine import ScriptedEngine
 from tests.storage.flushes import FlushEngine, Stranger, assign, durable_batches

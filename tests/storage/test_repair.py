@@ -9,7 +9,7 @@ from barnabas.storage.check import verify
 from barnabas.storage.config import LogConfig
 from barnabas.storage.partition_log import READ_COMMITTED
 from barnabas.storage.repair import cut_out, find_damage, is_hole
-from barnabas.storage.segment import SEGMENT_SUFFIXES
+from barnabas.storage.segment_names import SEGMENT_SUFFIXES
 from tests.crash.crashes import Keep
 from tests.storage.stores import Host, batch, from_producer, read_all
 

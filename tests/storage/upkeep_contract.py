@@ -152,7 +152,7 @@ class UpkeepContract:
         index.hand_over(leader.session, [HandOver(partition, leader.epoch(partition), session)])
         assert index.partition(partition).leader_session is None
         assert bases(index, partition) == [0]
-        assert session not in {each.session for each in index.picture(0).members}
+        assert session not in {each.session for each in index.snapshot(0).members}
         assert index.register(token, node, "", 0) > session
 
     # --------------------------------------------------------------------- several logs at a time

@@ -21,11 +21,12 @@ from barnabas.storage.errors import Corrupt, LedSince, NoRoom, StoreDamaged
 from barnabas.storage.loading import DurableLog, LongLog, LongReading
 from barnabas.storage.log_index import ANY_BYTES, Extent, IndexClosed, LogBeginning, LogSnapshot
 from barnabas.storage.log_reading import FIRST_AT_ONCE, read_log
-from barnabas.storage.log_store import LogStore, PartitionSpec
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.runtime.clock import sleep
 from barnabas.storage.runtime.threads import Queue, new_event, new_executor, new_lock, new_queue
 from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.store_parts import PartitionSpec
 from tests.broker.cluster.reading import read_stored
 from tests.storage.flushes import FlushEngine, Stranger, assign, register
 from tests.storage.stores import NOW_MS, ROOT, batch, read_all

@@ -88,7 +88,7 @@ def test_who_does_not_support_what_is_in_force_does_not_join():
         with pytest.raises(StoreUnusable) as refused:
             cluster.add()
         assert str(refused.value) == UNKNOWN
-        assert [each.session for each in cluster.index.picture(0).members] == [held]
+        assert [each.session for each in cluster.index.snapshot(0).members] == [held]
 
 
 def test_who_hears_of_a_level_that_it_does_not_support_ends(caplog):

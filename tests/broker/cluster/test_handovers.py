@@ -58,7 +58,7 @@ class World:
     # What the view says.
 
     def look(self) -> None:
-        self.seen = {each.partition_id: each for each in self.index.picture(0).led}
+        self.seen = {each.partition_id: each for each in self.index.snapshot(0).led}
 
     def wanted_elsewhere(self, session: int) -> list[int]:
         return [
@@ -95,14 +95,14 @@ def test_so_many_are_let_go_of_at_a_time_and_go_in_one_commit():
     let_go = []
     while world.releasing:
         let_go.append([each for each, _ in world.releasing])
-        version = world.index.picture(0).version
+        version = world.index.snapshot(0).version
         world.release()
-        assert world.index.picture(0).version == version, "not before the loop's next turn"
+        assert world.index.snapshot(0).version == version, "not before the loop's next turn"
         world.run()
-        assert world.index.picture(0).version == version + 1
+        assert world.index.snapshot(0).version == version + 1
     assert let_go == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
     assert [[each.partition_id for each in batch] for batch in world.asked] == let_go
-    assert {each.session for each in world.index.picture(0).led} == {world.other}
+    assert {each.session for each in world.index.snapshot(0).led} == {world.other}
 
 
 def test_what_a_session_leads_that_is_not_begun_is_let_be():
@@ -212,7 +212,7 @@ def test_in_whatever_order_things_happen_all_are_handed_over_once(seed):
         assert len(world.releasing) <= AT_ONCE
     given = [each.partition_id for batch in world.asked for each in batch]
     assert sorted(given) == list(range(PARTITIONS))
-    assert {each.epoch for each in world.index.picture(0).led} == {1}
+    assert {each.epoch for each in world.index.snapshot(0).led} == {1}
 
 
 class Killed(Exception):

@@ -108,7 +108,7 @@ def test_a_member_that_is_made_is_none_of_the_cluster_before_it_registers(monkey
     register = ClusterMember.register
 
     def noted(member: ClusterMember) -> None:
-        others = member._ways.errands.picture(0).members
+        others = member._ways.errands.snapshot(0).members
         found.append((member._membership.session, [each.node_id for each in others]))
         register(member)
 
@@ -252,7 +252,7 @@ def test_what_comes_back_while_it_is_handed_over_goes_again():
 def test_a_version_of_the_metadata_that_a_failover_took_back_is_followed_when_it_comes_again():
     with WatchedCluster(2) as cluster:
         follower = cluster.brokers[1].server
-        version = cluster.index.picture(0).metadata_version
+        version = cluster.index.snapshot(0).metadata_version
         images, loads = follower.metastore, []
         load = images.load
 
@@ -268,7 +268,7 @@ def test_a_version_of_the_metadata_that_a_failover_took_back_is_followed_when_it
         wait_until(lambda: len(loads) > 1 or not follower._member._is_following())
         cluster.index._metadata_version = version
         cluster.brokers[0].create_topic(TOPIC)
-        assert cluster.index.picture(0).metadata_version == version + 1
+        assert cluster.index.snapshot(0).metadata_version == version + 1
         wait_until(lambda: cluster.on(1, lambda server: server.catalogue.topic(TOPIC)) is not None)
 
 
@@ -340,7 +340,7 @@ async def test_brokers_that_could_not_ask_each_other_do_not_start(config, reason
         server = server_of(store.base(), SimulatedFileSystem(), **config)
         with pytest.raises(ConfigError, match=reason):
             await server.start()
-        assert not store.index.picture(0).members
+        assert not store.index.snapshot(0).members
 
 
 # ------------------------------------------------------------------------------------ the identity
@@ -381,7 +381,7 @@ async def test_a_directory_of_another_cluster_is_left_alone():
         node_id = await life_of(store.base(), directory)
         with pytest.raises(IdentityMismatch, match=CLUSTER_ID):
             await life_of(other.base(), directory)
-        assert not other.index.picture(0).members, "it has registered"
+        assert not other.index.snapshot(0).members, "it has registered"
         with pytest.raises(IdentityMismatch, match="cluster"):
             await life_of(store.base(), SimulatedFileSystem(), **{"cluster.id": "another"})
         assert await life_of(store.base(), directory) == node_id

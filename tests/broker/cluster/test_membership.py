@@ -65,15 +65,15 @@ class Cluster:
     async def settle(self, *brokers):
         """Have brokers look, and do what is wished, until nothing is changed by that."""
         version = None
-        while version != self.index.picture(0).version:
-            version = self.index.picture(0).version
+        while version != self.index.snapshot(0).version:
+            version = self.index.snapshot(0).version
             await self.look(*brokers)
             for broker in brokers or self.brokers:
                 broker.hand_over()
 
     def loads(self):
         """How many partitions each session leads."""
-        led = [each.session for each in self.index.picture(0).led]
+        led = [each.session for each in self.index.snapshot(0).led]
         return {each: led.count(each) for each in led}
 
     def close(self):
@@ -206,14 +206,14 @@ async def test_a_log_that_may_have_been_written_to_is_not_brought_again(cluster)
     _, (partition_id,) = cluster.topic(1)
     await cluster.settle()
     assert one.gained == [partition_id]
-    since = cluster.index.picture(0).version
+    since = cluster.index.snapshot(0).version
     cluster.index.want({partition_id: 7})
     await cluster.settle()
     assert one.view.wanted(partition_id) is None, "there is no such broker"
-    changed = cluster.index.look(since, one.session, most_logs=9, most=9, most_bytes=9)
-    assert [each.partition_id for each in changed.picture.led] == [partition_id]
+    changed = cluster.index.poll(since, one.session, most_logs=9, most=9, most_bytes=9)
+    assert [each.partition_id for each in changed.snapshot.led] == [partition_id]
     assert changed.gained == []
-    one.membership._looks_at_all = True
+    one.membership._polls_everything = True
     await cluster.look()
     assert one.gained == [partition_id]
 
@@ -254,7 +254,7 @@ async def test_the_view_says_which_leaders_may_have_changed(cluster):
                 epoch = cluster.store.index.partition(partition_id).leader_epoch
                 session = random.choice([one.session, *others])
                 cluster.index.assign([Assignment(partition_id, session, epoch)])
-        one.membership._planned_version = cluster.index.picture(0).version
+        one.membership._planned_version = cluster.index.snapshot(0).version
         await cluster.look()
         now = {each: one.view.leader_of(each) for each in ids}
         for version, before in leaders.items():
@@ -321,7 +321,7 @@ async def test_view_shows_fenced_brokers_until_they_return(cluster):
     assert one.view.fenced == [node(2)]
     assert two.view.fenced == [], "it is among the nodes though its session has ended"
     cluster.index.register(uuid4(), 3, "later release", LEASE_MS)
-    cluster.index.fence(cluster.index.picture(0).members[-1].session)
+    cluster.index.fence(cluster.index.snapshot(0).members[-1].session)
     cluster.broker(2)
     await cluster.look(one)
     assert one.view.fenced == [], "what the broker 3 registered with cannot be read"
@@ -348,9 +348,9 @@ async def test_one_plans_at_a_time_and_another_one_after_it(cluster):
     await cluster.settle(two, one, three)
     assert one.view.controller_id == two.node_id
     assert sorted(cluster.loads().values()) == [3, 3, 3]
-    version = cluster.index.picture(0).version
+    version = cluster.index.snapshot(0).version
     await cluster.look()
-    assert cluster.index.picture(0).version == version, "it is at rest"
+    assert cluster.index.snapshot(0).version == version, "it is at rest"
     two.base.cut()
     cluster.time.now_s += LEASE_MS / 1000 + 1
     for each in (one, three):
@@ -382,7 +382,7 @@ async def test_a_broker_that_nobody_could_be_sent_to_is_given_nothing(cluster):
     cluster.index.assign([Assignment(led, unread, -1)])
     await cluster.settle()
     assert cluster.loads() == {one.session: 7, unread: 1}
-    (wished,) = [each for each in cluster.index.picture(0).led if each.partition_id == led]
+    (wished,) = [each for each in cluster.index.snapshot(0).led if each.partition_id == led]
     assert wished.wanted_node == 1, "its leader is asked to let go of it"
 
 
@@ -404,11 +404,11 @@ async def test_nobody_lets_go_of_what_nobody_would_lead(cluster):
     await cluster.settle()
     two = cluster.broker(2)
     cluster.index.want({partition_id: 2})
-    picture = cluster.index.picture(0)
-    assert picture.controller == one.session
+    snapshot = cluster.index.snapshot(0)
+    assert snapshot.controller == one.session
     # Another one plans, and does not come to it: the wish is there to be seen.
     cluster.index.fence(two.session)
-    one.membership._planned_version = cluster.index.picture(0).version
+    one.membership._planned_version = cluster.index.snapshot(0).version
     await cluster.look(one)
     assert one.view.wanted(partition_id) == 2
     assert one.membership.wanted_elsewhere(one.session) == []
@@ -441,12 +441,12 @@ async def test_a_refused_assignment_is_looked_at_from_the_start(cluster):
     cluster.index.fence(second.session)
     third = cluster.broker(3)
     third.membership._known.update(second.membership._known)
-    third.membership._looks_at_all = False
+    third.membership._polls_everything = False
     third.membership._known_version = second.membership._known_version
     await cluster.look(third)
     await cluster.look(third)
     assert third.membership._known == {}
-    assert third.membership._planned_version == cluster.index.picture(0).version
+    assert third.membership._planned_version == cluster.index.snapshot(0).version
 
 
 # ---------------------------------------------------------------------------------------- sessions
@@ -554,7 +554,7 @@ async def test_it_ends_others_once_its_own_heartbeats_have_come_through_for_a_le
     for _ in range(6):
         cluster.time.now_s += BEAT_S
         one.membership.beat_once()
-    assert [each.session for each in cluster.index.picture(0).members] == [one.session]
+    assert [each.session for each in cluster.index.snapshot(0).members] == [one.session]
     # The store was away: all leases are over, and everybody is on his way back.
     two.membership.beat_once()
     await asyncio.sleep(0)
@@ -564,9 +564,9 @@ async def test_it_ends_others_once_its_own_heartbeats_have_come_through_for_a_le
         each.membership.beat_once()
     cluster.time.now_s += 60
     one.membership.beat_once()
-    assert {each.session for each in cluster.index.picture(0).members} == {one.session, second}
+    assert {each.session for each in cluster.index.snapshot(0).members} == {one.session, second}
     two.membership.beat_once()
-    assert {each.session for each in cluster.index.picture(0).members} == {one.session, second}
+    assert {each.session for each in cluster.index.snapshot(0).members} == {one.session, second}
 
 
 # -------------------------------------------------------------------------------------- the threads

@@ -22,7 +22,7 @@ class ScriptedLooks:
     """Looks that begin, and are shown, when a test says so."""
 
     def __init__(self) -> None:
-        self.looks_begun = self.looks_shown = self.asked = 0
+        self.polls_started = self.polls_applied = self.asked = 0
         self.is_following = self.is_away = False
         self.clock = ManualClock()
         self.misses = Misses(self, lambda: self.is_following, lambda: self.is_away, self.clock)
@@ -31,10 +31,10 @@ class ScriptedLooks:
         self.asked += 1
 
     def begin(self) -> None:
-        self.looks_begun += 1
+        self.polls_started += 1
 
     def show(self) -> None:
-        self.looks_shown = self.looks_begun
+        self.polls_applied = self.polls_started
         self.misses.wake()
 
     async def ask(self) -> asyncio.Task[None]:

@@ -54,8 +54,8 @@ def test_a_batch_is_handed_over_by_one_question_and_read_by_none_but_the_look(as
             for broker in cluster.brokers
         )
         assert giver_asked["hand_over"] == PARTITIONS // AT_ONCE
-        assert giver_asked.keys() == {"hand_over", "look"}
-        assert taker_asked.keys() == {"look"}, "it brings what is to be read"
+        assert giver_asked.keys() == {"hand_over", "poll"}
+        assert taker_asked.keys() == {"poll"}, "it brings what is to be read"
         assert sorted(cluster.values(TOPIC)) == list(range(2 * PARTITIONS))
 
 
@@ -63,7 +63,7 @@ def test_what_is_planned_for_several_brokers_is_one_question(asked):
     with WatchedCluster(3) as cluster:
         cluster.create_topic(TOPIC, PARTITIONS)
         cluster.settle(TOPIC)
-        nodes = {each.wanted_node for each in cluster.index.picture(0).led}
+        nodes = {each.wanted_node for each in cluster.index.snapshot(0).led}
         assert nodes == {None}, "it is at rest"
         asked.clear()
         cluster.index.drain(cluster.session(2))

@@ -101,7 +101,7 @@ def test_what_was_moved_stays_when_another_broker_joins_and_returns_with_its_own
 
 def led(cluster, field):
     """Return a field of each partition that has one, as the store has it."""
-    found = {each.partition_id: getattr(each, field) for each in cluster.index.picture(0).led}
+    found = {each.partition_id: getattr(each, field) for each in cluster.index.snapshot(0).led}
     return {key: value for key, value in found.items() if value is not None}
 
 

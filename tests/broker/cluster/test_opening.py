@@ -112,7 +112,7 @@ def test_address_in_another_form_is_refused_without_its_text(address):
 def test_nothing_is_connected_before_it_is_used():
     address = f"postgresql://me:{SECRET}@127.0.0.1:1/logs"
     base = base_of(load_config([], {"KAFKA_BARNABAS_METADATA": address}).config)
-    assert base.trouble == ""
+    assert base.last_error == ""
     base.close()
     with pytest.raises(IndexClosed):
         base.log_index()
@@ -137,8 +137,8 @@ def test_what_is_registered_is_what_is_advertised_or_bound(monkeypatch):
 def test_the_log_says_once_why_and_then_for_how_long(caplog):
     caplog.set_level(logging.INFO, "barnabas.broker.opening")
     clock = ManualClock()
-    trouble = [""]
-    watch = StoreWatch(clock, lambda: trouble[0])
+    last_error = [""]
+    watch = StoreWatch(clock, lambda: last_error[0])
     watch.start()
 
     def said(seconds: float) -> list[str]:
@@ -148,26 +148,26 @@ def test_the_log_says_once_why_and_then_for_how_long(caplog):
         return [each.getMessage() for each in caplog.records]
 
     assert said(60) == []
-    trouble[0] = "connection refused"
+    last_error[0] = "connection refused"
     assert said(0.5) == [], "it may be a failover"
-    trouble[0] = ""
+    last_error[0] = ""
     assert said(1) == []
-    trouble[0] = "connection refused"
+    last_error[0] = "connection refused"
     (first,) = said(2)
     assert first == "the store of the cluster does not answer: connection refused"
     again = said(30)
     assert 5 <= len(again) <= 6
     assert all("is away for_s=" in each for each in again)
     assert not any("refused" in each for each in again)
-    trouble[0] = "password authentication failed; connection refused"
+    last_error[0] = "password authentication failed; connection refused"
     first, *again = said(30)
     assert first.endswith(", by now: password authentication failed; connection refused")
-    trouble[0] = "connection refused; password authentication failed"
+    last_error[0] = "connection refused; password authentication failed"
     assert not any("refused" in each for each in (*again, *said(30))), "in whatever order"
-    trouble[0] = ""
+    last_error[0] = ""
     (last,) = said(30)
     assert "answers again after_s=9" in last
-    trouble[0] = "again"
+    last_error[0] = "again"
     assert len(said(2)) == 1
     watch.stop()
     assert said(30) == []

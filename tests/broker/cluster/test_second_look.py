@@ -83,7 +83,7 @@ def test_who_has_made_a_topic_at_one_broker_administers_it_at_once_at_another(mo
     with WatchedCluster(2) as cluster:
         maker, other = cluster.brokers
         # It hears of nothing by itself: only when it has a reason to look.
-        other.server._member._membership._looking.wait = lambda _since, s: sleep(2 * s)
+        other.server._member._membership._polling.wait = lambda _since, s: sleep(2 * s)
         with Wire(maker.address) as made, Wire(other.address) as asked:
 
             def make(name):
@@ -155,7 +155,7 @@ def unheard(monkeypatch):
             request = FindCoordinatorRequest("", kind, keys)
             coordinators = asked.ask(FIND_COORDINATOR, request, 4).coordinators
             found.append(next(c.key for c in coordinators if c.node_id == other.node_id))
-        other.server._member._membership._looking.wait = lambda _since, s: sleep(2 * s)
+        other.server._member._membership._polling.wait = lambda _since, s: sleep(2 * s)
         with Wire(maker.address) as made:
             yield made, asked, *found
 

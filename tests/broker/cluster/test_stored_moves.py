@@ -17,7 +17,7 @@ from tests.waiting import until
 CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
 
 
-class Picture:
+class ClusterSnapshot:
     """What one broker was given last."""
 
     def __init__(self, index) -> None:
@@ -26,9 +26,9 @@ class Picture:
         self._led = {}
 
     def take(self) -> None:
-        picture = self._index.picture(self.picture_version)
-        self.picture_version = picture.version
-        self._led.update({each.partition_id: each for each in picture.led})
+        snapshot = self._index.snapshot(self.picture_version)
+        self.picture_version = snapshot.version
+        self._led.update({each.partition_id: each for each in snapshot.led})
 
     def wanted(self, partition_id):
         found = self._led.get(partition_id)
@@ -59,8 +59,8 @@ def base(store):
 
 
 @pytest.fixture
-def picture(store):
-    found = Picture(store.index)
+def snapshot(store):
+    found = ClusterSnapshot(store.index)
     found.take()
     return found
 
@@ -71,9 +71,9 @@ def refreshed():
 
 
 @pytest.fixture
-def moves(base, picture, refreshed):
+def moves(base, snapshot, refreshed):
     with contextlib.closing(Errands(base.cluster_index())) as errands:
-        yield StoredMoves(errands, picture, lambda: refreshed.append(1))
+        yield StoredMoves(errands, snapshot, lambda: refreshed.append(1))
 
 
 def seen(moves):
@@ -81,30 +81,30 @@ def seen(moves):
 
 
 async def test_wishes_are_seen_before_the_next_picture_and_go_with_it(
-    store, picture, moves, refreshed
+    store, snapshot, moves, refreshed
 ):
     await moves.want({0: 2, 1: 2, 2: 3})
     assert seen(moves) == [2, 2, 3, None]
     assert refreshed, "the next picture is wanted soon"
-    assert picture.wanted(0) is None
-    picture.take()
-    assert [picture.wanted(each) for each in range(4)] == seen(moves)
+    assert snapshot.wanted(0) is None
+    snapshot.take()
+    assert [snapshot.wanted(each) for each in range(4)] == seen(moves)
     session, other = store.sessions
     store.index.hand_over(session, [HandOver(0, 0, other)])
-    picture.take()
+    snapshot.take()
     assert seen(moves) == [None, 2, 3, None], "it is met"
 
 
-async def test_a_wish_is_taken_back(picture, moves):
+async def test_a_wish_is_taken_back(snapshot, moves):
     await moves.want({0: 2, 1: 2})
-    picture.take()
+    snapshot.take()
     await moves.want({0: None})
     assert seen(moves) == [None, 2, None, None]
-    picture.take()
+    snapshot.take()
     assert seen(moves) == [None, 2, None, None]
 
 
-async def test_pins_are_seen_before_the_next_picture_and_stay(store, picture, moves, refreshed):
+async def test_pins_are_seen_before_the_next_picture_and_stay(store, snapshot, moves, refreshed):
     await moves.want({1: 3})
     await moves.pin({0: 2, 1: 1, 2: 2})
     pinned = [2, 1, 2, None]
@@ -113,10 +113,10 @@ async def test_pins_are_seen_before_the_next_picture_and_stay(store, picture, mo
     for _ in range(2):
         assert seen(moves) == [2, None, 2, None]
         assert [moves.pinned(each) for each in range(4)] == pinned
-        picture.take()
+        snapshot.take()
     session, other = store.sessions
     store.index.hand_over(session, [HandOver(0, 0, other)])
-    picture.take()
+    snapshot.take()
     assert seen(moves) == [None, None, 2, None]
     assert [moves.pinned(each) for each in range(4)] == pinned
     await moves.pin({0: None, 2: None})
@@ -126,19 +126,19 @@ async def test_pins_are_seen_before_the_next_picture_and_stay(store, picture, mo
 
 async def test_others_see_it_too(store, moves):
     await moves.want({3: 2})
-    other = Picture(store.index)
+    other = ClusterSnapshot(store.index)
     other.take()
     assert other.wanted(3) == 2
 
 
-async def test_who_gives_up_waiting_ends_nothing(store, base, picture, moves):
+async def test_who_gives_up_waiting_ends_nothing(store, base, snapshot, moves):
     base.cut()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await moves.want({0: 2})
     assert seen(moves) == [None] * 4
     base.mend()
-    other = Picture(store.index)
+    other = ClusterSnapshot(store.index)
 
     def is_wanted():
         other.take()

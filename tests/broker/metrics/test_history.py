@@ -38,8 +38,8 @@ def broker():
         clock=ManualClock(),
         routes=[produce, fetch],
         logs=SimpleNamespace(
-            shown_offsets=1000,
-            shown_bytes=0,
+            visible_offsets=1000,
+            visible_bytes=0,
             flush_times=Histogram(),
             flush_batches=Histogram(shift=0),
             journal_bytes=0,
@@ -77,7 +77,7 @@ def test_rates_levels_and_quantiles(broker):
     assert list(history.fine["records_in"].values()) == [], "what was before is no rate"
 
     def second(number):
-        broker.logs.shown_offsets += 10 * number
+        broker.logs.visible_offsets += 10 * number
         broker.logs.journal.backlog_bytes = number
         if number % 2:
             broker.logs.flush_times.observe(3_000_000)
@@ -97,7 +97,7 @@ def test_rates_levels_and_quantiles(broker):
 def test_a_second_that_took_longer(broker):
     history = History(broker)
     history.look()
-    broker.logs.shown_offsets += 100
+    broker.logs.visible_offsets += 100
     broker.clock.advance(seconds=4)
     history.look()
     assert history.fine["records_in"].newest == 25
@@ -108,7 +108,7 @@ def test_a_second_that_took_longer(broker):
 def test_a_counter_that_begins_anew(broker):
     history = History(broker)
     history.look()
-    broker.logs.shown_offsets = 0
+    broker.logs.visible_offsets = 0
     live(broker, history, 1)
     assert history.fine["records_in"].newest == 0
 
@@ -145,7 +145,7 @@ def test_what_is_cut_is_of_one_moment_and_from_one_time_on(broker):
     history.look()
 
     def second(number):
-        broker.logs.shown_offsets += number
+        broker.logs.visible_offsets += number
         broker.logs.journal.backlog_bytes = number
         broker.logs.flush_times.observe(1)
 

@@ -98,12 +98,12 @@ def test_pins_stay_in_the_cluster_that_they_are_of(directory, store, tmp_path, t
         return transfer(store.base(), *words).lines
 
     def pins():
-        return [each.pinned_node for each in store.index.picture(0).led]
+        return [each.pinned_node for each in store.index.snapshot(0).led]
 
     (said,) = shell("import", directory)
     assert said.startswith("postgresql://nowhere/cluster: 1 partition with")
     assert pins() == [None]
-    (led,) = store.index.picture(0).led
+    (led,) = store.index.snapshot(0).led
     store.index.want({led.partition_id: GONE}, pins=True)
     exported = str(tmp_path / "exported")
     done, said = shell("export", exported)
@@ -111,7 +111,7 @@ def test_pins_stay_in_the_cluster_that_they_are_of(directory, store, tmp_path, t
     assert said.startswith("pins of 1 partition left behind")
     with contextlib.closing(MemoryStore(CLUSTER_ID)) as another:
         import_directory(exported, another.base(), CONFIG)
-        assert [each.pinned_node for each in another.index.picture(0).led] == [None]
+        assert [each.pinned_node for each in another.index.snapshot(0).led] == [None]
         with WatchedCluster(1, store=another) as cluster:
             cluster.settle("t")
     assert shell("reopen") == ["postgresql://nowhere/cluster: open again"]
@@ -190,7 +190,7 @@ def test_a_store_that_has_answered_is_waited_for(store, transfer, directory, mon
 
     def say(waits, what):
         say_it(waits, what)
-        (looked.set if base.trouble == "" else base.mend)()
+        (looked.set if base.last_error == "" else base.mend)()
 
     say_it = StoreWaits._say
     monkeypatch.setattr(StoreWaits, "_say", say)
@@ -220,7 +220,7 @@ def test_errors_are_told_as_they_are(transfer, store, tmp_path):
 
     def refusing(call):
         base = Refusing(store.base(), call)
-        base.close, base.trouble = base.base.close, ""
+        base.close, base.last_error = base.base.close, ""
         return base
 
     assert transfer(refusing("reopen"), "reopen").error == said
@@ -287,7 +287,7 @@ def test_only_the_directory_of_a_broker_that_has_ended_is_taken(tmp_path, store)
     (directory / BACKUP_MANIFEST).write_text("{}")
     with pytest.raises(CommandError, match="is a backup"):
         import_directory(str(directory), store.base(), CONFIG)
-    assert store.base().cluster_index().picture(0).members == []
+    assert store.base().cluster_index().snapshot(0).members == []
 
 
 def test_a_damaged_directory_is_not_taken(directory, store):
