@@ -18,7 +18,7 @@ from tests.soak.soak import GROWTH_MOST_BYTES, Sample, Soak, grown
 
 # One seed here, others by `make soak`: a change is judged by what it changes.
 SEED = int(os.environ.get("SOAK_SEED", "20260711"))
-REQUESTS_EACH = 500
+REQUESTS_EACH = [case(150, in_test=True), case(500, in_test=False)]
 """Of a slice of the load, however busy the machine is."""
 
 
@@ -63,11 +63,12 @@ def test_memory_that_grows_is_found():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_memory_stays_flat_under_a_load_of_transactions(tmp_path, say):
+@pytest.mark.parametrize("requests_each", REQUESTS_EACH)
+def test_memory_stays_flat_under_a_load_of_transactions(tmp_path, say, requests_each):
     """`make soak-memory` runs every load for minutes."""
     row = next(row for row in ROWS if row.key == "transaction-producers")
     with BarnabasProcess(tmp_path / "broker", **SETTINGS) as broker:
-        curve = run_load(broker, row, 12, REQUESTS_EACH)
+        curve = run_load(broker, row, 12, requests_each)
     say(curve.line())
     assert grown_under_load(curve) == []
 

@@ -276,7 +276,7 @@ def on_the_way(run: Run, loss: Callable[[], None]) -> None:
 
 
 @for_the_night(
-    beside="tests/spark/test_losses.py::test_broker_unavailable_beyond_the_timeout_ends_the_query"
+    beside="tests/spark_connector/test_sender.py::test_it_gives_up_when_the_time_is_over"
 )
 @pytest.mark.parametrize("run", [KINDS], ids=["each"], indirect=True)
 def test_the_broker_is_away_for_longer_than_the_sink_tries(run, mortal):
