@@ -74,13 +74,15 @@ test: ## Everything that must be green, and the seconds of each part
 	[ -z "$$failed" ] || { echo "make test: $$failed failed" >&2; exit 1; }; \
 	printf '\nmake test: all passed\n'
 
-# Collecting and compiling keep one processor busy, the rest another.
+# Compiling and checking keep a processor busy each, and collecting what is left of both. The checks
+# collect at their end, too.
 .PHONY: check-and-prepare
 check-and-prepare: $(VENV)/.dev $(VENV)/.compiler ## What `make test` begins with: the checks, beside them the compiling
-	@$(MAKE) --no-print-directory collected $(COMPILED)/.built & compiling=$$!; \
+	@$(MAKE) --no-print-directory $(COMPILED)/.built & compiling=$$!; \
+	$(MAKE) --no-print-directory collected & collecting=$$!; \
 	{ $(MAKE) --no-print-directory check && $(MAKE) --no-print-directory $(VENV)/.counterparts; } \
-		|| { kill $$compiling; exit 1; }; \
-	wait $$compiling
+		|| { kill $$compiling $$collecting; exit 1; }; \
+	wait $$compiling; wait $$collecting
 
 # ------------------------------------------------------------------------------------------------ set-up
 
