@@ -384,12 +384,14 @@ def test_the_checkpoint_is_another_one(finished, tmp_path, kind, change, says):
             1,
             "{name}: Spark's Java process ended with exit code 53 when it started: Failed to",
             id="work",
+            marks=pytest.mark.nightly,
         ),
         pytest.param(
             ["--conf", "spark.driver.memory=1m"],
             1,
             "{name}: Spark's Java process did not start: Too small maximum heap",
             id="memory",
+            marks=pytest.mark.nightly,
         ),
         pytest.param(
             ["--conf", "spark.driver.port=x"],
@@ -461,7 +463,7 @@ pipeline = Pipeline(
         case(signal.SIGINT, "start", in_test=True),
         case(signal.SIGTERM, "start", in_test=False),
         case(signal.SIGINT, "transform", in_test=False),
-        case(signal.SIGTERM, "transform", in_test=True),
+        case(signal.SIGTERM, "transform", in_test=False),
     ],
 )
 def test_before_there_is_a_batch_a_signal_ends_it_at_once(run, number, place):

@@ -172,7 +172,7 @@ def test_every_row_arrives_once_with_all_it_has(pipeline, barnabas):
     assert read == [2 * RECORDS // PARTITIONS] * PARTITIONS
 
 
-@kinds(*KINDS)
+@kinds("two-phase")
 def test_a_failed_task_is_tried_again(pipeline, barnabas):
     """Its first attempt fails after some of its rows were taken."""
 
@@ -192,7 +192,7 @@ def test_a_failed_task_is_tried_again(pipeline, barnabas):
     until(lambda: open_transactions(barnabas, f"spark.{pipeline.sink_id}"), [], "transactions")
 
 
-@kinds(*KINDS)
+@kinds("data-source")
 def test_an_exception_in_the_middle_of_a_batch_leaves_nothing_behind(pipeline, barnabas, tmp_path):
     obstacle = tmp_path / "obstacle"
 
