@@ -11,7 +11,8 @@ import playwright.sync_api
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.browser.console_broker import ConsoleBroker
+from barnabas.broker.console import worst
+from tests.browser.console_broker import ConsoleBroker, EmbeddedConsoleBroker
 from tests.browser.looking import BUILD
 from tests.browser.troubles import Troubles
 from tests.counterparts.chromium import Chromium, chromium
@@ -108,4 +109,15 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleBroker]:
 def own_broker(tmp_path: Path) -> Iterator[ConsoleBroker]:
     """A broker for one test, which may kill it, or needs to know all that is in it."""
     with ConsoleBroker(tmp_path / "broker") as running:
+        yield running
+
+
+@pytest.fixture
+def quick_broker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[EmbeddedConsoleBroker]:
+    """A broker in this process, whose console looks for the worst groups several times a second."""
+    monkeypatch.setattr(worst, "REST_SECONDS", 0.3)
+    monkeypatch.setattr(worst, "LONG_MS", 300)
+    with EmbeddedConsoleBroker(tmp_path / "broker") as running:
         yield running
