@@ -58,7 +58,7 @@ def is_nowhere(page):
 
 
 def look_at(page, name, *, walk=IS_FULL):
-    """What holds for every screen, whatever is on it; ``walk`` through it with Tab."""
+    """Check the rules of each screen; ``walk`` through it with Tab."""
     settled(page)
     axe_check(page)
     screenshot(page, name)
