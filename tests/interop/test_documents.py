@@ -254,6 +254,7 @@ def test_backups(shell):
 
 
 @pytest.mark.timeout(1200)
+@for_the_night(beside="tests/interop/test_documents.py::test_the_readme")
 def test_security(shell):
     shell.environment["KAFKA_LISTENERS"] = f"SASL_SSL://{shell.server}"
     assert run_page(shell, "docs/security.md") == 3

@@ -10,7 +10,7 @@ from barnabas.broker.coordination.key_hash import java_hash
 from tests.bench.rows import ROWS
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.groups.scenario import BROKER_SETTINGS
-from tests.products import case
+from tests.products import case, for_the_night
 from tests.soak.anchors import PARTITIONS, anchor_groups, partition_of
 from tests.soak.memory import SETTINGS, Curve, run_load
 from tests.soak.memory import grown as grown_under_load
@@ -22,13 +22,10 @@ REQUESTS_EACH = [case(150, in_test=True), case(500, in_test=False)]
 """Of a slice of the load, however busy the machine is."""
 
 
-@pytest.mark.slow
+@for_the_night(beside="tests/interop/test_groups.py::test_groups_lose_nothing_and_never_go_back")
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    ("groups_per_round", "round_s", "duration_s"),
-    [case(2, 4, 0, in_test=True), case(5, 12, 45, in_test=False)],
-)
+@pytest.mark.parametrize(("groups_per_round", "round_s", "duration_s"), [(5, 12, 45)])
 def test_groups_under_random_faults_are_sound(
     broker_class, tmp_path, say, groups_per_round, round_s, duration_s
 ):

@@ -516,13 +516,10 @@ runner.TOLD_S = spark_process.TOLD_S = 60.0
 """
 
 
+@for_the_night(beside="tests/spark/test_failures.py::test_the_java_process_is_killed")
 @pytest.mark.parametrize(
     "order",
-    [
-        case((PROGRAM, JAVA), in_test=False),
-        case((JAVA, PROGRAM), in_test=False),
-        case((WORKERS, JAVA, PROGRAM), in_test=True),
-    ],
+    [(PROGRAM, JAVA), (JAVA, PROGRAM), (WORKERS, JAVA, PROGRAM)],
     ids="-".join,
 )
 def test_a_service_that_is_ended_with_all_its_processes_has_not_failed(run, order):
