@@ -23,12 +23,13 @@ UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_
 	bench cluster counterparts groups history javascript real walks workload))
 COMPAT_SPARK ?= 4.3.0
 # Tests run beside each other: what only computes one for each processor, what also waits, for disks,
-# timers and other processes, more.
+# timers and other processes, more. Each process collects all of the tests.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 PYTEST := $(BIN)/python -m pytest --durations=10
 # Also show what is only a warning elsewhere: sockets left open, coroutines never awaited.
 STRICT_PYTEST := PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST) -p tests.without_stacks
 PARALLEL := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --dist=worksteal)
+ONE_MORE := $(if $(filter-out 1,$(JOBS)),--numprocesses=$$((1 + $(JOBS))) --dist=worksteal)
 CROWDED := $(if $(filter-out 1,$(JOBS)),--numprocesses=$$((2 * $(JOBS))) --dist=worksteal)
 # Four at a time of those that start JVMs, for the sake of memory, and since they wait half of their
 # time: the tests of a file share theirs. Long files first.
@@ -73,13 +74,15 @@ test: ## Everything that must be green, and the seconds of each part
 	[ -z "$$failed" ] || { echo "make test: $$failed failed" >&2; exit 1; }; \
 	printf '\nmake test: all passed\n'
 
-# Collecting and compiling keep one processor busy, the rest another.
+# Compiling and checking keep a processor busy each, and collecting what is left of both. The checks
+# collect at their end, too.
 .PHONY: check-and-prepare
 check-and-prepare: $(VENV)/.dev $(VENV)/.compiler ## What `make test` begins with: the checks, beside them the compiling
-	@$(MAKE) --no-print-directory collected $(COMPILED)/.built & compiling=$$!; \
+	@$(MAKE) --no-print-directory $(COMPILED)/.built & compiling=$$!; \
+	$(MAKE) --no-print-directory collected & collecting=$$!; \
 	{ $(MAKE) --no-print-directory check && $(MAKE) --no-print-directory $(VENV)/.counterparts; } \
-		|| { kill $$compiling; exit 1; }; \
-	wait $$compiling
+		|| { kill $$compiling $$collecting; exit 1; }; \
+	wait $$compiling; wait $$collecting
 
 # ------------------------------------------------------------------------------------------------ set-up
 
@@ -201,10 +204,13 @@ unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest
 	$(call heading,unit tests)
 	@$(STRICT_PYTEST) --quiet $(CROWDED) -m "not hypothesis and not nightly" $(or $(ARGS),$(UNIT))
 
+# `make compiled` runs this file.
+IGNORED := --ignore=tests/cluster/test_at_random.py
+
 .PHONY: unit-and-property
 unit-and-property: $(VENV)/.dev ## Both at once: the tests are collected only once
 	$(call heading,unit and property tests)
-	@$(STRICT_PYTEST) --quiet $(CROWDED) -m "not nightly" $(or $(ARGS),$(UNIT))
+	@$(STRICT_PYTEST) --quiet $(ONE_MORE) -m "not nightly" $(or $(ARGS),$(UNIT) $(IGNORED))
 
 # In a new checkout pytest rewrites the asserts of every file that it imports and keeps the result,
 # ours of src/ included, which have a plugin: two thirds of what collecting costs. Four workers that
@@ -263,7 +269,8 @@ $(COMPILED)/.built: $(SDIST) $(VENV)/.compiler
 compiled: $(COMPILED)/.built ## The unit tests of what the image has compiled, compiled
 	$(call heading,compiled)
 	@PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/$(COMPILED):$(CURDIR) $(PYTEST) --quiet $(PARALLEL) \
-		--import-mode=append --assert=plain --override-ini=pythonpath= $(or $(ARGS),$(COMPILED_UNIT))
+		--import-mode=append --assert=plain --override-ini=pythonpath= -m "not nightly" \
+		$(or $(ARGS),$(COMPILED_UNIT))
 
 # What these targets start as processes is what the image has. `make crash COMPILED=` starts the sources.
 ON_COMPILED := unit-and-property crash interop nightly browser browser-soak postgresql attack-small attack \
@@ -285,7 +292,9 @@ nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its
 	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/crash tests/attack tests/postgresql tests/real)
 	@$(if $(ARGS),,ORDER=$$RANDOM $(STRICT_PYTEST) -p tests.backwards --quiet $(CROWDED) -m "not nightly" $(UNIT) tests/crash tests/attack)
+	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/broker tests/spark_connector tests/cluster)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
+	@$(if $(ARGS),,LOOKS=full $(PYTEST) --quiet $(CROWDED) tests/browser)
 	@$(if $(ARGS),,for part in spark-crash soak torture torture-simulated soak-cluster; do \
 		$(MAKE) --no-print-directory $$part || exit 1; done)
 
@@ -304,7 +313,7 @@ mutants: $(VENV)/.counterparts ## Faults put into the product, one at a time: a 
 .PHONY: browser
 browser: $(VENV)/.counterparts ## The console in a browser; pictures of it in build/browser
 	$(call heading,browser tests)
-	@$(PYTEST) --quiet $(CROWDED) $(or $(ARGS),tests/browser)
+	@$(PYTEST) --quiet $(CROWDED) -m "not nightly" $(or $(ARGS),tests/browser)
 
 .PHONY: docs-pictures
 docs-pictures: $(VENV)/.counterparts ## Take the pictures of docs/console.md, of a broker with clients

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+import random
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 from barnabas.broker.api.division import count_elements
 from barnabas.protocol.generate.schema import Field, Struct
 from tests.protocol.random_messages import generated
 from tests.protocol.schemas import SCHEMAS
+from tests.seeds import SEED
 
 
 class Large(NamedTuple):
@@ -19,46 +21,68 @@ class Large(NamedTuple):
     request: Any
 
 
+class Filling(NamedTuple):
+    """An array of a request, and whether it is filled with items that are all alike."""
+
+    path: tuple[str, ...]
+    is_alike: bool
+
+
+def fillings(module: str, version: int) -> list[Filling]:
+    """Return every way to fill up one array of a request."""
+    paths = _array_paths(SCHEMAS[module].sections["request"], version)
+    return [Filling(path, alike) for path in paths for alike in (True, False)]
+
+
+def one_drawn(module: str, version: int) -> list[Filling]:
+    """Return one of the fillings, drawn from SEED, if the request has an array."""
+    found = fillings(module, version)
+    return [random.Random(f"{SEED} {module}").choice(found)] if found else []
+
+
 def large_requests(
-    module: str, version: int, make: Callable[[], Any], count: int, *, numbered: bool = True
+    module: str,
+    version: int,
+    make: Callable[[], Any],
+    count: int,
+    chosen: Collection[Filling] | None = None,
 ) -> Iterator[Large]:
     """What ``make`` makes, one of its arrays filled up, with items that are alike or all different.
 
-    All arrays have ``count`` elements together, at most.
-    Only alike without ``numbered``.
+    All arrays have ``count`` elements together, at most. ``chosen`` are the requests to build,
+    or `None` for all.
     """
     struct = SCHEMAS[module].sections["request"]
-    for path in _array_paths(struct, version):
-        for alike in (True, False) if numbered else (True,):
-            request = make()
-            holder, within = request, struct
-            for name in path[:-1]:
-                step = _field(within, name)
-                assert step.struct is not None
-                value = getattr(holder, name)
-                if step.is_array:
-                    if not value:
-                        value = [_default(module, step)]
-                        setattr(holder, name, value)
-                    del value[1:]
-                    value = value[0]
-                elif value is None:
-                    value = _default(module, step)
+    for path, alike in fillings(module, version) if chosen is None else chosen:
+        request = make()
+        holder, within = request, struct
+        for name in path[:-1]:
+            step = _field(within, name)
+            assert step.struct is not None
+            value = getattr(holder, name)
+            if step.is_array:
+                if not value:
+                    value = [_default(module, step)]
                     setattr(holder, name, value)
-                holder, within = value, step.struct
-            field = _field(within, path[-1])
-            items = getattr(holder, path[-1])
-            first = items[0] if items else _default(module, field)
-            setattr(holder, path[-1], [first])
-            items_most = (count - count_elements(request)) // (1 + count_elements(first))
-            setattr(
-                holder,
-                path[-1],
-                [first] * items_most
-                if alike
-                else [_numbered(first, n, _tagged(field)) for n in range(items_most)],
-            )
-            yield Large(f"{'.'.join(path)} {'alike' if alike else 'different'}", request)
+                del value[1:]
+                value = value[0]
+            elif value is None:
+                value = _default(module, step)
+                setattr(holder, name, value)
+            holder, within = value, step.struct
+        field = _field(within, path[-1])
+        items = getattr(holder, path[-1])
+        first = items[0] if items else _default(module, field)
+        setattr(holder, path[-1], [first])
+        items_most = (count - count_elements(request)) // (1 + count_elements(first))
+        setattr(
+            holder,
+            path[-1],
+            [first] * items_most
+            if alike
+            else [_numbered(first, n, _tagged(field)) for n in range(items_most)],
+        )
+        yield Large(f"{'.'.join(path)} {'alike' if alike else 'different'}", request)
 
 
 def _array_paths(struct: Struct, version: int, path: tuple = ()) -> Iterator[tuple[str, ...]]:

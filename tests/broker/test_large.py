@@ -49,9 +49,10 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
-from tests.broker.large_requests import large_requests
+from tests.broker.large_requests import fillings, large_requests, one_drawn
 from tests.broker.sample_requests import SAMPLES, error_codes
 from tests.garbage import collector_of_a_daemon
+from tests.products import case
 from tests.waiting import wait_until
 
 HELD_MS_MOST = 250
@@ -64,6 +65,8 @@ UNREAD = 500
 """Pipelined requests; of far fewer the responses fit into the buffers of a socket."""
 
 APIS = [route.name for route in ROUTES if route.key != PRODUCE_KEY]
+CHOICES = [case(one_drawn, in_test=True), case(fillings, in_test=False)]
+"""Requests that are sent to an API: one of them in `make test`, all in `make nightly`."""
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +111,9 @@ def ask(broker, api, version, message):
     return answer[1]
 
 
+@pytest.mark.parametrize("choose", CHOICES)
 @pytest.mark.parametrize("name", APIS)
-def test_no_array_of_any_api_holds_the_loop(running, name, caplog):
+def test_no_array_of_any_api_holds_the_loop(running, name, caplog, choose):
     route = next(route for route in ROUTES if route.name == name)
     topic_id = running.call(lambda: running.server.catalogue.topic("kept").topic_id)
     module, version = ENTRIES[route.key].module, route.max_version
@@ -119,7 +123,8 @@ def test_no_array_of_any_api_holds_the_loop(running, name, caplog):
 
     can_be_cut = route.in_slices
     elements = DIVIDED if can_be_cut else UNDIVIDED
-    for what, message in large_requests(module, version, sample, elements):
+    chosen = choose(module, version)
+    for what, message in large_requests(module, version, sample, elements, chosen):
         count = count_elements(message)
         frame = frame_of(route.api, version, message)
         with loop_lag(running, f"{name} {what} x {count}") as lag:
@@ -129,8 +134,9 @@ def test_no_array_of_any_api_holds_the_loop(running, name, caplog):
     assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
 
 
+@pytest.mark.parametrize("choose", CHOICES)
 @pytest.mark.parametrize("name", APIS)
-def test_an_absurd_array_of_any_api_is_refused(running, name, caplog):
+def test_an_absurd_array_of_any_api_is_refused(running, name, caplog, choose):
     route = next(route for route in ROUTES if route.name == name)
     topic_id = running.call(lambda: running.server.catalogue.topic("kept").topic_id)
     module, version = ENTRIES[route.key].module, route.max_version
@@ -138,7 +144,8 @@ def test_an_absurd_array_of_any_api_is_refused(running, name, caplog):
     def sample():
         return SAMPLES[name]("kept", topic_id, "gone", bytes(16))
 
-    for what, message in large_requests(module, version, sample, ABSURD, numbered=False):
+    chosen = dict.fromkeys(each._replace(is_alike=True) for each in choose(module, version))
+    for what, message in large_requests(module, version, sample, ABSURD, chosen):
         caplog.clear()
         with loop_lag(running, f"{name} {what} x {ABSURD}") as lag:
             response = ask(running, route.api, version, message)

@@ -11,7 +11,8 @@ import playwright.sync_api
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.browser.console_broker import ConsoleBroker
+from barnabas.broker.console import worst
+from tests.browser.console_broker import ConsoleBroker, EmbeddedConsoleBroker
 from tests.browser.looking import BUILD
 from tests.browser.troubles import Troubles
 from tests.counterparts.chromium import Chromium, chromium
@@ -24,6 +25,12 @@ WAIT_MS = 60_000
 """Far more than anything takes that a page does."""
 # Where the letters are drawn does not depend on the machine.
 ARGUMENTS = ("--font-render-hinting=none", "--disable-lcd-text")
+# Screens request again after 3, 5 and 10 s, and a test would only wait for that.
+REQUEST_SOON = """
+const later = window.setTimeout;
+const soon = (ms) => ([3000, 5000, 10000].includes(ms) ? ms / 5 : ms);
+window.setTimeout = (call, ms, ...given) => later(call, soon(ms), ...given);
+"""
 _HAS_FAILED = pytest.StashKey[bool]()
 
 
@@ -68,6 +75,7 @@ def context(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Browse
     """A profile of its own; of a test that fails, build/browser/failures has what was seen."""
     fresh = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
     fresh.set_default_timeout(WAIT_MS)
+    fresh.add_init_script(REQUEST_SOON)
     fresh.tracing.start(snapshots=True)
     yield fresh
     if request.node.stash.get(_HAS_FAILED, False):
@@ -108,4 +116,15 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleBroker]:
 def own_broker(tmp_path: Path) -> Iterator[ConsoleBroker]:
     """A broker for one test, which may kill it, or needs to know all that is in it."""
     with ConsoleBroker(tmp_path / "broker") as running:
+        yield running
+
+
+@pytest.fixture
+def quick_broker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[EmbeddedConsoleBroker]:
+    """A broker in this process, whose console looks for the worst groups several times a second."""
+    monkeypatch.setattr(worst, "REST_SECONDS", 0.3)
+    monkeypatch.setattr(worst, "LONG_MS", 300)
+    with EmbeddedConsoleBroker(tmp_path / "broker") as running:
         yield running

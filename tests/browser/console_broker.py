@@ -1,4 +1,4 @@
-"""A broker as a process, with the HTTP port on which its console is."""
+"""Brokers with the HTTP port of their console: as a process, or in the process of the tests."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.counterparts.barnabas_process import BarnabasProcess
-from tests.counterparts.broker_process import HOST
+from tests.counterparts.broker_process import HOST, BrokerProcess
+from tests.counterparts.embedded_barnabas import EmbeddedBarnabas
 from tests.counterparts.probe import free_port
 from tests.interop.clients import kafka
 
 
-class ConsoleBroker(BarnabasProcess):
-    """`with ConsoleBroker() as broker:` its console is at `broker.url`, after a restart, too."""
+class _WithConsole(BrokerProcess):
+    """A broker whose console is at `url`, also after a restart."""
 
     def __init__(self, directory: Path | None = None, **overrides: str) -> None:
         super().__init__(directory, **overrides)
@@ -25,6 +26,14 @@ class ConsoleBroker(BarnabasProcess):
     def url(self) -> str:
         """Address of the console, without a slash at the end."""
         return f"http://{HOST}:{self.http_port}"
+
+
+class ConsoleBroker(_WithConsole, BarnabasProcess):
+    """`with ConsoleBroker() as broker:` a process."""
+
+
+class EmbeddedConsoleBroker(_WithConsole, EmbeddedBarnabas):
+    """`with EmbeddedConsoleBroker() as broker:` a broker in this process."""
 
 
 @contextlib.contextmanager

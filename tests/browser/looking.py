@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from urllib.parse import urlsplit
+from zlib import crc32
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
@@ -13,6 +16,8 @@ BUILD = ROOT / "build" / "browser"
 THEMES = ("light", "dark")
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa")
 """WCAG 2.2, levels A and AA, as axe calls its rules."""
+IS_FULL = os.environ.get("LOOKS") == "full"
+"""Whether each page is checked in both themes and each walk with Tab is taken, as at night."""
 STOPS_MOST = 200
 _AXE = Axe()
 
@@ -54,30 +59,40 @@ def cell(row: Locator, table_label: str, title: str) -> Locator:
     return row.locator("th, td").nth(titles.index(title))
 
 
-def in_each_theme(page: Page) -> Iterator[str]:
+def themes_of(page: Page) -> tuple[str, ...]:
+    """Return the themes in which a page is checked: by day one, given by the page's path."""
+    return THEMES if IS_FULL else (THEMES[crc32(urlsplit(page.url).path.encode()) % 2],)
+
+
+def in_themes_of(page: Page) -> Iterator[str]:
+    """Show the page in the themes in which it is checked; at the end it is as it was."""
+    return in_each_theme(page, themes_of(page))
+
+
+def in_each_theme(page: Page, themes: tuple[str, ...] = THEMES) -> Iterator[str]:
     """Show the page light, then dark; at the end it is as it was."""
-    for theme in THEMES:
+    for theme in themes:
         page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
         yield theme
     page.emulate_media(color_scheme="null")
 
 
 def axe_check(page: Page) -> None:
-    """Assert that axe finds nothing against WCAG 2.2 AA, in both themes.
+    """Assert that axe finds nothing against WCAG 2.2 AA, in the themes of `themes_of`.
 
     The page is scrolled to its head: elsewhere the header, which stays in place, covers a part of
     some button.
     """
     page.evaluate("window.scrollTo(0, 0)")
-    for theme in in_each_theme(page):
+    for theme in in_themes_of(page):
         found = _AXE.run(page, options={"runOnly": {"type": "tag", "values": list(RULES)}})
         assert found.response["passes"], "axe has looked at nothing"
         assert found.violations_count == 0, f"{theme}: {found.generate_report()}"
 
 
 def screenshot(page: Page, name: str) -> None:
-    """Keep a picture of the page in each theme, for people: build/browser/pictures."""
-    for theme in in_each_theme(page):
+    """Keep pictures of the page, in the themes of `themes_of`: build/browser/pictures."""
+    for theme in in_themes_of(page):
         page.screenshot(path=BUILD / "pictures" / f"{name}-{theme}.png", animations="disabled")
 
 

@@ -15,6 +15,7 @@ from tests.browser.console_broker import ConsoleBroker, producing
 from tests.browser.looking import axe_check, screenshot, state_of
 from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
+from tests.products import case
 from tests.waiting import wait_until
 
 KEY = "log.cleaner.backoff.ms"
@@ -190,7 +191,7 @@ def test_events_says_what_changed_and_shows_one_kind(page, own_broker, troubles)
     expect(events.first).to_contain_text("after a crash")
 
 
-@pytest.mark.parametrize("path", ["/", "/transactions"])
+@pytest.mark.parametrize("path", [case("/", in_test=True), case("/transactions", in_test=False)])
 def test_the_header_is_one_line(page, own_broker, troubles, path):
     troubles.tolerate("net::ERR_")
     page.goto(own_broker.url + path)

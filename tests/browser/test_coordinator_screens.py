@@ -10,6 +10,7 @@ from kafka import KafkaProducer
 from kafka.structs import OffsetAndMetadata
 from playwright.sync_api import expect
 
+from barnabas.broker.console import lag_history
 from tests.browser.console_broker import meanwhile
 from tests.browser.furnished import commit
 from tests.browser.looking import axe_check, cell, row_of, screenshot
@@ -19,7 +20,7 @@ from tests.interop.spark_sink import Query, options, rows
 from tests.waiting import wait_until
 
 MEASURED_MS = 120_000
-"""A trend is known after four measurements, one every five seconds where nothing else is done."""
+"""A trend is known after four measurements."""
 
 
 def heading(page):
@@ -56,17 +57,18 @@ def writing(broker, topic):
     return meanwhile(write_on)
 
 
-def test_groups_who_is_behind_and_who_falls_behind(page, own_broker):
+def test_groups_who_is_behind_and_who_falls_behind(page, quick_broker, monkeypatch):
     for topic in ("quiet", "busy"):
-        create(own_broker.bootstrap_servers, topic, partitions=1)
-        write(own_broker, topic, 20)
-    commit(own_broker, "well", "quiet", 20)
-    commit(own_broker, "stuck", "busy", 5)
-    page.goto(own_broker.url)
+        create(quick_broker.bootstrap_servers, topic, partitions=1)
+        write(quick_broker, topic, 20)
+    commit(quick_broker, "well", "quiet", 20)
+    commit(quick_broker, "stuck", "busy", 5)
+    page.goto(quick_broker.url)
     page.get_by_role("navigation", name="Screens").get_by_role("link", name="Groups").click()
     stuck, well = row_of(page, "Groups", "stuck"), row_of(page, "Groups", "well")
     expect(cell(stuck, "Groups", "Trend")).to_have_text("not known yet")
-    with writing(own_broker, "busy"):
+    monkeypatch.setattr(lag_history, "EVERY_SECONDS", 0.3)
+    with writing(quick_broker, "busy"):
         expect(cell(stuck, "Groups", "Trend")).to_contain_text(
             "falling behind", timeout=MEASURED_MS
         )
@@ -79,12 +81,12 @@ def test_groups_who_is_behind_and_who_falls_behind(page, own_broker):
         axe_check(page)
         # It falls behind for as long as records come, and not much longer.
         same_by_address(page, "stuck", "falling behind")
-    commit(own_broker, "stuck", "busy", 20)
-    commit(own_broker, "well", "quiet", 20)
+    commit(quick_broker, "stuck", "busy", 20)
+    commit(quick_broker, "well", "quiet", 20)
     expect(cell(well, "Groups", "Last commit")).to_have_text(re.compile(r"^\d+ s$"))
     # Who has read everything has caught up.
-    end = own_broker_end(own_broker, "busy")
-    commit(own_broker, "stuck", "busy", end)
+    end = end_of(quick_broker, "busy")
+    commit(quick_broker, "stuck", "busy", end)
     expect(cell(stuck, "Groups", "Lag")).to_have_text("0")
     expect(cell(stuck, "Groups", "Trend")).to_contain_text("catching up", timeout=MEASURED_MS)
     stuck.get_by_role("link").click()
@@ -92,7 +94,7 @@ def test_groups_who_is_behind_and_who_falls_behind(page, own_broker):
     expect(page.get_by_text("It has read everything.")).to_be_visible()
 
 
-def own_broker_end(broker, topic):
+def end_of(broker, topic):
     consumer = kafka.KafkaConsumer(bootstrap_servers=broker.bootstrap_servers)
     place = kafka.TopicPartition(topic, 0)
     end = consumer.end_offsets([place])[place]

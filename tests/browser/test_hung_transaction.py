@@ -16,6 +16,7 @@ from tests.browser.looking import axe_check, screenshot
 from tests.browser.lost_producer import TIMEOUT_MS, pinned
 from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
+from tests.products import case
 from tests.waiting import wait_until
 
 TOPIC, GROUP, KEY = "invoices", "billing", "invoicing-1"
@@ -108,12 +109,16 @@ def leave_pinned(broker):
         assert producer.wait(30) == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("ended", [ended_by_mouse, ended_by_keyboard])
+@pytest.mark.parametrize(
+    "ended", [case(ended_by_mouse, in_test=True), case(ended_by_keyboard, in_test=False)]
+)
 def test_a_transaction_of_a_lost_producer_is_found_and_ended(page, own_broker, ended):
     found_and_ended(page, own_broker, leave_open, ended, "min ", "waits")
 
 
-@pytest.mark.parametrize("ended", [ended_by_mouse, ended_by_keyboard])
+@pytest.mark.parametrize(
+    "ended", [case(ended_by_mouse, in_test=False), case(ended_by_keyboard, in_test=True)]
+)
 def test_a_transaction_that_no_timeout_ends_is_found_and_ended(page, tmp_path, ended):
     config = {
         "transaction.two.phase.commit.enable": "true",

@@ -105,14 +105,14 @@ def test_what_to_look_after_is_shown_in_place_of_that_all_is_well(page, broker):
     expect(page.get_by_text("Clients are served.")).to_have_count(0)
 
 
-def test_status_sums_up_a_transaction_that_blocks_a_group(page, own_broker):
-    create(own_broker.bootstrap_servers, "orders", partitions=1)
-    commit(own_broker, "billing", "orders", 0)
+def test_status_sums_up_a_transaction_that_blocks_a_group(page, quick_broker):
+    create(quick_broker.bootstrap_servers, "orders", partitions=1)
+    commit(quick_broker, "billing", "orders", 0)
     page.set_viewport_size({"width": 1440, "height": 900})
-    with TransactionClient(own_broker, "shop") as client:
+    with TransactionClient(quick_broker, "shop") as client:
         client.begin("invoicing-1", "orders", 0)
         client.write("invoicing-1", "orders", 0)
-        page.goto(own_broker.url)
+        page.goto(quick_broker.url)
         problems = page.get_by_role("list", name="Problems")
         words = "1 transaction holds back 2 records; 1 group waits"
         expect(problems.get_by_role("link", name=words)).to_be_visible()
@@ -128,20 +128,20 @@ def test_status_sums_up_a_transaction_that_blocks_a_group(page, own_broker):
         screenshot(page, "now-held-back")
         problems.get_by_role("link").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Transactions")
-        page.goto(own_broker.url)
+        page.goto(quick_broker.url)
         client.end("invoicing-1")
     expect(page.get_by_text("Clients are served.")).to_be_visible()
 
 
-def test_what_a_group_is_called_stays_text(page, own_broker):
+def test_what_a_group_is_called_stays_text(page, quick_broker):
     group = "<img src=x onerror=alert(1)> & \u202egnorw"
-    create(own_broker.bootstrap_servers, "orders", partitions=1)
-    with producing(own_broker, "orders"):
-        page.goto(own_broker.url)
+    create(quick_broker.bootstrap_servers, "orders", partitions=1)
+    with producing(quick_broker, "orders"):
+        page.goto(quick_broker.url)
         wait_until(lambda: records_in(page) > 0, "records come in")
     place = kafka.TopicPartition("orders", 0)
     consumer = kafka.KafkaConsumer(
-        bootstrap_servers=own_broker.bootstrap_servers, group_id=group, enable_auto_commit=False
+        bootstrap_servers=quick_broker.bootstrap_servers, group_id=group, enable_auto_commit=False
     )
     consumer.assign([place])
     consumer.commit({place: OffsetAndMetadata(0, "", -1)})

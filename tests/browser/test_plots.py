@@ -9,6 +9,7 @@ from tests.browser.console_broker import producing
 from tests.browser.looking import screenshot, state_of
 from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
+from tests.products import case
 from tests.waiting import wait_until
 
 # What is drawn as text since a canvas was emptied the last time: [text, left, right, middle].
@@ -97,7 +98,15 @@ def assert_captions_are_whole(page):
         assert is_beside, f"the button of {title} is in a line of its own"
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 900), (390, 844), (320, 800)])
+@pytest.mark.parametrize(
+    ("width", "height"),
+    [
+        case(1440, 900, in_test=True),
+        case(1280, 900, in_test=False),
+        case(390, 844, in_test=False),
+        case(320, 800, in_test=True),
+    ],
+)
 def test_labels_and_captions_of_now_can_be_read(page, busy, width, height):
     page.add_init_script(NOTE_TEXTS)
     page.set_viewport_size({"width": width, "height": height})
@@ -113,7 +122,7 @@ def test_labels_and_captions_of_now_can_be_read(page, busy, width, height):
     screenshot(page, f"plots-{width}")
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [case(1440, in_test=False), case(390, in_test=True)])
 def test_labels_of_every_span_can_be_read(page, busy, width):
     page.add_init_script(NOTE_TEXTS)
     page.set_viewport_size({"width": width, "height": 900})

@@ -14,6 +14,7 @@ from tests.browser.console_broker import ConsoleBroker
 from tests.browser.looking import axe_check, cell, row_of
 from tests.interop.administration import create
 from tests.interop.clients import kafka
+from tests.products import for_the_night
 from tests.spark.command import start_command
 from tests.spark.conftest import SETTINGS
 from tests.spark.movements import committed
@@ -80,6 +81,10 @@ def metrics_of(process):
     return found
 
 
+@for_the_night(
+    beside="tests/browser/test_coordinator_screens.py"
+    "::test_pipelines_how_far_is_each_and_what_does_the_ledger_say"
+)
 def test_how_far_a_pipeline_of_spark_is(page, spark_broker, tmp_path):
     """The page is open before the first batch, and is never loaded again."""
     send(spark_broker, range(10))

@@ -87,7 +87,7 @@ def judge(backup: Path, known: History, workload: Workload, directory: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@amounts("backups", in_test=5, at_night=20)
+@amounts("backups", in_test=3, at_night=20)
 def test_backups_under_transactions(tmp_path, backups):
     print(f"seed {SEED}")
     settings = SETTINGS | {"barnabas.checkpoint.interval.ms": "200"}

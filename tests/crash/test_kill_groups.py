@@ -89,7 +89,7 @@ def run_until_killed(broker: BarnabasProcess, workers: list[Worker], seconds: fl
 
 
 @pytest.mark.timeout(900)
-@amounts("kills_wanted", in_test=8, at_night=16)
+@amounts("kills_wanted", in_test=5, at_night=16)
 def test_groups_survive_kills(kills_wanted):
     seed = 4
     print(f"seed {seed}")

@@ -134,7 +134,7 @@ def wait_for_directories(data: Path, wanted: set[str]) -> None:
     )
 
 
-@amounts("kills_wanted", in_test=6, at_night=15)
+@amounts("kills_wanted", in_test=4, at_night=15)
 def test_topics_survive_kills(tmp_path, kills_wanted):
     random, chance = Random(1), Random(2)
     answers = Answers()

@@ -105,7 +105,7 @@ def kill_again_and_again(
 
 
 @pytest.mark.timeout(900)
-@amounts("kills_wanted", in_test=12, at_night=40)
+@amounts("kills_wanted", in_test=6, at_night=40)
 def test_acknowledged_records_survive_kills(kills_wanted):
     seed = 20
     print(f"seed {seed}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
@@ -13,10 +15,10 @@ from barnabas.testing import Broker
 from tests.broker.long_commit import long_commit
 from tests.broker.sample_requests import error_codes
 from tests.counterparts.wire_client import WireClient
-from tests.crash.amounts import amounts
+from tests.products import case
 
 GROUP = "many"
-TOPICS, PARTITIONS = 3, 2000
+TOPICS = 3
 CONFIG = {"offsets.topic.num.partitions": "1"}
 
 
@@ -40,24 +42,26 @@ class Cuts:
         self.disks += [self._disk.crash(self._random) for _ in range(self._draws)]
 
 
-@amounts("draws", in_test=1, at_night=3)
-def test_a_power_loss_leaves_all_of_a_long_commit_or_nothing(draws):
+@pytest.mark.parametrize(
+    ("draws", "partitions"), [case(1, 700, in_test=True), case(3, 2000, in_test=False)]
+)
+def test_a_power_loss_leaves_all_of_a_long_commit_or_nothing(draws, partitions):
     with Broker(config=CONFIG) as broker:
         print(f"seed {broker.seed}")
         for number in range(TOPICS):
-            broker.create_topic(f"topic-{number}", PARTITIONS)
+            broker.create_topic(f"topic-{number}", partitions)
         broker.port = broker.address[1]
         with WireClient(broker) as client:
             client.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP), 3)
-            answers = [client.ask(OFFSET_COMMIT, long_commit(GROUP, 1, TOPICS, PARTITIONS), 8)]
+            answers = [client.ask(OFFSET_COMMIT, long_commit(GROUP, 1, TOPICS, partitions), 8)]
             disk = broker._file_system
             assert isinstance(disk, SimulatedFileSystem)
             disk.after = cuts = Cuts(disk, Random(broker.seed), draws)
-            answers.append(client.ask(OFFSET_COMMIT, long_commit(GROUP, 2, TOPICS, PARTITIONS), 8))
+            answers.append(client.ask(OFFSET_COMMIT, long_commit(GROUP, 2, TOPICS, partitions), 8))
             disk.after = None
         metastore = copy_of(broker._metastore)
     assert all(set(error_codes(answer)) == {ErrorCode.NONE} for answer in answers)
-    count = TOPICS * PARTITIONS
+    count = TOPICS * partitions
     found = [*map(tuple, (committed_on(disk, metastore) for disk in cuts.disks))]
     print(f"{len(found)} cuts, {sum(each[0] == 2 for each in found)} of them behind the commit")
     assert set(found) <= {(1,) * count, (2,) * count}

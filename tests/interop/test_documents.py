@@ -243,6 +243,7 @@ def some_topics(shell: Shell) -> None:
 
 
 @pytest.mark.timeout(1200)
+@for_the_night(beside="tests/interop/test_documents.py::test_the_readme")
 def test_backups(shell):
     assert run_page(shell, "docs/backup.md", some_topics) == 2
     # The last line has started a broker in the directory that was "put back", ./data.
@@ -253,6 +254,7 @@ def test_backups(shell):
 
 
 @pytest.mark.timeout(1200)
+@for_the_night(beside="tests/interop/test_documents.py::test_the_readme")
 def test_security(shell):
     shell.environment["KAFKA_LISTENERS"] = f"SASL_SSL://{shell.server}"
     assert run_page(shell, "docs/security.md") == 3
@@ -270,6 +272,7 @@ def test_the_console(shell):
 
 
 @pytest.mark.timeout(1200)
+@for_the_night(beside="tests/interop/test_documents.py::test_the_readme")
 def test_transactions(shell):
     def a_transaction(shell: Shell) -> None:
         some_topics(shell)

@@ -28,6 +28,7 @@ from tests.interop.transactional import (
     committed_offset,
     read_with_confluent,
 )
+from tests.products import for_the_night
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -106,6 +107,10 @@ def test_operators_see_and_end_a_transaction(transactional_broker, topic):
     assert read_with_confluent(servers, topic, 2, UNCOMMITTED) == everything
 
 
+@for_the_night(
+    beside="tests/interop/test_tools_at_a_cluster.py"
+    "::test_every_record_is_copied_once_while_brokers_die_in_turn"
+)
 def test_the_message_copier_copies_once_through_kills(own_broker, topic, tmp_path, say):
     """The broker and the copier are killed with -9, transactions are aborted at random.
 

@@ -7,11 +7,15 @@ from confluent_kafka import KafkaException
 
 from tests.postgresql import cluster_nemesis
 from tests.postgresql.cluster_nemesis import QUICK_KINDS, is_right, torment
+from tests.products import for_the_night
 from tests.seeds import SEED
 
 SECONDS = 6
 
 
+@for_the_night(
+    beside="tests/postgresql/test_cluster.py::test_three_brokers_are_one_cluster_whoever_is_killed"
+)
 @pytest.mark.timeout(600)
 def test_no_anomaly_whatever_happens_to_brokers_links_and_servers(tmp_path):
     with warnings.catch_warnings():

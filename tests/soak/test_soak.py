@@ -10,7 +10,7 @@ from barnabas.broker.coordination.shard import java_hash
 from tests.bench.rows import ROWS
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.groups.scenario import BROKER_SETTINGS
-from tests.products import case
+from tests.products import case, for_the_night
 from tests.soak.anchors import PARTITIONS, anchor_groups, partition_of
 from tests.soak.memory import SETTINGS, Curve, run_load
 from tests.soak.memory import grown as grown_under_load
@@ -18,17 +18,14 @@ from tests.soak.soak import GROWTH_MOST_BYTES, Sample, Soak, grown
 
 # One seed here, others by `make soak`: a change is judged by what it changes.
 SEED = int(os.environ.get("SOAK_SEED", "20260711"))
-REQUESTS_EACH = 500
+REQUESTS_EACH = [case(150, in_test=True), case(500, in_test=False)]
 """Of a slice of the load, however busy the machine is."""
 
 
-@pytest.mark.slow
+@for_the_night(beside="tests/interop/test_groups.py::test_groups_lose_nothing_and_never_go_back")
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    ("groups_per_round", "round_s", "duration_s"),
-    [case(2, 4, 0, in_test=True), case(5, 12, 45, in_test=False)],
-)
+@pytest.mark.parametrize(("groups_per_round", "round_s", "duration_s"), [(5, 12, 45)])
 def test_groups_under_random_faults_are_sound(
     broker_class, tmp_path, say, groups_per_round, round_s, duration_s
 ):
@@ -63,11 +60,12 @@ def test_memory_that_grows_is_found():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_memory_stays_flat_under_a_load_of_transactions(tmp_path, say):
+@pytest.mark.parametrize("requests_each", REQUESTS_EACH)
+def test_memory_stays_flat_under_a_load_of_transactions(tmp_path, say, requests_each):
     """`make soak-memory` runs every load for minutes."""
     row = next(row for row in ROWS if row.key == "transaction-producers")
     with BarnabasProcess(tmp_path / "broker", **SETTINGS) as broker:
-        curve = run_load(broker, row, 12, REQUESTS_EACH)
+        curve = run_load(broker, row, 12, requests_each)
     say(curve.line())
     assert grown_under_load(curve) == []
 

@@ -276,7 +276,7 @@ def on_the_way(run: Run, loss: Callable[[], None]) -> None:
 
 
 @for_the_night(
-    beside="tests/spark/test_losses.py::test_broker_unavailable_beyond_the_timeout_ends_the_query"
+    beside="tests/spark_connector/test_sender.py::test_it_gives_up_when_the_time_is_over"
 )
 @pytest.mark.parametrize("run", [KINDS], ids=["each"], indirect=True)
 def test_the_broker_is_away_for_longer_than_the_sink_tries(run, mortal):
@@ -384,12 +384,14 @@ def test_the_checkpoint_is_another_one(finished, tmp_path, kind, change, says):
             1,
             "{name}: Spark's Java process ended with exit code 53 when it started: Failed to",
             id="work",
+            marks=pytest.mark.nightly,
         ),
         pytest.param(
             ["--conf", "spark.driver.memory=1m"],
             1,
             "{name}: Spark's Java process did not start: Too small maximum heap",
             id="memory",
+            marks=pytest.mark.nightly,
         ),
         pytest.param(
             ["--conf", "spark.driver.port=x"],
@@ -461,7 +463,7 @@ pipeline = Pipeline(
         case(signal.SIGINT, "start", in_test=True),
         case(signal.SIGTERM, "start", in_test=False),
         case(signal.SIGINT, "transform", in_test=False),
-        case(signal.SIGTERM, "transform", in_test=True),
+        case(signal.SIGTERM, "transform", in_test=False),
     ],
 )
 def test_before_there_is_a_batch_a_signal_ends_it_at_once(run, number, place):
@@ -514,13 +516,10 @@ runner.TOLD_S = spark_process.TOLD_S = 60.0
 """
 
 
+@for_the_night(beside="tests/spark/test_failures.py::test_the_java_process_is_killed")
 @pytest.mark.parametrize(
     "order",
-    [
-        case((PROGRAM, JAVA), in_test=False),
-        case((JAVA, PROGRAM), in_test=False),
-        case((WORKERS, JAVA, PROGRAM), in_test=True),
-    ],
+    [(PROGRAM, JAVA), (JAVA, PROGRAM), (WORKERS, JAVA, PROGRAM)],
     ids="-".join,
 )
 def test_a_service_that_is_ended_with_all_its_processes_has_not_failed(run, order):

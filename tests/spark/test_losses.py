@@ -6,6 +6,7 @@ Spark for each loss.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from tests.counterparts.broker_process import BrokerProcess
 from tests.interop.administration import TIMEOUT_S, admin
+from tests.products import case, for_the_night
 from tests.spark.job import DATA_SOURCE, EXACT_SINKS, SINGLE, TWO_PHASE, Job
 from tests.spark.judge import feed, judge, until
 
@@ -31,7 +33,7 @@ Jobs = Callable[[BrokerProcess], list[Job]]
 @pytest.fixture
 def jobs(request: pytest.FixtureRequest, tmp_path: Path) -> Jobs:
     """Return a function that makes a job of each sink on a broker."""
-    name = request.node.name.replace("_", "-")
+    name = re.sub(r"[\W_]+", "-", request.node.name).strip("-")
 
     def make(broker: BrokerProcess) -> list[Job]:
         return [
@@ -42,6 +44,9 @@ def jobs(request: pytest.FixtureRequest, tmp_path: Path) -> Jobs:
     return make
 
 
+@for_the_night(
+    beside="tests/spark_connector/test_sender.py::test_it_gives_up_when_the_time_is_over"
+)
 def test_broker_unavailable_beyond_the_timeout_ends_the_query(jobs, mortal, driver):
     impatient = [replace(job, options=IMPATIENT) for job in jobs(mortal)]
     for job in impatient:
@@ -70,8 +75,13 @@ def delete(servers: str, topic: str) -> None:
     until(lambda: topic in client.list_topics(timeout=TIMEOUT_S).topics, False, "deleted")
 
 
-def test_deleted_output_topic_ends_the_query(jobs, barnabas, driver):
-    running = jobs(barnabas)
+@pytest.mark.parametrize(
+    "sinks",
+    [case({TWO_PHASE}, in_test=True), case({*EXACT_SINKS}, in_test=False)],
+    ids=["one", "all"],
+)
+def test_deleted_output_topic_ends_the_query(jobs, barnabas, driver, sinks):
+    running = [each for each in jobs(barnabas) if each.sink in sinks]
     for job in running:
         feed(job, range(2 * BATCH))
         driver.begin_until(job, PLACES[job.sink])

@@ -250,7 +250,7 @@ def test_the_pipeline_of_the_documentation(broker, keys, tmp_path):
     assert sorted(committed(broker.bootstrap_servers, "movements")) == list(range(RECORDS))
 
 
-@pytest.mark.parametrize("part", ["sources", "sinks"])
+@pytest.mark.parametrize("part", [case("sources", in_test=False), case("sinks", in_test=True)])
 def test_a_wrong_password_ends_it_in_one_line(broker, keys, tmp_path, part):
     good, bad = access(broker, keys, "SASL_TLS"), access(broker, keys, "SASL_TLS")
     bad["options"] |= {f"kafka.{key}": each for key, each in login("PLAIN", password="x9").items()}

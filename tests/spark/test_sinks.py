@@ -9,13 +9,12 @@ import confluent_kafka
 import pytest
 from kafka.partitioner.default import murmur2
 
-from barnabas.spark_connector import sinks
 from barnabas.spark_connector.checkpoint_files import HadoopFiles, LocalFiles, files_at
 from barnabas.spark_connector.client_options import CONSUMER_OPTIONS, PRODUCER_OPTIONS
 from barnabas.spark_connector.errors import RowsMissing
 from tests.interop.administration import create
 from tests.interop.transactional import committed_offset
-from tests.products import case
+from tests.products import case, for_the_night
 from tests.spark import heap
 from tests.spark.judge import open_transactions, until
 
@@ -172,7 +171,7 @@ def test_every_row_arrives_once_with_all_it_has(pipeline, barnabas):
     assert read == [2 * RECORDS // PARTITIONS] * PARTITIONS
 
 
-@kinds(*KINDS)
+@kinds("two-phase")
 def test_a_failed_task_is_tried_again(pipeline, barnabas):
     """Its first attempt fails after some of its rows were taken."""
 
@@ -192,7 +191,7 @@ def test_a_failed_task_is_tried_again(pipeline, barnabas):
     until(lambda: open_transactions(barnabas, f"spark.{pipeline.sink_id}"), [], "transactions")
 
 
-@kinds(*KINDS)
+@kinds("data-source")
 def test_an_exception_in_the_middle_of_a_batch_leaves_nothing_behind(pipeline, barnabas, tmp_path):
     obstacle = tmp_path / "obstacle"
 
@@ -249,9 +248,10 @@ def test_the_files_of_a_checkpoint_in_a_hadoop_file_system(spark, tmp_path):
     assert found.read("note") == b"another"
 
 
-@pytest.mark.parametrize(
-    "kind", [case(each, in_test=each == sinks.SINGLE_TRANSACTION) for each in heap.KINDS]
+@for_the_night(
+    beside="tests/soak/test_soak.py::test_memory_stays_flat_under_a_load_of_transactions"
 )
+@pytest.mark.parametrize("kind", heap.KINDS)
 def test_driver_heap_stays_flat(spark, barnabas, tmp_path, kind):
     """A sink that kept what it has written would keep 36 MB here; full_heap.py writes 1.4 GB."""
     load = heap.Load(batch_rows=14_000, batches_before=3, batches=12)

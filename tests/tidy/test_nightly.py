@@ -101,7 +101,8 @@ def test_make_test_and_make_nightly_collect_the_files_with_nightly_cases(nightly
             in_test |= {*re.findall(r"tests/\w+", recipe)}
             in_test |= UNIT if "$(UNIT)" in recipe else set()
     for line in RULES["nightly"]["recipe"].splitlines():
-        if re.search(r'-m (nightly|"nightly or recorded") ', line):
+        # With LOOKS=full all cases run, those for the night among them.
+        if re.search(r'-m (nightly|"nightly or recorded") |LOOKS=full ', line):
             at_night |= {*re.findall(r"tests/\w+", line)}
     assert collected <= at_night
     assert at_night <= in_test

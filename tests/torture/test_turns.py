@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.testing import Cluster
+from tests.products import for_the_night
 from tests.seeds import SEED
 from tests.torture.embedded_brokers import EmbeddedBrokers
 from tests.torture.turns import OWN_IDS, TurnsTorture, told, unexpected
@@ -25,7 +26,7 @@ QUICK = {
 KINDS = [each for each in OWN_IDS if (each.role, each.library) in QUICK]
 
 
-@pytest.mark.slow
+@for_the_night(beside="tests/cluster/test_at_random.py::test_clients_lose_nothing")
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore")
 def test_no_client_fails_while_brokers_die_in_turn_and_are_restarted(tmp_path, say):

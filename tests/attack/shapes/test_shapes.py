@@ -1,4 +1,7 @@
-"""Every shape of both tables, on two brokers: by processor time and memory, as an ordinary user."""
+"""Shapes of both tables, on two brokers: by processor time and memory, as an ordinary user.
+
+`make attack` and `make nightly` send every shape, `make test` a part: see `size.drawn`.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +15,24 @@ from tests.attack.shapes.apis import APIS
 from tests.attack.shapes.building import Row
 from tests.attack.shapes.measure import Meter
 from tests.attack.shapes.routes import HTTP
+from tests.attack.shapes.size import drawn
 from tests.attack.shapes.world import running
 
 SLOWEST_SHOWN = 5
 
 
 def problems_of(table: dict[str, Row], directory: Path, say: Any, *, is_http: bool) -> list[str]:
-    """Send every shape of a table to a new broker; return the limits that were exceeded."""
+    """Send shapes of a table to a new broker; return the limits that were exceeded."""
     costs = {}
     with running(directory / "broker") as (broker, world):
         meter = Meter(broker, world)
-        for key, row in table.items():
-            for shape in row:
-                name = f"{key}: {shape.name}"
-                try:
-                    costs[name] = meter.cost_of(shape, is_http=is_http)
-                except OSError as error:
-                    assert not died(broker), f"{name}: the broker died: {broker.output()}"
-                    raise AssertionError(f"{name}: {error!r}") from error
+        for key, shape in drawn(table):
+            name = f"{key}: {shape.name}"
+            try:
+                costs[name] = meter.cost_of(shape, is_http=is_http)
+            except OSError as error:
+                assert not died(broker), f"{name}: the broker died: {broker.output()}"
+                raise AssertionError(f"{name}: {error!r}") from error
         meter.close()
         complaints = broker.complaints()
     slowest = sorted(costs, key=lambda name: costs[name].held_ms, reverse=True)[:SLOWEST_SHOWN]

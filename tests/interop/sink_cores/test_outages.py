@@ -28,6 +28,7 @@ from tests.interop.spark_sink import (
     restart_after_crash,
     rows,
 )
+from tests.products import case
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(280)
@@ -139,7 +140,9 @@ def test_a_request_to_pin_that_arrives_late_loses_and_repeats_nothing(
 
 
 @pytest.mark.parametrize(
-    ("before", "after"), [(CLASSIC, PINNING), (PINNING, CLASSIC)], ids=["upgrade", "downgrade"]
+    ("before", "after"),
+    [case(CLASSIC, PINNING, in_test=True), case(PINNING, CLASSIC, in_test=False)],
+    ids=["upgrade", "downgrade"],
 )
 def test_a_batch_is_not_repeated_when_the_transaction_version_changes(
     tmp_path, topic, monkeypatch, start, before, after

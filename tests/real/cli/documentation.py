@@ -5,22 +5,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import re
-import subprocess
+from unittest import mock
 
+from barnabas.broker.cli.main import main
 from tests.checkout import ROOT
-from tests.real.cli.command import command, environment
 
 PAGE = ROOT / "docs" / "command-line.md"
 BLOCK = re.compile(r"```\n\$ barnabas ((?:[\w-]+ )*)--help\n.*?```", re.DOTALL)
 
 
 def help_of(*words: str) -> str:
-    """Return what a command says of itself."""
-    ended = subprocess.run(
-        command(*words, "--help"), env=environment(), capture_output=True, text=True, check=True
-    )
-    return ended.stdout
+    """Return the help text of a command, on a screen of 80 columns."""
+    output = io.StringIO()
+    with (
+        mock.patch.dict(os.environ, {"COLUMNS": "80"}),
+        contextlib.redirect_stdout(output),
+        contextlib.suppress(SystemExit),
+    ):
+        main([*words, "--help"])
+    return output.getvalue()
 
 
 def quoted(page: str) -> list[tuple[str, ...]]:

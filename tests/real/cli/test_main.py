@@ -5,7 +5,9 @@ import pytest
 
 from barnabas.broker.cli.main import COMMANDS
 from barnabas.broker.version import __version__
+from tests.broker.cli.inline import run_inline
 from tests.real.cli.command import barnabas, command, environment, error_of
+from tests.real.cli.documentation import help_of
 
 WITH_HELP = [
     (),
@@ -31,11 +33,17 @@ def test_version(tmp_path):
     assert (result.returncode, result.stdout) == (0, f"barnabas {__version__}\n")
 
 
-@pytest.mark.parametrize("arguments", WITH_HELP)
-def test_help_fits_a_screen(arguments, tmp_path):
-    result = barnabas(*arguments, "--help", cwd=tmp_path)
-    lines = result.stdout.splitlines()
+def test_help_of_a_process(tmp_path):
+    result = barnabas("--help", cwd=tmp_path)
     assert result.returncode == 0
+    assert result.stdout == help_of()
+
+
+@pytest.mark.parametrize("arguments", WITH_HELP)
+def test_help_fits_a_screen(arguments, monkeypatch):
+    result = run_inline(monkeypatch, [*arguments, "--help"])
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
     assert len(lines) <= (24 if arguments else 32)  # The first one lists all commands.
     assert max(map(len, lines)) <= 80
 
@@ -91,8 +99,17 @@ def test_help_fits_a_screen(arguments, tmp_path):
         (("consume", "a", "-K", ":", "--format", "json"), "-K does not go with JSON"),
     ],
 )
-def test_wrong_usage_is_one_line(arguments, expected, tmp_path):
-    assert expected in error_of(barnabas(*arguments, cwd=tmp_path), 2)
+def test_wrong_usage_is_one_line(arguments, expected, monkeypatch):
+    result = run_inline(monkeypatch, arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = [each for each in result.stderr.splitlines() if each.startswith("barnabas: ")]
+    assert expected in line
+    assert result.stderr.endswith(f"{line}\n")
+
+
+def test_wrong_usage_ends_a_process_with_2(tmp_path):
+    result = barnabas("topic", "list", cwd=tmp_path)
+    assert "unknown command topic, did you mean topics?" in error_of(result, 2)
 
 
 @pytest.mark.parametrize("old", ["seek", "move", "reset"])
