@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 from kafka import KafkaProducer
 
-from barnabas.broker.cluster.pictured_view import PicturedView
+from barnabas.broker.cluster.pictured_view import SnapshotView
 from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.coordination.shard import java_hash
 from barnabas.testing import Cluster
@@ -113,7 +113,7 @@ def test_transactions_are_whole_though_a_broker_dies(library):
 def test_an_admin_client_asks_before_there_is_a_controller(monkeypatch):
     """A cluster that has just started has none, nor one whose controller has just died."""
     nobody = property(lambda _: NO_NODE, lambda _, _node_id: None)
-    monkeypatch.setattr(PicturedView, "controller_id", nobody, raising=False)
+    monkeypatch.setattr(SnapshotView, "controller_id", nobody, raising=False)
     with Cluster(brokers=3) as cluster:
         client = admin(cluster.bootstrap_servers)
         created = client.create_topics([NewTopic("orders", PARTITIONS, 1)])
