@@ -22,8 +22,9 @@ async def response_to(outcome: Any, route: Route) -> Any:  # noqa: ANN401
     caller = _Caller()
     answer: Deferred[Any] = Deferred()
     answer.route, answer.connection = route, caller
-    answer.run = Run(response_of(outcome))
-    answer.run.start(caller, answer, None, set())
+    run = Run(response_of(outcome))
+    answer.run = run
+    run.start(caller, answer, None, set())
     try:
         return await caller.future
     except asyncio.CancelledError:

@@ -47,8 +47,6 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.counts import Histogram
 
 if TYPE_CHECKING:
-    from barnabas.broker.api.driver import Run
-    from barnabas.broker.api.waits import GiveUp, Ticket
     from barnabas.broker.peers.sessions import PeerLink
     from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
     from barnabas.broker.security.session import Session
@@ -78,6 +76,27 @@ class ResponseSink(Protocol):
 
     def close(self, reason: str) -> None:
         """Hang up because of what the client did."""
+
+
+class Waiter(ResponseSink, Protocol):
+    """A run that awaits an answer."""
+
+    def settle(self, value: Any) -> None:  # noqa: ANN401
+        """Take the response, or None where there is none."""
+
+
+class Running(Protocol):
+    """A ``Run`` of ``driver.py``."""
+
+    is_parked: bool
+    is_large: bool
+    is_last: bool
+
+    def complete_early(self) -> None:
+        """Wait for nothing that ends early."""
+
+    def abandon(self) -> None:
+        """End, now or at the next word: the client has gone."""
 
 
 class Usage(NamedTuple):
@@ -117,7 +136,7 @@ class Deferred(Generic[Response]):
         self.response: Response | None = None
         self.connection: ResponseSink | None = None
         self.route: Route | None = None
-        self.run: Run[Any] | None = None
+        self.run: Running | None = None
         """The run that comes to the response; None: it comes by a callback."""
         self.version = 0
         self.correlation_id = 0
@@ -128,7 +147,7 @@ class Deferred(Generic[Response]):
         response: Response = yield self
         return response
 
-    def begin(self, ticket: Ticket) -> GiveUp | None:
+    def begin(self, ticket: Waiter) -> Callable[[], object] | None:
         """See ``Word`` of ``waits.py``."""
         if self.response is not None or self.chunks is not None:
             ticket.settle(self.response)

@@ -379,8 +379,9 @@ class Pipeline:
             encoding = self._large.encode(
                 deferred.response, route, deferred.version, deferred.correlation_id
             )
-            deferred.run = Run(encoding)
-            deferred.run.start(self, deferred, None, self._at_work)
+            encoder = Run(encoding)
+            deferred.run = encoder
+            encoder.start(self, deferred, None, self._at_work)
             return
         try:
             deferred.chunks, _ = encoded(
@@ -537,9 +538,10 @@ class Pipeline:
         answer: Deferred[Any] = Deferred()
         answer.response = response
         answer.begun_ns = begun_ns
-        answer.run = Run(self._large.encode(response, route, version, correlation_id))
+        run = Run(self._large.encode(response, route, version, correlation_id))
+        answer.run = run
         self._defer(answer, route, version, correlation_id)
-        answer.run.start(self, answer, None, self._at_work)
+        run.start(self, answer, None, self._at_work)
 
     def refused(self, route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN401
         """Return the response for an error of the whole request."""
@@ -622,9 +624,10 @@ class Pipeline:
         answer.begun_ns = begun_ns
         if context.quota is not None:
             answer.usage = Usage(context.quota, len(frame), 0)
-        answer.run = self._large.run(self, frame, position, route, context, answer)
+        run = self._large.run(self, frame, position, route, context, answer)
+        answer.run = run
         self._defer(answer, route, version, correlation_id)
-        answer.run.start(self, answer, None, self._at_work)
+        run.start(self, answer, None, self._at_work)
         self.complete_parked_early()
 
     def _defer(

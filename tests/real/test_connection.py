@@ -769,7 +769,7 @@ async def test_what_is_under_way_ends_with_an_abort(running):
     await until(lambda: toy.handled)
     await toy.server.abort()
     assert await client.closed() == b""
-    assert not toy.server._requests
+    assert not toy.server.at_work
 
 
 async def test_an_abort_forgets_who_waits_for_memory():
