@@ -172,7 +172,7 @@ def test_a_decided_transaction_cannot_be_aborted(
 ):
     client.begin(topic, topic, 0)
     markers = shared_broker.server.transactions._markers
-    monkeypatch.setattr(type(markers), "begin", lambda _self, _key: None)
+    monkeypatch.setattr(type(markers), "begin", lambda _self, _shard, _key: None)
     client.ask(END_TXN, EndTxnRequest(topic, *client.producers[topic], commit), 3)
     (found,) = described(shell, topic)
     assert (found["state"], found["remaining_ms"]) == (state, None)
@@ -181,7 +181,8 @@ def test_a_decided_transaction_cannot_be_aborted(
     error = shell("transactions", "abort", topic, "-y").error
     assert "it is decided" in error
     monkeypatch.undo()
-    shared_broker.call(lambda: markers.begin(topic))
+    shard = shared_broker.server.transactions.log.shard_here(topic)
+    shared_broker.call(lambda: markers.resume(shard, topic))
 
 
 def test_no_timeout(own_broker, own_shell):
