@@ -174,12 +174,12 @@ generate: $(VENV)/.dev ## Write protocol/messages from protocol/schemas
 check-generated: $(VENV)/.dev ## Are protocol/messages and the generated pages of docs/ current?
 	$(call heading,generated code and documentation)
 	@$(BIN)/python -m barnabas.protocol.generate --check
-	@$(BIN)/python -m barnabas.broker.config.reference --check
+	@$(BIN)/python -m barnabas.broker.config.pages.reference --check
 	@$(BIN)/python -m barnabas.broker.api.permissions_page --check
 
 .PHONY: docs-configuration
 docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables of keys
-	@$(BIN)/python -m barnabas.broker.config.reference
+	@$(BIN)/python -m barnabas.broker.config.pages.reference
 
 .PHONY: docs-permissions
 docs-permissions: $(VENV)/.dev ## Write docs/permissions.md from the table of checks

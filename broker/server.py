@@ -20,35 +20,46 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 import barnabas.broker.handlers  # noqa: F401  registers every handler
-from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import ROUTES, Routes
 from barnabas.broker.api.fetch_sessions import FetchSessions
 from barnabas.broker.api.inspector import Inspector
-from barnabas.broker.api.lease_gate import gate
 from barnabas.broker.api.waiting import FetchWaits
-from barnabas.broker.cluster.base import ClusterBase
+from barnabas.broker.cluster.coordinating.leadership_check import LeadershipCheck
+from barnabas.broker.cluster.coordinating.moving_shards import MovingShards
+from barnabas.broker.cluster.coordinating.remote_coordinators import RemoteCoordinators
+from barnabas.broker.cluster.coordinating.verification_guards import Guards
+from barnabas.broker.cluster.leading.leadership import DurableLogs, Leadership
+from barnabas.broker.cluster.membership.base import ClusterBase
 from barnabas.broker.cluster.moves import Moves
+from barnabas.broker.cluster.peers.connection import Transport
+from barnabas.broker.cluster.peers.interface import Peers
+from barnabas.broker.cluster.serving.brokers import Brokers
+from barnabas.broker.cluster.serving.lease_gate import gate
+from barnabas.broker.cluster.serving.placement import Placement
+from barnabas.broker.cluster.serving.refused_produce import note_refused_produce
+from barnabas.broker.cluster.serving.stale_metadata import look_before_refusing
+from barnabas.broker.cluster.start.cluster_directory import ClusterHome
+from barnabas.broker.cluster.start.exit_reasons import words_of_end
+from barnabas.broker.cluster.start.join import Newcomer
+from barnabas.broker.cluster.start.member import ClusterMember
+from barnabas.broker.cluster.start.postgresql import base_of
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.addresses import address_text
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.groups import Groups
-from barnabas.broker.coordination.guards import Guards
-from barnabas.broker.coordination.leadership_check import LeadershipCheck
 from barnabas.broker.coordination.markers import MarkerWriter
-from barnabas.broker.coordination.moving_shards import MovingShards
-from barnabas.broker.coordination.remote_coordinators import RemoteCoordinators
 from barnabas.broker.coordination.transactions import Transactions
-from barnabas.broker.handlers.placement import Placement
-from barnabas.broker.handlers.producers import limit_init_producer_id
-from barnabas.broker.handlers.refused_produce import note_refused_produce
-from barnabas.broker.handlers.second_look import look_before_refusing
-from barnabas.broker.housekeeping import Housekeeping
-from barnabas.broker.http.answer_memory import AnswerMemory
+from barnabas.broker.handlers.transactions.producers import limit_init_producer_id
 from barnabas.broker.http.entry import HttpEntry
-from barnabas.broker.http.login import HttpLogin
+from barnabas.broker.http.messages.answer_memory import AnswerMemory
 from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import HttpServer
 from barnabas.broker.http.site import ConsolePage, Site
+from barnabas.broker.metadata.access_rules import AccessRules
+from barnabas.broker.metadata.catalogue import Catalogue
+from barnabas.broker.metadata.metastore_calls import CallsAside, MetaStoreCalls
+from barnabas.broker.metadata.quota_rules import QuotaRules
+from barnabas.broker.metadata.user_credentials import UserCredentials
 from barnabas.broker.metrics.collectors import (
     register_coordinators,
     register_maintenance,
@@ -60,17 +71,10 @@ from barnabas.broker.metrics.history import History
 from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
 from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer
-from barnabas.broker.opening.cluster_home import ClusterHome
 from barnabas.broker.opening.configured_topics import create_configured_topics
-from barnabas.broker.opening.endings import words_of_end
 from barnabas.broker.opening.feature_levels import with_levels
-from barnabas.broker.opening.home import GivenUp, Home, Opened, OwnDirectory, Progress
-from barnabas.broker.opening.member import ClusterMember
-from barnabas.broker.opening.newcomer import Newcomer
-from barnabas.broker.opening.postgresql import base_of
+from barnabas.broker.opening.local_directory import GivenUp, Home, Opened, OwnDirectory, Progress
 from barnabas.broker.opening.store import Checkpoints, new_store
-from barnabas.broker.peers.connection import Transport
-from barnabas.broker.peers.interface import Peers
 from barnabas.broker.runtime.audit_file import AuditOutput
 from barnabas.broker.runtime.clock import Clock, SystemClock
 from barnabas.broker.runtime.disk_readers import DiskReaders
@@ -79,29 +83,25 @@ from barnabas.broker.runtime.events import EventRing
 from barnabas.broker.runtime.first import wait_for_first
 from barnabas.broker.runtime.pattern_thread import PatternThread
 from barnabas.broker.runtime.stage import Stage
-from barnabas.broker.security.access import Generation
+from barnabas.broker.security.acls.access import Generation
+from barnabas.broker.security.acls.authorizer import Authorizer
 from barnabas.broker.security.audit import AuditLog
-from barnabas.broker.security.authorizer import Authorizer
-from barnabas.broker.security.certificate_reload import CertificateReload
-from barnabas.broker.security.listeners import listeners_of
-from barnabas.broker.security.logins import Logins
-from barnabas.broker.security.setup import authorizer_of, quotas_of
-from barnabas.broker.topics.access_rules import AccessRules
-from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.cleaning import LogCleaner
-from barnabas.broker.topics.leadership import DurableLogs, Leadership
-from barnabas.broker.topics.metastore_calls import CallsAside, MetaStoreCalls
-from barnabas.broker.topics.quota_rules import QuotaRules
-from barnabas.broker.topics.scrubbing import LogScrubber
-from barnabas.broker.topics.user_credentials import UserCredentials
+from barnabas.broker.security.listeners.certificate_reload import CertificateReload
+from barnabas.broker.security.listeners.listeners import listeners_of
+from barnabas.broker.security.listeners.setup import authorizer_of, quotas_of
+from barnabas.broker.security.sasl.logins import Logins
+from barnabas.broker.security.web.login import HttpLogin
+from barnabas.broker.upkeep.cleaning import LogCleaner
+from barnabas.broker.upkeep.housekeeping import Housekeeping
+from barnabas.broker.upkeep.scrubbing import LogScrubber
 from barnabas.broker.version import __version__
-from barnabas.storage.file_system import FileSystem
-from barnabas.storage.io import LocalFileSystem
-from barnabas.storage.log_store import LogStore
+from barnabas.storage.files.file_system import FileSystem
+from barnabas.storage.files.io import LocalFileSystem
+from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.storage.metastore.interface import MetadataImage, MetaStore
-from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.runtime.clock import boot_seconds
-from barnabas.storage.store_parts import StoreCallbacks
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.store_parts import StoreCallbacks
 
 logger = logging.getLogger("barnabas.broker.server")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from barnabas.broker.security.acls import Acl
-from barnabas.broker.security.operations import (
+from barnabas.broker.security.acls.acls import Acl
+from barnabas.broker.security.acls.operations import (
     Operation,
     PatternType,
     Permission,

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType, shown
+from barnabas.broker.security.acls.operations import CLUSTER_NAME, Operation, ResourceType, shown
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
-    from barnabas.broker.security.access import Access
+    from barnabas.broker.security.acls.access import Access
 
 ALTER, ALTER_CONFIGS, CLUSTER_ACTION, CREATE, DELETE = (
     Operation.ALTER,

@@ -40,18 +40,18 @@ from typing import (
 
 from barnabas.broker.api.checks import CHECKS, Checks, guarded
 from barnabas.broker.api.client_seen import ClientSeen
-from barnabas.broker.security.access import OPEN, Access
-from barnabas.broker.security.quotas import ClientQuota
+from barnabas.broker.security.acls.access import OPEN, Access
+from barnabas.broker.security.quotas.quotas import ClientQuota
 from barnabas.protocol.api import Api
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.counts import Histogram
 
 if TYPE_CHECKING:
-    from barnabas.broker.peers.sessions import PeerLink
-    from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
+    from barnabas.broker.cluster.peers.sessions import PeerLink
+    from barnabas.broker.security.sasl.login import LoggedIn, Login, LoginFailed, Outcome
     from barnabas.broker.security.session import Session
     from barnabas.protocol.frame import FrameBuffer
-    from barnabas.storage.refusal import Refusal
+    from barnabas.storage.journal.refusal import Refusal
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")

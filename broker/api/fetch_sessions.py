@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from barnabas.broker.security.access import OPEN_MARK
+from barnabas.broker.security.acls.access import OPEN_MARK
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest
 from barnabas.storage.runtime.chance import random_below
@@ -63,7 +63,7 @@ class Asked:
         self.sent_high_watermark = -1
         self.sent_log_start = -1
         self.allowed_mark = OPEN_MARK
-        """The rights by which this was last allowed to be read (``security/access.py``)."""
+        """The rights by which this was last allowed to be read (``security/acls/access.py``)."""
 
     @property
     def key(self) -> Key:

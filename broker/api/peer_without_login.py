@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
+    from barnabas.broker.security.sasl.login import LoggedIn, Login, LoginFailed, Outcome
 
 
 class PeerWithoutLogin:

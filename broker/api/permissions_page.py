@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from barnabas.broker.api.checks import CHECKS, Check, Denial
-from barnabas.broker.config.generated_page import write_or_compare
-from barnabas.broker.security.operations import shown
+from barnabas.broker.config.pages.generated_page import write_or_compare
+from barnabas.broker.security.acls.operations import shown
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "permissions.md"
 _NEWEST: Final = 32_767

@@ -1,8 +1,9 @@
 """Answers that wait: fetches for bytes, produces for the disk.
 
-A produce is completed when its commit group is durable or refused, as ``storage/journal.py`` has
-it, without a coroutine. A fetch that has become due is resumed after all the logs that a commit
-group moves, and not inside ``advanced``: it should see all of them.
+A produce is completed when its commit group is durable or refused, as
+``storage/journal/journal.py`` has it, without a coroutine. A fetch that has become due is resumed
+after all the logs that a commit group moves, and not inside ``advanced``: it should see all of
+them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from barnabas.broker.api.dispatch import DurableAnswer
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
-from barnabas.storage.refusal import Refusal
+from barnabas.storage.journal.refusal import Refusal
 
 if TYPE_CHECKING:
     from barnabas.broker.api.waits import GiveUp, Ticket

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from barnabas.broker.api.driver import Run
     from barnabas.broker.api.waiting import Watch
     from barnabas.broker.runtime.clock import Clock
-    from barnabas.storage.journal import CommitGroup
-    from barnabas.storage.refusal import Refusal
+    from barnabas.storage.journal.journal import CommitGroup
+    from barnabas.storage.journal.refusal import Refusal
 
 GiveUp: TypeAlias = Callable[[], object]
 """Ends a wait that no run waits for any more."""

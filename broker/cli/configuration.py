@@ -9,9 +9,9 @@ from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.properties_file import read_properties
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.cluster import METADATA, has_password
-from barnabas.broker.config.environment import is_secret
-from barnabas.broker.config.loader import LoadedConfig, load_config
-from barnabas.broker.config.providers import is_reference
+from barnabas.broker.config.loading.environment import is_secret
+from barnabas.broker.config.loading.loader import LoadedConfig, load_config
+from barnabas.broker.config.loading.providers import is_reference
 from barnabas.broker.config.types import ConfigError
 
 # For images and packages, so that every command run beside the broker sees what the broker sees:

@@ -9,8 +9,8 @@ from typing import Final
 from barnabas.broker.admin.requests import TopicPartition, gathered
 from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check, partition_text
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.cli.group_protocol import decode_assignment
-from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at
+from barnabas.broker.cli.records.group_protocol import decode_assignment
+from barnabas.broker.cli.records.offsets import EARLIEST, LATEST, offsets_at
 from barnabas.broker.client.brokers import GROUP, MANY_KEYS_SINCE
 from barnabas.broker.client.connection import Connection
 from barnabas.protocol.errors import ErrorCode

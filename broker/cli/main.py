@@ -124,7 +124,7 @@ def _ended(exit_code: int) -> int:
 
 
 def _module(command: str) -> ModuleType:
-    return importlib.import_module(f"barnabas.broker.cli.{command.replace('-', '_')}")
+    return importlib.import_module(f"barnabas.broker.cli.commands.{command.replace('-', '_')}")
 
 
 def parser_with(chosen: Collection[str]) -> argparse.ArgumentParser:

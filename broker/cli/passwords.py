@@ -8,7 +8,7 @@ import sys
 from typing import Final
 
 from barnabas.broker.cli.errors import USAGE, CommandError
-from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.files.io import LocalFileSystem
 
 _BYTES_MAX: Final = 4096
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from barnabas.broker.cli.errors import USAGE, CommandError
-from barnabas.broker.config.properties import MalformedProperties, Property, parse_properties
+from barnabas.broker.config.loading.properties import (
+    MalformedProperties,
+    Property,
+    parse_properties,
+)
 
 
 def read_properties(path: str) -> list[Property]:

@@ -24,12 +24,12 @@ from barnabas.broker.cli.cluster_view import (
 )
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.group_view import coordinators
-from barnabas.broker.cli.offsets import LATEST, may_pass, offsets_at
 from barnabas.broker.cli.output import duration_text
+from barnabas.broker.cli.records.offsets import LATEST, may_pass, offsets_at
 from barnabas.broker.client.brokers import TRANSACTION
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
-from barnabas.broker.topics.topic_names import TRANSACTION_STATE
+from barnabas.broker.metadata.topic_names import TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,

@@ -8,7 +8,7 @@ from barnabas.broker.admin.positions import BadPosition, Position
 from barnabas.broker.admin.requests import TopicPartition
 from barnabas.broker.cli.cluster_view import Cluster, Partition, partition_text
 from barnabas.broker.cli.errors import USAGE, CommandError
-from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at
+from barnabas.broker.cli.records.offsets import EARLIEST, LATEST, offsets_at
 
 
 class Where:

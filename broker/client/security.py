@@ -22,8 +22,8 @@ from barnabas.broker.client.security_keys import (
     is_about_security,
 )
 from barnabas.broker.config.security_protocols import PROTOCOLS, has_login, has_tls
-from barnabas.broker.tls.client import CLIENT_KEYS, client_context
-from barnabas.broker.tls.errors import TlsError
+from barnabas.broker.security.tls.client import CLIENT_KEYS, client_context
+from barnabas.broker.security.tls.errors import TlsError
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -98,7 +98,7 @@ def _refers(settings: Mapping[str, str]) -> bool:
 
 def _resolved(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
     """Replace ``${file:...}`` and its like, as a broker does."""
-    from barnabas.broker.config.providers import resolved
+    from barnabas.broker.config.loading.providers import resolved
     from barnabas.broker.config.types import ConfigError, ConfigSource, Setting
 
     given = {

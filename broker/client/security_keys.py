@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from barnabas.broker.client.errors import WrongSetting
-from barnabas.broker.tls.client import CLIENT_KEYS
-from barnabas.broker.tls.client import LIBRDKAFKA as LIBRDKAFKA_OF_TLS
+from barnabas.broker.security.tls.client import CLIENT_KEYS
+from barnabas.broker.security.tls.client import LIBRDKAFKA as LIBRDKAFKA_OF_TLS
 
 PREFIXES: Final = ("ssl.", "sasl.", "security.", "https.", "config.providers")
 PROTOCOL: Final = "security.protocol"

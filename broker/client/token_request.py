@@ -30,8 +30,8 @@ from urllib.parse import quote_plus, urlsplit
 from barnabas.broker.client.errors import TokenUnavailable, WrongSetting, printable
 from barnabas.broker.client.security_keys import HTTPS_TRUST, JAAS, TOKEN_URL
 from barnabas.broker.client.token_endpoint import BEARER, TOKEN_BYTES_MAX, Token, TokenEndpoint
-from barnabas.broker.tls.client import client_context
-from barnabas.broker.tls.errors import TlsError
+from barnabas.broker.security.tls.client import client_context
+from barnabas.broker.security.tls.errors import TlsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -35,7 +35,7 @@ from barnabas.broker.client.security_keys import (
     URLENCODE,
 )
 from barnabas.broker.client.token_endpoint import Refresh, TokenEndpoint
-from barnabas.broker.tls.client import CLIENT_KEYS, LIBRDKAFKA, VERIFICATION
+from barnabas.broker.security.tls.client import CLIENT_KEYS, LIBRDKAFKA, VERIFICATION
 
 Number = TypeVar("Number", int, float)
 

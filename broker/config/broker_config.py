@@ -53,7 +53,9 @@ TOPIC_TO_CREATE = r"[a-zA-Z0-9._-]+:[1-9][0-9]*:-?[0-9]+(:(compact|delete))?"
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig(SecurityConfig):
-    """Every setting of a broker, checked. Make one with ``load_config`` (config/loader.py)."""
+    """Every setting of a broker, checked. Make one with ``load_config``
+    (config/loading/loader.py).
+    """
 
     # ---------- identity
     node_id: int = setting("node.id", INT, 1, at_least(0), synonyms=("broker.id",))

@@ -1,9 +1,9 @@
 """Kafka's broker keys that mean nothing here, so that a file written for Kafka loads in peace.
 
 They are about replication, controllers, thread pools, tiered storage, or about the Java virtual
-machine; some are for brokers of a cluster, as each other's clients (broker/peers/settings.py). One
-that would *protect* something (a policy class) is refused where it is set to more than its default:
-see broker/config/protection.py. Other keys are misspelt.
+machine; some are for brokers of a cluster, as each other's clients
+(broker/cluster/peers/settings.py). One that would *protect* something (a policy class) is refused
+where it is set to more than its default: see broker/config/protection.py. Other keys are misspelt.
 
 DescribeConfigs reports all of them, with Kafka's types and defaults or with what was set, because
 consoles and tools look for them. They cannot be changed while the broker runs.

@@ -17,7 +17,7 @@ from barnabas.broker.config.types import (
     first_of,
     format_value,
 )
-from barnabas.storage.config import LogConfig
+from barnabas.storage.log.config import LogConfig
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig

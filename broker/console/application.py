@@ -16,13 +16,14 @@ from barnabas.broker.console.actions.command import Conflict
 from barnabas.broker.console.actions.fields import Refused, read_body
 from barnabas.broker.console.actions.performing import Asked, Found, find, methods_of, perform
 from barnabas.broker.console.assets import Assets
-from barnabas.broker.console.elsewhere import with_leader
 from barnabas.broker.console.encoding import as_json, body_of, size_of
 from barnabas.broker.console.jobs.registry import Jobs
-from barnabas.broker.console.lag_history import LagHistory
 from barnabas.broker.console.lengths import check_names
 from barnabas.broker.console.live import Live, read_watch
 from barnabas.broker.console.openapi import text
+from barnabas.broker.console.pages.elsewhere import with_leader
+from barnabas.broker.console.pages.lag_history import LagHistory
+from barnabas.broker.console.pages.worst import WorstFinder
 from barnabas.broker.console.parameters import read_query
 from barnabas.broker.console.questions import ObservedBroker, Question, check_serving
 from barnabas.broker.console.records.pieces import RecordReaders
@@ -30,11 +31,10 @@ from barnabas.broker.console.records.places import Places
 from barnabas.broker.console.route import Route
 from barnabas.broker.console.routes import LIVE, match
 from barnabas.broker.console.shapes import Error
-from barnabas.broker.console.worst import WorstFinder
-from barnabas.broker.http.answer import JSON, Answer, json_answer
-from barnabas.broker.http.request import Request
+from barnabas.broker.http.messages.answer import JSON, Answer, json_answer
+from barnabas.broker.http.messages.request import Request
 from barnabas.broker.http.site import CONSOLE, READING
-from barnabas.broker.security.access import Access
+from barnabas.broker.security.acls.access import Access
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 _API: Final = ("api",)

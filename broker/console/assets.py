@@ -13,14 +13,14 @@ import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.http.answer import Answer
+from barnabas.broker.http.messages.answer import Answer
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
-    from barnabas.broker.http.request import Request
+    from barnabas.broker.http.messages.request import Request
 
 PAGE: Final = "index.html"
 HTML: Final = "text/html; charset=utf-8"

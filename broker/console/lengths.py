@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from barnabas.broker.http.request import BODY_BYTES_MAX
+from barnabas.broker.http.messages.request import BODY_BYTES_MAX
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 NAME_MOST: Final = 32_767

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from barnabas.broker.console.elsewhere import with_leader
 from barnabas.broker.console.encoding import text_of
+from barnabas.broker.console.pages.elsewhere import with_leader
 from barnabas.broker.console.parameters import read_query
 from barnabas.broker.console.questions import (
     FindsWorst,
@@ -32,8 +32,8 @@ from barnabas.broker.console.questions import (
 from barnabas.broker.console.route import Route
 from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.console.shapes import Error
-from barnabas.broker.http.answer import Answer, Stream, Viewer
-from barnabas.broker.security.access import Access
+from barnabas.broker.http.messages.answer import Answer, Stream, Viewer
+from barnabas.broker.security.acls.access import Access
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 logger = logging.getLogger("barnabas.broker.console")

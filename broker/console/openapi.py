@@ -25,7 +25,7 @@ from barnabas.broker.console.lengths import (
 from barnabas.broker.console.parameters import Parameter
 from barnabas.broker.console.route import Route
 from barnabas.broker.console.routes import LIVE, ROUTES
-from barnabas.broker.security.operations import shown
+from barnabas.broker.security.acls.operations import shown
 
 ERRORS: Final = {
     "400": "A parameter that cannot be.",

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
     from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.cluster.view import ClusterView
-    from barnabas.broker.console.lag_points import LagPoint
+    from barnabas.broker.console.pages.lag_points import LagPoint
     from barnabas.broker.console.shapes import Worst
-    from barnabas.broker.http.answer_memory import AnswerMemory
+    from barnabas.broker.http.messages.answer_memory import AnswerMemory
+    from barnabas.broker.metadata.catalogue import Catalogue
     from barnabas.broker.metrics.history import History
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.runtime.events import EventRing
-    from barnabas.broker.security.access import Access
+    from barnabas.broker.security.acls.access import Access
     from barnabas.broker.security.audit import AuditLog
-    from barnabas.broker.security.quotas import Quotas
-    from barnabas.broker.topics.catalogue import Catalogue
-    from barnabas.broker.topics.cleaning import LogCleaner
+    from barnabas.broker.security.quotas.quotas import Quotas
+    from barnabas.broker.upkeep.cleaning import LogCleaner
 
 Value: TypeAlias = str | int | bool
 
@@ -85,14 +85,14 @@ class ConsoleRequest(Protocol):
 
 
 class FindsWorst(Protocol):
-    """What knows the worst groups and partitions (broker/console/worst.py)."""
+    """What knows the worst groups and partitions (broker/console/pages/worst.py)."""
 
     async def of(self, question: Question) -> Worst | None:
         """Return them, as far as they are known."""
 
 
 class RemembersLag(Protocol):
-    """What knows the lag of groups over time (broker/console/lag_history.py)."""
+    """What knows the lag of groups over time (broker/console/pages/lag_history.py)."""
 
     def look(self, question: Question, group_id: str) -> None:
         """Take note that somebody looks at a group."""

@@ -10,8 +10,8 @@ from typing import ClassVar, Final, TypeAlias
 from barnabas.broker.api.checks import Check, Denial, denied
 from barnabas.broker.console.parameters import Parameter
 from barnabas.broker.console.questions import Question
-from barnabas.broker.security.access import Access
-from barnabas.broker.security.operations import CLUSTER_NAME
+from barnabas.broker.security.acls.access import Access
+from barnabas.broker.security.acls.operations import CLUSTER_NAME
 
 _DOTS: Final = re.compile(r"~+\.{1,2}")
 

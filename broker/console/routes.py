@@ -25,20 +25,21 @@ from barnabas.broker.api.checks import (
     Check,
     Denial,
 )
-from barnabas.broker.console import groups, overview, session, shapes, topics, transactions
+from barnabas.broker.console import session, shapes
 from barnabas.broker.console.actions import listing
-from barnabas.broker.console.clients import CLIENT_ROUTES
-from barnabas.broker.console.events import EVENT_ROUTES
-from barnabas.broker.console.group_history import GROUP_HISTORY_ROUTES
 from barnabas.broker.console.jobs.routes import JOB_ROUTES
+from barnabas.broker.console.pages import groups, overview, topics, transactions
+from barnabas.broker.console.pages.clients import CLIENT_ROUTES
+from barnabas.broker.console.pages.events import EVENT_ROUTES
+from barnabas.broker.console.pages.group_history import GROUP_HISTORY_ROUTES
+from barnabas.broker.console.pages.pipelines import PIPELINE_ROUTES
+from barnabas.broker.console.pages.security import SECURITY_ROUTES
+from barnabas.broker.console.pages.spark_queries import SPARK_QUERY_ROUTES
+from barnabas.broker.console.pages.story import STORY_ROUTES
+from barnabas.broker.console.pages.topic_users import TOPIC_USER_ROUTES
 from barnabas.broker.console.parameters import Parameter, paged
-from barnabas.broker.console.pipelines import PIPELINE_ROUTES
 from barnabas.broker.console.records.routes import RECORD_ROUTES
 from barnabas.broker.console.route import Route, names_in
-from barnabas.broker.console.security import SECURITY_ROUTES
-from barnabas.broker.console.spark_queries import SPARK_QUERY_ROUTES
-from barnabas.broker.console.story import STORY_ROUTES
-from barnabas.broker.console.topic_users import TOPIC_USER_ROUTES
 from barnabas.broker.metrics.history import HEAT, NAMES
 from barnabas.protocol.errors import ErrorCode, KafkaError
 

@@ -35,22 +35,22 @@ from barnabas.broker.coordination.shard import (
     decision_batch,
     java_hash,
 )
+from barnabas.broker.metadata.changes import REPEATED_MS
 from barnabas.broker.runtime import failpoints
-from barnabas.broker.topics.changes import REPEATED_MS
 from barnabas.coordinator.decision import Decision, Effect, LongDecision, Now
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records import NO_LEADER_EPOCH
-from barnabas.storage.appended import Appended
 from barnabas.storage.errors import Rejected
-from barnabas.storage.refusal import Refusal
+from barnabas.storage.journal.appended import Appended
+from barnabas.storage.journal.refusal import Refusal
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
+    from barnabas.broker.metadata.catalogue import Catalogue
+    from barnabas.broker.metadata.topic import Partition, Topic
     from barnabas.broker.runtime.host import Host
-    from barnabas.broker.topics.catalogue import Catalogue
-    from barnabas.broker.topics.topic import Partition, Topic
-    from barnabas.storage.journal import Waiter
-    from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.journal.journal import Waiter
+    from barnabas.storage.log.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from barnabas.broker.coordination.rebalances import Rebalances
 from barnabas.broker.coordination.runner import Refuse, Respond, Runner, Submission
 from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.coordination.slices import run_in_turns
-from barnabas.broker.security.access import OPEN, Access, Generation
-from barnabas.broker.security.operations import ResourceType
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
+from barnabas.broker.security.acls.access import OPEN, Access, Generation
+from barnabas.broker.security.acls.operations import ResourceType
 from barnabas.coordinator.decision import Effect, Timer
 from barnabas.coordinator.groups.commands import (
     Caller,
@@ -34,9 +34,9 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
+    from barnabas.broker.metadata.catalogue import Catalogue
     from barnabas.broker.runtime.host import Host
-    from barnabas.broker.topics.catalogue import Catalogue
-    from barnabas.storage.transaction_marker import TransactionMarker
+    from barnabas.storage.log.transaction_marker import TransactionMarker
 
 GROUP_ID_MAX_BYTES: Final = 32_767
 """What the records of ``__consumer_offsets`` can hold."""

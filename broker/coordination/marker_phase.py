@@ -29,13 +29,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.coordination.remote_markers import AGAIN_MAX_MS, AGAIN_MS, RemoteMarkers
+from barnabas.broker.cluster.coordinating.remote_markers import (
+    AGAIN_MAX_MS,
+    AGAIN_MS,
+    RemoteMarkers,
+)
 from barnabas.broker.coordination.runner import Following, Runner
 from barnabas.broker.runtime.clock import Timer as ClockTimer
 from barnabas.coordinator.transactions.commands import MarkersPlaced, MarkersWritten
 from barnabas.coordinator.transactions.state import TopicPartition, Transaction
 from barnabas.protocol.errors import ErrorCode
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.log.transaction_marker import TransactionMarker
 
 if TYPE_CHECKING:
     from barnabas.broker.coordination.coordinator_log import CoordinatorLog

@@ -9,16 +9,16 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.storage_errors import error_code_of
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.broker.runtime import failpoints
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.errors import Rejected
 
 if TYPE_CHECKING:
+    from barnabas.broker.cluster.coordinating.verification_guards import Guards
     from barnabas.broker.coordination.groups import Groups
-    from barnabas.broker.coordination.guards import Guards
-    from barnabas.broker.topics.catalogue import Catalogue
-    from barnabas.storage.transaction_marker import TransactionMarker
+    from barnabas.broker.metadata.catalogue import Catalogue
+    from barnabas.storage.log.transaction_marker import TransactionMarker
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.topics.topic_names import INTERNAL
+from barnabas.broker.metadata.topic_names import INTERNAL
 
 if TYPE_CHECKING:
     from barnabas.coordinator.transactions.state import Transaction

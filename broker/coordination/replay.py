@@ -23,12 +23,12 @@ from barnabas.protocol.records import (
     sole_record,
 )
 from barnabas.protocol.records import Record as LogRecord
-from barnabas.storage.batch_contents import DECOMPRESSED_BYTES_MAX
+from barnabas.storage.batches.batch_contents import DECOMPRESSED_BYTES_MAX
 from barnabas.storage.errors import Corrupt
 
 if TYPE_CHECKING:
     from barnabas.protocol.records import BatchHeader
-    from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.log.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 

@@ -35,14 +35,14 @@ from barnabas.broker.coordination.slices import Slices
 from barnabas.broker.coordination.timers import RETRY_MS, Timers
 from barnabas.coordinator.decision import Answer, Cancel, Decision, Effect, Schedule, Timer
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.storage.journal import WhenDurable
+from barnabas.storage.journal.journal import WhenDurable
 
 if TYPE_CHECKING:
     from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog
     from barnabas.broker.coordination.timers import Expiry
     from barnabas.broker.runtime.host import Host
     from barnabas.coordinator.decision import LongDecision
-    from barnabas.storage.refusal import Refusal
+    from barnabas.storage.journal.refusal import Refusal
 
 logger = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from barnabas.protocol.records import Record as LogRecord
 
 if TYPE_CHECKING:
     from barnabas.coordinator.decision import Decision, Effect, LongDecision, Now, Record
-    from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.log.partition_log import PartitionLog
 
 REMEMBERED: Final = 4096
 REMEMBERED_LENGTH_MAX: Final = 256

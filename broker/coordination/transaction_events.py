@@ -21,7 +21,7 @@ from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.transactions.commands import (
     AddPartitions,
     Command,

@@ -24,12 +24,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from barnabas.broker.cluster.coordinating.remote_markers import RemoteMarkers
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.broker.coordination.marker_phase import MarkerPhase, TransitionWaits
 from barnabas.broker.coordination.pipelines import Pipelines
-from barnabas.broker.coordination.remote_markers import RemoteMarkers
 from barnabas.broker.coordination.runner import Following, PendingResponse, Runner
 from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.coordination.slices import run_in_turns
@@ -39,8 +39,8 @@ from barnabas.broker.coordination.transaction_events import (
     TransactionCounts,
     TransactionEvents,
 )
-from barnabas.broker.topics.producer_ids import KEYED_FROM
-from barnabas.broker.topics.topic_names import TRANSACTION_STATE
+from barnabas.broker.metadata.producer_ids import KEYED_FROM
+from barnabas.broker.metadata.topic_names import TRANSACTION_STATE
 from barnabas.coordinator.decision import Effect, Timer
 from barnabas.coordinator.transactions.commands import (
     AddPartitions,
@@ -59,16 +59,16 @@ from barnabas.protocol.records import NO_LEADER_EPOCH
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
+    from barnabas.broker.cluster.coordinating.leadership_check import LeadershipCheck
+    from barnabas.broker.cluster.peers.interface import Peers
     from barnabas.broker.cluster.view import ClusterView
-    from barnabas.broker.coordination.leadership_check import LeadershipCheck
     from barnabas.broker.coordination.markers import MarkerWriter
-    from barnabas.broker.peers.interface import Peers
+    from barnabas.broker.metadata.catalogue import Catalogue
     from barnabas.broker.runtime.host import Host
-    from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.coordinator.decision import Decision
     from barnabas.coordinator.transactions.transaction_table import TransactionTable
-    from barnabas.storage.journal import Waiter
-    from barnabas.storage.log_store import LogStore
+    from barnabas.storage.journal.journal import Waiter
+    from barnabas.storage.store.log_store import LogStore
 
 Make: TypeAlias = Callable[[], Command | Outcome]
 """Builds a command, or says what its outcome is where there is nothing to decide."""

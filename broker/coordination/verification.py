@@ -5,7 +5,7 @@ version 11 the client has added the partition, and here it is verified; from ver
 adds it, in front of the data in the same journal. Nothing is awaited between the word of the
 coordinator of this broker and the append, so no marker can slip in between (P6). Where another
 broker is the coordinator it is asked first (R1), and its answer is judged here once more, with a
-guard for each partition that such a marker drops (``guards.py``).
+guard for each partition that such a marker drops (``verification_guards.py``).
 
 An open transaction of a producer id is nobody's but of its transactional id's, which is what a
 client has its right for. Apache Kafka 4.3.0 takes the word of whoever knows the producer id. Where
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from barnabas.broker.coordination.remote_coordinators import NO_WORD, Question
+from barnabas.broker.cluster.coordinating.remote_coordinators import NO_WORD, Question
 from barnabas.coordinator.transactions.commands import AddPartitions, VerifyPartitions
 from barnabas.coordinator.transactions.state import TRANSACTIONS_V2, TopicPartition
 from barnabas.protocol.errors import ErrorCode
@@ -33,8 +33,8 @@ from barnabas.protocol.records import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.broker.coordination.guards import Guards, Log
-    from barnabas.broker.coordination.remote_coordinators import Answer
+    from barnabas.broker.cluster.coordinating.remote_coordinators import Answer
+    from barnabas.broker.cluster.coordinating.verification_guards import Guards, Log
 
 ADDS_SINCE: Final = 12
 ABORTABLE_SINCE: Final = 11

@@ -15,9 +15,10 @@ from itertools import groupby
 from typing import Final, TypeVar
 
 from barnabas.broker.api.dispatch import CloseConnection, RequestContext, serves
+from barnabas.broker.metadata.access_rules import AccessRules
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.security.acls import Acl, AclFilter, kept_host
-from barnabas.broker.security.operations import (
+from barnabas.broker.security.acls.acls import Acl, AclFilter, kept_host
+from barnabas.broker.security.acls.operations import (
     ANY,
     ASKED_BESIDES,
     CLUSTER_NAME,
@@ -29,7 +30,6 @@ from barnabas.broker.security.operations import (
     ResourceType,
     shown,
 )
-from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.create_acls import (
     CREATE_ACLS,

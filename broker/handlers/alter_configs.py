@@ -17,17 +17,17 @@ from barnabas.broker.api import checks
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.config.types import ConfigKey, ConfigType, format_value
 from barnabas.broker.handlers.configs import check_allowed
-from barnabas.broker.runtime.loggers import ROOT, problem_of, set_levels
-from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.topics.configs import ConfigsChange, DynamicConfigs
-from barnabas.broker.topics.resources import (
+from barnabas.broker.metadata.configs import ConfigsChange, DynamicConfigs
+from barnabas.broker.metadata.resources import (
     KINDS,
     ConfigKind,
     ResourceType,
     check_node_name,
     unknown_resource_type,
 )
-from barnabas.broker.topics.topic import Configs
+from barnabas.broker.metadata.topic import Configs
+from barnabas.broker.runtime.loggers import ROOT, problem_of, set_levels
+from barnabas.broker.runtime.turns import next_turn
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_configs import (
     ALTER_CONFIGS,

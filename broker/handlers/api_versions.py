@@ -26,10 +26,10 @@ from barnabas.broker.api.dispatch import (
     Routes,
     serves,
 )
+from barnabas.broker.cluster.peers.sessions import Hello, HelloRefused, PeerSessions
 from barnabas.broker.config.features import FEATURES
-from barnabas.broker.peers.sessions import Hello, HelloRefused, PeerSessions
-from barnabas.broker.security.operations import CLUSTER_NAME
-from barnabas.broker.topics.configs import DynamicConfigs
+from barnabas.broker.metadata.configs import DynamicConfigs
+from barnabas.broker.security.acls.operations import CLUSTER_NAME
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import (
     API_VERSIONS,

@@ -6,9 +6,9 @@ v2 adds fenced brokers on request: those that are not in service, but were not l
 
 from __future__ import annotations
 
-from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import RequestContext, serves
-from barnabas.broker.security.operations import CLUSTER_NAME, NOT_ASKED, ResourceType
+from barnabas.broker.cluster.serving.brokers import Brokers
+from barnabas.broker.security.acls.operations import CLUSTER_NAME, NOT_ASKED, ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,

@@ -19,15 +19,15 @@ from barnabas.broker.config.listener_settings import describe_listener_settings
 from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.config.types import ConfigEntry, ConfigSource, ConfigSynonym, ConfigType
 from barnabas.broker.handlers.metadata import missing_topic_error
+from barnabas.broker.metadata.catalogue import Catalogue
+from barnabas.broker.metadata.configs import CLUSTER_ENTITY
+from barnabas.broker.metadata.resources import ResourceType, check_node_name, unknown_resource_type
+from barnabas.broker.metadata.topic import Configs
+from barnabas.broker.metadata.topic_names import name_problem
 from barnabas.broker.runtime.loggers import describe_loggers
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.security.access import Access
-from barnabas.broker.security.operations import CLUSTER_NAME, Operation
-from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.configs import CLUSTER_ENTITY
-from barnabas.broker.topics.resources import ResourceType, check_node_name, unknown_resource_type
-from barnabas.broker.topics.topic import Configs
-from barnabas.broker.topics.topic_names import name_problem
+from barnabas.broker.security.acls.access import Access
+from barnabas.broker.security.acls.operations import CLUSTER_NAME, Operation
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,

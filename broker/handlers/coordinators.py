@@ -1,7 +1,7 @@
 """FindCoordinator 0-6: who decides for a group or a transactional id.
 
 It is the leader of the internal topic's partition that Kafka's hash of the key names. In a cluster
-one that is not known is waited for (``broker/cluster/misses.py``) before that is told.
+one that is not known is waited for (``broker/cluster/metadata_refresh.py``) before that is told.
 
 Version notes: v1 brought the key type, v4 several keys at once, v6 share groups' keys.
 Knowingly absent: share groups, refused with UNSUPPORTED_VERSION: this broker has no coordinator for
@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from barnabas.broker.api.brokers import Broker, Brokers
 from barnabas.broker.api.checks import (
     CLUSTER,
     CLUSTER_ACTION,
@@ -28,12 +27,13 @@ from barnabas.broker.api.checks import (
 from barnabas.broker.api.checks import GROUP as GROUP_RESOURCE
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.division import by, in_parts
+from barnabas.broker.cluster.serving.brokers import Broker, Brokers
 from barnabas.broker.cluster.view import NO_NODE, ClusterView
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.transactions import Transactions
-from barnabas.broker.security.access import Access
-from barnabas.broker.security.operations import CLUSTER_NAME
+from barnabas.broker.security.acls.access import Access
+from barnabas.broker.security.acls.operations import CLUSTER_NAME
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.find_coordinator import (
     FIND_COORDINATOR,

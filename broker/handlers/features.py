@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Final
 
-from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.cluster.serving.brokers import Brokers
 from barnabas.broker.config.features import FEATURES, GROUP_VERSION, Ranges, why_not_supported
-from barnabas.broker.topics.configs import DynamicConfigs
+from barnabas.broker.metadata.configs import DynamicConfigs
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.update_features import (
     UPDATE_FEATURES,

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from barnabas.broker.api.brokers import Broker, Brokers
 from barnabas.broker.api.dispatch import RequestContext
-from barnabas.broker.cluster.copies import Copies
+from barnabas.broker.cluster.damaged_copies import Copies
+from barnabas.broker.cluster.serving.brokers import Broker, Brokers
 from barnabas.broker.cluster.view import NO_NODE, Leader
-from barnabas.broker.topics.topic import Partition, Topic
+from barnabas.broker.metadata.topic import Partition, Topic
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.metadata import METADATA, MetadataResponsePartition
 

@@ -11,9 +11,9 @@ import os
 from collections.abc import Iterable
 
 from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.metadata.catalogue import Catalogue
+from barnabas.broker.metadata.topic import Partition
 from barnabas.broker.runtime.host import Host
-from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.topic import Partition
 from barnabas.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,
     DescribeLogDirsPartition,
@@ -22,7 +22,7 @@ from barnabas.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from barnabas.storage.log_store import LogStore
+from barnabas.storage.store.log_store import LogStore
 
 NO_LAG = 0
 

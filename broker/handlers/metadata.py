@@ -16,20 +16,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.checks import DESCRIBE, TOPIC, TOPIC_DENIED, may_create
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.driver import Run
-from barnabas.broker.cluster.misses import Misses
+from barnabas.broker.cluster.metadata_refresh import Misses
+from barnabas.broker.cluster.serving.brokers import Brokers
 from barnabas.broker.handlers.cluster import operations_on_cluster
 from barnabas.broker.handlers.leaders import Leaders
+from barnabas.broker.metadata.catalogue import Catalogue
+from barnabas.broker.metadata.changes import REPEATED_MS
+from barnabas.broker.metadata.topic import Topic
+from barnabas.broker.metadata.topic_names import INTERNAL, name_problem
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.security.access import Access
-from barnabas.broker.security.operations import NOT_ASKED
-from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.changes import REPEATED_MS
-from barnabas.broker.topics.topic import Topic
-from barnabas.broker.topics.topic_names import INTERNAL, name_problem
+from barnabas.broker.security.acls.access import Access
+from barnabas.broker.security.acls.operations import NOT_ASKED
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,

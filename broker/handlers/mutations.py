@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.security.quotas import told_ms
+from barnabas.broker.security.quotas.quotas import told_ms
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from typing import Final
 
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.config.addresses import address_of
-from barnabas.broker.security.quota_limits import (
+from barnabas.broker.metadata.quota_rules import QuotaRules
+from barnabas.broker.security.quotas.quota_limits import (
     CONNECTIONS,
     CONSUMER_BYTES,
     CONTROLLER_MUTATIONS,
@@ -25,8 +26,7 @@ from barnabas.broker.security.quota_limits import (
     Entity,
     entity,
 )
-from barnabas.broker.security.quotas import Change
-from barnabas.broker.topics.quota_rules import QuotaRules
+from barnabas.broker.security.quotas.quotas import Change
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,

@@ -2,10 +2,10 @@
 
 Version notes. ElectLeaders: v1 adds the kind of election. AlterPartitionReassignments: v1 can
 forbid a change of the replication factor.
-Copies are the store's business (see broker/cluster/copies.py), so what a reassignment asks for is
-its first replica: who is to lead the partition. It is ongoing until that broker leads. The other
-replicas mean nothing more; the replication factor stays. As in Apache Kafka, replicas can be fenced
-brokers as long as one of them is in service.
+Copies are the store's business (see broker/cluster/damaged_copies.py), so what a reassignment asks
+for is its first replica: who is to lead the partition. It is ongoing until that broker leads. The
+other replicas mean nothing more; the replication factor stays. As in Apache Kafka, replicas can be
+fenced brokers as long as one of them is in service.
 One broker leads everything already: it can be asked for that only, as in Kafka.
 The first replica is the preferred leader from then on, which we call a pin; one that was cancelled
 leaves the partition pinned to who leads it. A tag of ours (1000) moves without a pin, or ends one,
@@ -22,15 +22,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 
-from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import RequestContext, serves
-from barnabas.broker.cluster.copies import Copies
+from barnabas.broker.cluster.damaged_copies import Copies
 from barnabas.broker.cluster.moves import Moves, Pinning
+from barnabas.broker.cluster.serving.brokers import Brokers
+from barnabas.broker.cluster.serving.placement import Placement
 from barnabas.broker.cluster.view import NO_NODE
-from barnabas.broker.handlers.placement import Placement
+from barnabas.broker.metadata.catalogue import Catalogue
+from barnabas.broker.metadata.topic import Partition
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.topic import Partition
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_partition_reassignments import (
     ALTER_PARTITION_REASSIGNMENTS,

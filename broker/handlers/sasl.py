@@ -14,7 +14,7 @@ from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.driver import Run
 from barnabas.broker.api.waits import later
 from barnabas.broker.runtime.host import Host
-from barnabas.broker.security.login import LoggedIn, Next
+from barnabas.broker.security.sasl.login import LoggedIn, Next
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.sasl_authenticate import (
     SASL_AUTHENTICATE,

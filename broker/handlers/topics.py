@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.checks import (
     ALTER,
     CLUSTER,
@@ -31,19 +30,20 @@ from barnabas.broker.api.checks import (
 )
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.cluster.moves import Moves
+from barnabas.broker.cluster.serving.brokers import Brokers
+from barnabas.broker.cluster.serving.placement import USE_DEFAULT, Placement, check_sizes
 from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.handlers.mutations import Mutations
-from barnabas.broker.handlers.placement import USE_DEFAULT, Placement, check_sizes
-from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.security.access import Access
-from barnabas.broker.security.operations import CLUSTER_NAME
-from barnabas.broker.topics.catalogue import (
+from barnabas.broker.metadata.catalogue import (
     PARTITIONS_PER_CHANGE_MAX,
     Catalogue,
     CollidingName,
     new_topic_id,
 )
-from barnabas.broker.topics.topic import Topic
+from barnabas.broker.metadata.topic import Topic
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.security.acls.access import Access
+from barnabas.broker.security.acls.operations import CLUSTER_NAME
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,

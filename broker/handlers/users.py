@@ -16,10 +16,10 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.metadata.user_credentials import UserCredentials
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.security.scram_users import Owner, ScramUsers, row_of
-from barnabas.broker.topics.user_credentials import UserCredentials
+from barnabas.broker.security.sasl.scram_users import Owner, ScramUsers, row_of
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS,

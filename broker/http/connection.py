@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Final, Protocol, cast
 
 from barnabas.broker.config.addresses import plain_host
-from barnabas.broker.http.answer import CONTINUE, Answer, Framing, Piece, Stream, text
-from barnabas.broker.http.answer_memory import AnswerMemory, Holding
-from barnabas.broker.http.request import BadRequest, Request, RequestReader
+from barnabas.broker.http.messages.answer import CONTINUE, Answer, Framing, Piece, Stream, text
+from barnabas.broker.http.messages.answer_memory import AnswerMemory, Holding
+from barnabas.broker.http.messages.request import BadRequest, Request, RequestReader
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.protocol.errors import KafkaError
 

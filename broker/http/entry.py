@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.http.guard import HostCheck
-from barnabas.broker.http.login import HttpLogin, is_loopback
-from barnabas.broker.http.login_ways import NO_WAY_TO_PAGES
 from barnabas.broker.http.site import Doors
 from barnabas.broker.network.socket_server import resolve
-from barnabas.broker.security.access import Access
+from barnabas.broker.security.acls.access import Access
+from barnabas.broker.security.web.guard import HostCheck
+from barnabas.broker.security.web.login import HttpLogin, is_loopback
+from barnabas.broker.security.web.login_ways import NO_WAY_TO_PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from barnabas.broker.config.broker_config import BrokerConfig
     from barnabas.broker.runtime.clock import Clock
-    from barnabas.broker.security.access import Generation
+    from barnabas.broker.security.acls.access import Generation
+    from barnabas.broker.security.acls.authorizer import Authorizer
     from barnabas.broker.security.audit import AuditLog
-    from barnabas.broker.security.authorizer import Authorizer
-    from barnabas.broker.security.failed_logins import FailedLogins
-    from barnabas.broker.security.passwords import Passwords
     from barnabas.broker.security.principals import Principal
+    from barnabas.broker.security.sasl.failed_logins import FailedLogins
+    from barnabas.broker.security.sasl.passwords import Passwords
 
 
 class HttpEntry:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from barnabas.broker.config.listener_settings import describe_listener_settings
-from barnabas.broker.http.answer import Answer, json_answer
+from barnabas.broker.http.messages.answer import Answer, json_answer
 from barnabas.broker.metrics.exposition import CONTENT_TYPE, exposition
 from barnabas.broker.runtime.stage import Stage
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from barnabas.broker.coordination.transactions import Transactions
     from barnabas.broker.metrics.families import Metrics
     from barnabas.broker.network.socket_server import SocketServer
-    from barnabas.broker.topics.scrubbing import LogScrubber
-    from barnabas.storage.log_store import LogStore
+    from barnabas.broker.upkeep.scrubbing import LogScrubber
+    from barnabas.storage.store.log_store import LogStore
 
 OK: Final = "ok"
 

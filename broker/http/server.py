@@ -13,7 +13,8 @@ Rules of this file:
 * **What is short is answered where the request ends**, without a task or another turn of the loop.
   A long answer goes piece by piece, no faster than it is read, and one piece of all long answers
   is made in a turn of the loop: many who ask at once wait for each other, not Kafka's clients.
-* **All answers share one budget in bytes** (broker/http/answer_memory.py) until they are read.
+* **All answers share one budget in bytes** (broker/http/messages/answer_memory.py) until they are
+  read.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from typing import Final, TypeAlias
 
 from barnabas.broker.config.addresses import address_text
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.http.answer import Answer
-from barnabas.broker.http.answer_memory import AnswerMemory
 from barnabas.broker.http.connection import HttpConnection
 from barnabas.broker.http.connection_slots import ConnectionSlots
-from barnabas.broker.http.guard import METRICS, PROBES
-from barnabas.broker.http.request import Request
+from barnabas.broker.http.messages.answer import Answer
+from barnabas.broker.http.messages.answer_memory import AnswerMemory
+from barnabas.broker.http.messages.request import Request
 from barnabas.broker.network.socket_server import Listener, bind
 from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.security.web.guard import METRICS, PROBES
 
 logger = logging.getLogger("barnabas.broker.http")
 

@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from barnabas.broker.http.answer import Answer, text
-from barnabas.broker.http.guard import HostCheck, check_origin
-from barnabas.broker.http.request import BadRequest, Request
-from barnabas.broker.security.access import OPEN, Access, open_from
-from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType
+from barnabas.broker.http.messages.answer import Answer, text
+from barnabas.broker.http.messages.request import BadRequest, Request
+from barnabas.broker.security.acls.access import OPEN, Access, open_from
+from barnabas.broker.security.acls.operations import CLUSTER_NAME, Operation, ResourceType
+from barnabas.broker.security.web.guard import HostCheck, check_origin
 
 if TYPE_CHECKING:
-    from barnabas.broker.http.login import HttpLogin
+    from barnabas.broker.security.web.login import HttpLogin
 
 Page: TypeAlias = Callable[[], Answer]
 ConsolePage: TypeAlias = Callable[[Request, Access], Answer | Awaitable[Answer]]

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from barnabas.broker.cluster.leading.leadership import State
 from barnabas.broker.metrics.families import COUNTER, GAUGE, HISTOGRAM, Family, labels, value
 from barnabas.broker.metrics.histograms import duration_samples
-from barnabas.broker.topics.leadership import State
 
 if TYPE_CHECKING:
-    from barnabas.broker.topics.leadership import Leadership
+    from barnabas.broker.cluster.leading.leadership import Leadership
 
 _MS_PER_SECOND: Final = 1000
 

@@ -35,20 +35,20 @@ from barnabas.broker.metrics.transactions import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.broker.cluster.upkeep import UpkeepCounts
+    from barnabas.broker.cluster.leading.leadership import Leadership
+    from barnabas.broker.cluster.leading.upkeep import UpkeepCounts
     from barnabas.broker.coordination.groups import Groups
     from barnabas.broker.coordination.transactions import Transactions
+    from barnabas.broker.metadata.catalogue import Catalogue
     from barnabas.broker.metrics.families import Family, Metrics
     from barnabas.broker.metrics.loop import LoopMonitor
     from barnabas.broker.network.socket_server import SocketServer
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.runtime.stage import Stage
-    from barnabas.broker.topics.catalogue import Catalogue
-    from barnabas.broker.topics.cleaning import LogCleaner
-    from barnabas.broker.topics.leadership import Leadership
-    from barnabas.broker.topics.scrubbing import LogScrubber
+    from barnabas.broker.upkeep.cleaning import LogCleaner
+    from barnabas.broker.upkeep.scrubbing import LogScrubber
     from barnabas.storage.counts import FlushCounts
-    from barnabas.storage.log_store import LogStore
+    from barnabas.storage.store.log_store import LogStore
 
 
 def register_serving(

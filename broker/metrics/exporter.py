@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from barnabas.broker.metrics.families import GAUGE, Family, Sample, labels, value
 
 if TYPE_CHECKING:
-    from barnabas.broker.topics.catalogue import Catalogue
-    from barnabas.storage.partition_log import PartitionLog
+    from barnabas.broker.metadata.catalogue import Catalogue
+    from barnabas.storage.log.partition_log import PartitionLog
 
 
 def exporter_families(catalogue: Catalogue) -> Iterator[Family]:

@@ -15,9 +15,9 @@ from barnabas.broker.metrics.families import GAUGE, Family, Sample, labels
 
 if TYPE_CHECKING:
     from barnabas.broker.coordination.groups import Groups
-    from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.broker.metadata.catalogue import Catalogue
     from barnabas.coordinator.groups.offset_table import CommittedOffset
-    from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.log.partition_log import PartitionLog
 
 SIMPLE_GROUP_STATE = "Empty"
 """What Kafka says of a group that has offsets and nothing else."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from barnabas.broker.network.socket_server import SocketServer
     from barnabas.broker.runtime.clock import Clock
     from barnabas.storage.counts import Histogram
-    from barnabas.storage.log_store import LogStore
+    from barnabas.storage.store.log_store import LogStore
 
 FINE_SLOTS: Final = 600
 """Seconds."""

@@ -20,12 +20,12 @@ from barnabas.storage.counts import Histogram, Traffic
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
+    from barnabas.broker.metadata.catalogue import Catalogue
+    from barnabas.broker.metadata.topic import Topic
     from barnabas.broker.metrics.loop import LoopMonitor
     from barnabas.broker.network.socket_server import SocketServer
-    from barnabas.broker.topics.catalogue import Catalogue
-    from barnabas.broker.topics.topic import Topic
-    from barnabas.storage.log_store import LogStore
-    from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.log.partition_log import PartitionLog
+    from barnabas.storage.store.log_store import LogStore
 
 TOPIC_COUNTERS: Final[tuple[tuple[str, str, Callable[[Traffic], int]], ...]] = (
     ("messagesin", "Records appended.", lambda traffic: traffic.records),

@@ -9,9 +9,9 @@ from barnabas.broker.metrics.families import COUNTER, GAUGE, Family, value
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from barnabas.broker.cluster.upkeep import UpkeepCounts
-    from barnabas.broker.topics.cleaning import CleaningCounts
-    from barnabas.broker.topics.scrubbing import LogScrubber
+    from barnabas.broker.cluster.leading.upkeep import UpkeepCounts
+    from barnabas.broker.upkeep.cleaning import CleaningCounts
+    from barnabas.broker.upkeep.scrubbing import LogScrubber
 
 
 def cleaning_families(counts: CleaningCounts) -> Iterator[Family]:

@@ -20,10 +20,10 @@ from barnabas.broker.version import __version__
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
+    from barnabas.broker.metadata.catalogue import Catalogue
     from barnabas.broker.metrics.loop import LoopMonitor
     from barnabas.broker.network.socket_server import SocketServer
-    from barnabas.broker.topics.catalogue import Catalogue
-    from barnabas.storage.log_store import LogStore
+    from barnabas.storage.store.log_store import LogStore
 
 _BUILD: Final = labels(version=__version__, python=platform.python_version())
 

@@ -15,9 +15,9 @@ from barnabas.coordinator.transactions.state import State
 
 if TYPE_CHECKING:
     from barnabas.broker.coordination.transactions import Transactions
+    from barnabas.broker.metadata.catalogue import Catalogue
     from barnabas.broker.runtime.clock import Clock
-    from barnabas.broker.topics.catalogue import Catalogue
-    from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.log.partition_log import PartitionLog
 
 OPEN_STATES: Final = (State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT)
 _MS_PER_SECOND: Final = 1000

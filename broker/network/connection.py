@@ -22,19 +22,19 @@ from barnabas.broker.network.login_gate import LoginGate
 from barnabas.broker.network.pipeline import CLOSED, DRAINING, TURN_REQUESTS, WRITING, Pipeline
 from barnabas.broker.network.sending import send_unpaced
 from barnabas.broker.network.writer import Writer
-from barnabas.broker.security.certificate_names import NoName
+from barnabas.broker.security.listeners.certificate_names import NoName
 from barnabas.broker.security.session import NOBODY, Session
-from barnabas.broker.tls.der import MalformedDer
+from barnabas.broker.security.tls.der import MalformedDer
 from barnabas.protocol.errors import ErrorCode, Malformed
 from barnabas.protocol.frame import MIN_FRAME_BYTES, FrameRefused
 from barnabas.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN
 from barnabas.storage.runtime.clock import counter_ns
 
 if TYPE_CHECKING:
+    from barnabas.broker.cluster.peers.sessions import PeerLink
     from barnabas.broker.network.socket_server import Listener, SocketServer
-    from barnabas.broker.peers.sessions import PeerLink
     from barnabas.broker.runtime.clock import Timer
-    from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
+    from barnabas.broker.security.sasl.login import LoggedIn, Login, LoginFailed, Outcome
 
 logger = logging.getLogger("barnabas.broker.network.connection")
 

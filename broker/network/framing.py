@@ -11,7 +11,7 @@ from barnabas.protocol.wire import skip_tags
 
 Chunks: TypeAlias = list[Any]
 """Pieces of an answer: bytes, bytearrays or memoryviews of bytes, and slices of files in a Fetch's
-(``barnabas.storage.io.FileSlice``), which are sent from where they are."""
+(``barnabas.storage.files.io.FileSlice``), which are sent from where they are."""
 
 _pack_answer_header: Final = Struct(">ii").pack_into
 _pack_range_answer: Final = Struct(">iihihhh").pack

@@ -1,7 +1,7 @@
 """What stands between a connection's frames and its handlers until its client has logged in.
 
-The rules are those of ``broker/security/login.py``; here they meet frames: requests that come too
-early, bare tokens of SASL's first handshake, and how long a failure is held back.
+The rules are those of ``broker/security/sasl/login.py``; here they meet frames: requests that come
+too early, bare tokens of SASL's first handshake, and how long a failure is held back.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from barnabas.broker.api.driver import Encoded, Run
 from barnabas.broker.api.refusals import refusal_or_nothing
 from barnabas.broker.api.waits import later
 from barnabas.broker.network.framing import Chunks, answers_flexibly, encoded
-from barnabas.broker.security.login import (
+from barnabas.broker.security.sasl.login import (
     API_VERSIONS_KEY,
     AUTHENTICATE_KEY,
     LoggedIn,

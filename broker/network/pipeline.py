@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from barnabas.broker.network.intake import Intake
     from barnabas.broker.network.login_gate import LoginGate
     from barnabas.broker.runtime.clock import Clock
-    from barnabas.broker.security.access import Generation
-    from barnabas.broker.security.quotas import Quotas
+    from barnabas.broker.security.acls.access import Generation
+    from barnabas.broker.security.quotas.quotas import Quotas
 
 Plan: TypeAlias = tuple[Route, RequestContext, int, bool, bool, Any, Any, Any, Shortcut | None]
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from barnabas.broker.network.framing import Chunks
 from barnabas.broker.runtime.clock import SystemClock, Timer
-from barnabas.storage.io import IOV_MAX, FileSlice
+from barnabas.storage.files.io import IOV_MAX, FileSlice
 
 PAGES_WAIT_SECONDS: Final = 0.01
 PAGES_WAITS_MAX: Final = 100

@@ -19,30 +19,30 @@ from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.broker.api.dispatch import Peer, Route, Routes
+from barnabas.broker.cluster.peers.sessions import PeerSessions
 from barnabas.broker.config.addresses import address_text, without_zone
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.connection_limits import address_limits
 from barnabas.broker.config.types import INT_MAX
 from barnabas.broker.network.connection import Connection
-from barnabas.broker.network.doorman import HELD_MAX, ConnectionRates, Doorman
+from barnabas.broker.network.connection_rate import HELD_MAX, ConnectionRates, Doorman
 from barnabas.broker.network.flow import Backlog, Delivery
 from barnabas.broker.network.frame_budget import JUDGE_SECONDS, FrameBudget
 from barnabas.broker.network.large import LargeRequests
 from barnabas.broker.network.tls import TlsHost, TlsTransport
-from barnabas.broker.peers.sessions import PeerSessions
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.broker.runtime.simulated import simulated_host
-from barnabas.broker.security.access import Generation
+from barnabas.broker.security.acls.access import Generation
 from barnabas.broker.security.audit import AuditLog
-from barnabas.broker.security.failed_logins import FailedLogins
-from barnabas.broker.security.listeners import OPEN_LISTENER, ListenerSecurity
-from barnabas.broker.security.quotas import Quotas
+from barnabas.broker.security.listeners.listeners import OPEN_LISTENER, ListenerSecurity
+from barnabas.broker.security.quotas.quotas import Quotas
+from barnabas.broker.security.sasl.failed_logins import FailedLogins
 from barnabas.protocol.frame import RingPool
 
 if TYPE_CHECKING:
     from barnabas.broker.api.driver import Run
+    from barnabas.broker.security.listeners.tls import ListenerTls
     from barnabas.broker.security.session import Session
-    from barnabas.broker.security.tls import ListenerTls
 
 logger = logging.getLogger("barnabas.broker.network.socket_server")
 

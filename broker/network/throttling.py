@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from barnabas.broker.api.dispatch import PRODUCE_KEY, Route, Usage
-from barnabas.broker.security.quotas import told_ms
+from barnabas.broker.security.quotas.quotas import told_ms
 
 if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock, Timer

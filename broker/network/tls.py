@@ -26,7 +26,7 @@ from barnabas.broker.network.tls_sending import RECORD_BYTES, TlsSender
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from barnabas.broker.security.tls import ListenerTls
+    from barnabas.broker.security.listeners.tls import ListenerTls
 
 RECEIVE_BYTES: Final = 64 * 1024
 """Most that is received at once."""

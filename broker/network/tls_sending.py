@@ -21,7 +21,7 @@ from barnabas.broker.network.sending import (
     send,
 )
 from barnabas.broker.runtime.clock import SystemClock, Timer
-from barnabas.storage.io import FileSlice
+from barnabas.storage.files.io import FileSlice
 
 RECORD_BYTES: Final = 16 * 1024
 """Plain text of a record. OpenSSL is emptied after each: its memory keeps the size it once had."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.topics.changes import FOREVER
+from barnabas.broker.metadata.changes import FOREVER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from barnabas.broker.handlers.placement import Placement
-    from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.broker.cluster.serving.placement import Placement
+    from barnabas.broker.metadata.catalogue import Catalogue
 
 logger = logging.getLogger("barnabas.broker.server")
 

@@ -13,21 +13,21 @@ from typing import Final
 
 from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.metadata.adoption import ADOPTION_LOG, adopt_if_foreign
+from barnabas.broker.metadata.catalogue import Catalogue, new_cluster_id
+from barnabas.broker.metadata.identity import read_properties
+from barnabas.broker.metadata.restored import advance_counters, is_restored
 from barnabas.broker.opening.scratch import CHANGES, DATA, ScratchFileSystem, link_tree
-from barnabas.broker.topics.adoption import ADOPTION_LOG, adopt_if_foreign
-from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
-from barnabas.broker.topics.identity import read_properties
-from barnabas.broker.topics.restored import advance_counters, is_restored
-from barnabas.storage.adoption import is_foreign, refuse_kafkas
-from barnabas.storage.committer import Committer, Listener
+from barnabas.storage.adoption.adoption import is_foreign, refuse_kafkas
 from barnabas.storage.errors import StorageError, TakeOverRefused
-from barnabas.storage.journal import CommitGroup
-from barnabas.storage.log_store import LogStore
+from barnabas.storage.journal.committer import Committer, Listener
+from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore, remove_store
-from barnabas.storage.recovery import RecoveryReport, open_store
+from barnabas.storage.repair.salvage import Salvage
 from barnabas.storage.runtime.clock import now_ns
-from barnabas.storage.salvage import Salvage
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.recovery import RecoveryReport, open_store
 
 _SILENT: Final = logging.getLogger("barnabas.rehearsal")
 _SILENT.setLevel(logging.CRITICAL + 1)

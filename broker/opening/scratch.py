@@ -16,9 +16,14 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from barnabas.storage.directory_names import KRAFT_DIRECTORY, is_hidden, partition_of
-from barnabas.storage.file_system import Buffer, File
-from barnabas.storage.io import LocalFile, LocalFileSystem, copy_private, make_private_directory
+from barnabas.storage.files.directory_names import KRAFT_DIRECTORY, is_hidden, partition_of
+from barnabas.storage.files.file_system import Buffer, File
+from barnabas.storage.files.io import (
+    LocalFile,
+    LocalFileSystem,
+    copy_private,
+    make_private_directory,
+)
 
 CHANGES = "changes"
 DATA = "data"

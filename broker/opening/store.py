@@ -8,14 +8,14 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.runtime.first import wait_for_first
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.store_parts import StoreCallbacks, StoreSettings
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.store_parts import StoreCallbacks, StoreSettings
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
     from barnabas.broker.runtime.clock import Clock
-    from barnabas.storage.file_system import FileSystem
-    from barnabas.storage.store_parts import Engine
+    from barnabas.storage.files.file_system import FileSystem
+    from barnabas.storage.store.store_parts import Engine
 
 logger = logging.getLogger("barnabas.broker.server")
 

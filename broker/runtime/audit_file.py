@@ -17,7 +17,7 @@ from queue import Full, Queue
 from typing import Final
 
 from barnabas.broker.config.types import ConfigError
-from barnabas.storage.io import private_opener
+from barnabas.storage.files.io import private_opener
 
 WAITING_MAX: Final = 10_000
 """Lines that may wait for the disk."""

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from barnabas.broker.runtime.threads import Pool
-from barnabas.storage.committer import Committer, CommitterThreads, Listener
-from barnabas.storage.store_parts import Runner
+from barnabas.storage.journal.committer import Committer, CommitterThreads, Listener
+from barnabas.storage.store.store_parts import Runner
 
 Callback = Callable[[], None]
 Answer = TypeVar("Answer")
 
 
 class LoopEngine:
-    """The Engine of a running broker (see ``barnabas.storage.store_parts.Engine``).
+    """The Engine of a running broker (see ``barnabas.storage.store.store_parts.Engine``).
 
     ``after`` runs behind every callback from storage: a journal group makes many answers ready, and
     this is where they leave together. Once ``dead``, nothing that storage still says is heard.

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Final
 from barnabas.storage.runtime.clock import sleep
 
 if TYPE_CHECKING:
-    from barnabas.storage.journal import Journal
+    from barnabas.storage.journal.journal import Journal
 
 VARIABLE: Final = "BARNABAS_FAILPOINTS"
 ACTIONS: Final = ("lose", "keep", "sync")

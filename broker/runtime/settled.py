@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from barnabas.storage.refusal import Refusal
+    from barnabas.storage.journal.refusal import Refusal
 
 
 class Settled:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.security.operations import Operation, PatternType, ResourceType, shown
+from barnabas.broker.security.acls.operations import Operation, PatternType, ResourceType, shown
 
 if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from barnabas.broker.security.access import OPEN, Access
+from barnabas.broker.security.acls.access import OPEN, Access
 from barnabas.broker.security.principals import ANONYMOUS, Principal
 
 

@@ -25,16 +25,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from barnabas.broker.cluster.view import NO_NODE
+from barnabas.broker.metadata.catalogue import new_cluster_id
 from barnabas.broker.testing.cluster_broker import ClusterBroker
 from barnabas.broker.testing.embedded import Outcome, ReceivedRecord
 from barnabas.broker.testing.links import Links
-from barnabas.broker.topics.catalogue import new_cluster_id
+from barnabas.broker.testing.store.base import MemoryStore
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.runtime.clock import monotonic, sleep
 
 if TYPE_CHECKING:
-    from barnabas.storage.cluster_index import ClusterSnapshot
+    from barnabas.storage.replicated.cluster_index import ClusterSnapshot
 
 Result = TypeVar("Result")
 

@@ -7,18 +7,18 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.client.topic_reader import ISOLATION, read_partition
+from barnabas.broker.cluster.leading.leadership import State
 from barnabas.broker.server import BrokerServer
 from barnabas.broker.testing.embedded import Broker, ReceivedRecord
 from barnabas.broker.testing.inside import InsideClient
 from barnabas.broker.testing.links import LinkedNetwork, Links
-from barnabas.broker.topics.leadership import State
 from barnabas.storage.runtime.clock import monotonic, sleep
 from barnabas.storage.runtime.threads import new_event
 
 if TYPE_CHECKING:
-    from barnabas.broker.peers.connection import Transport
-    from barnabas.storage.log_index import Flush
-    from barnabas.storage.memory_base import MemoryBase, MemoryStore
+    from barnabas.broker.cluster.peers.connection import Transport
+    from barnabas.broker.testing.store.base import MemoryBase, MemoryStore
+    from barnabas.storage.replicated.log_index import Flush
     from barnabas.storage.runtime.threads import Event
 
 _CUT: Final = "it was cut from the store"

@@ -29,18 +29,21 @@ from typing import Any, Generic, Self, TypeVar
 
 from barnabas.broker.api.dispatch import ROUTES, RequestContext, Routes
 from barnabas.broker.client.topic_reader import ReceivedRecord, read_topic
-from barnabas.broker.cluster.base import ClusterBase
+from barnabas.broker.cluster.leading.leadership import DurableLogs
+from barnabas.broker.cluster.membership.base import ClusterBase
+from barnabas.broker.cluster.peers.interface import Peers
 from barnabas.broker.cluster.view import ClusterView
 from barnabas.broker.config.addresses import address_text
-from barnabas.broker.config.loader import load_config
-from barnabas.broker.config.properties import properties_text
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.config.loading.properties import properties_text
 from barnabas.broker.daemon import loop_factory
-from barnabas.broker.peers.interface import Peers
+from barnabas.broker.metadata.catalogue import new_cluster_id
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.runtime.first import wait_for_first
 from barnabas.broker.runtime.simulated import simulated_host
-from barnabas.broker.security.acls import AclFilter
+from barnabas.broker.security.acls.acls import AclFilter
 from barnabas.broker.server import BrokerServer
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.broker.testing.inside import InsideClient, connect_inside
 from barnabas.broker.testing.interception import Fault, Interception
 from barnabas.broker.testing.security import (
@@ -54,15 +57,12 @@ from barnabas.broker.testing.security import (
     client_config,
     token_of,
 )
-from barnabas.broker.topics.catalogue import new_cluster_id
-from barnabas.broker.topics.leadership import DurableLogs
 from barnabas.protocol.api import Api
 from barnabas.protocol.errors import ErrorCode
-from barnabas.storage.file_system import FileSystem
-from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.files.file_system import FileSystem
+from barnabas.storage.files.io import LocalFileSystem
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.runtime.threads import new_event, start_thread
-from barnabas.storage.simulated import SimulatedFileSystem
 
 __all__ = ["KAFKA_3_9", "Broker", "ErrorCode", "Interception", "Outcome", "ReceivedRecord"]
 

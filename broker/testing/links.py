@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.peers.connection import Opened, Refused
+from barnabas.broker.cluster.peers.connection import Opened, Refused
 from barnabas.storage.runtime.threads import new_lock
 
 if TYPE_CHECKING:
-    from barnabas.broker.peers.connection import Address, PeerConnection, Transport
-    from barnabas.broker.peers.sessions import Hello
+    from barnabas.broker.cluster.peers.connection import Address, PeerConnection, Transport
+    from barnabas.broker.cluster.peers.sessions import Hello
 
 
 class Links:

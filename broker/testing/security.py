@@ -20,20 +20,20 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from barnabas.broker.config.security import STANDARD_AUTHORIZER
 from barnabas.broker.config.security_protocols import PROTOCOLS, has_login, has_tls
-from barnabas.broker.security.acls import EVERYWHERE, Acl
-from barnabas.broker.security.client_settings import ClientSettings
-from barnabas.broker.security.jaas_modules import MODULES
-from barnabas.broker.security.operations import (
+from barnabas.broker.security.acls.acls import EVERYWHERE, Acl
+from barnabas.broker.security.acls.operations import (
     CLUSTER_NAME,
     Operation,
     PatternType,
     Permission,
     ResourceType,
 )
-from barnabas.broker.tls.client import client_context
-from barnabas.broker.tls.issuing import Authority, Issued
+from barnabas.broker.security.sasl.client_settings import ClientSettings
+from barnabas.broker.security.sasl.jaas_modules import MODULES
+from barnabas.broker.security.tls.client import client_context
+from barnabas.broker.security.tls.issuing import Authority, Issued
 from barnabas.protocol.sasl.jaas import JaasModule, jaas_text
-from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.files.io import LocalFileSystem
 from barnabas.storage.runtime.clock import now_seconds
 
 if TYPE_CHECKING:

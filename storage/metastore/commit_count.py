@@ -6,9 +6,9 @@ would be those of an earlier time. The count is written after each commit, not s
 it is exact, after a power loss it may be an older one, which promises less.
 """
 
-from barnabas.storage.commit_mark import MARK_BYTES, read_mark, write_mark
-from barnabas.storage.file_system import File
-from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.files.commit_mark import MARK_BYTES, read_mark, write_mark
+from barnabas.storage.files.file_system import File
+from barnabas.storage.files.io import LocalFileSystem
 
 SUFFIX = "-mark"
 

@@ -81,7 +81,7 @@ class TopicRow:
 
 @dataclass(frozen=True, slots=True)
 class AclRow:
-    """One rule of access control, in Kafka's numbers (broker/security/operations.py)."""
+    """One rule of access control, in Kafka's numbers (broker/security/acls/operations.py)."""
 
     resource_type: int
     name: str

@@ -1,8 +1,8 @@
 """The embedded metadata store: one SQLite file beside the logs.
 
-SQLite does its own I/O (it bypasses ``storage/io.py``); in the simulated disk of the tests a commit
-is atomic and durable at once. ``journal_mode=WAL, synchronous=FULL`` makes each COMMIT wait for
-the write-ahead log's fsync, so that a returned method is durable. The SQL keeps to what
+SQLite does its own I/O (it bypasses ``storage/files/io.py``); in the simulated disk of the tests a
+commit is atomic and durable at once. ``journal_mode=WAL, synchronous=FULL`` makes each COMMIT wait
+for the write-ahead log's fsync, so that a returned method is durable. The SQL keeps to what
 PostgreSQL understands too, except for AUTOINCREMENT, which is the identity column there.
 """
 
@@ -16,8 +16,8 @@ from importlib import resources
 from itertools import starmap
 from typing import Self, TypeVar
 
-from barnabas.storage.file_system import FileSystem
-from barnabas.storage.io import make_private
+from barnabas.storage.files.file_system import FileSystem
+from barnabas.storage.files.io import make_private
 from barnabas.storage.metastore.commit_count import SUFFIX, CommitCount
 from barnabas.storage.metastore.content_digest import ContentDigest
 from barnabas.storage.metastore.contents import Contents, rows_of

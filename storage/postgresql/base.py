@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from barnabas.storage.log_index import IndexClosed
 from barnabas.storage.metastore.interface import MetaStoreError
-from barnabas.storage.metastore.postgresql import PostgreSqlMetaStore
+from barnabas.storage.postgresql.failover_check import Witness
+from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore
 from barnabas.storage.postgresql.postgresql_cluster_index import PostgreSqlClusterIndex
 from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
 from barnabas.storage.postgresql.postgresql_transfer import PostgreSqlTransfer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
-from barnabas.storage.postgresql.witness import Witness
+from barnabas.storage.replicated.log_index import IndexClosed
 from barnabas.storage.runtime.threads import new_lock
 
 Opened = TypeVar("Opened", PostgreSqlLogIndex, PostgreSqlClusterIndex, PostgreSqlMetaStore)

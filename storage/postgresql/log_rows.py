@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from barnabas.storage.log_index import Extent, LogBeginning, LogHead, LogSnapshot, PartitionState
-from barnabas.storage.log_reading import BYTES_AT_ONCE
+from barnabas.storage.replicated.log_index import (
+    Extent,
+    LogBeginning,
+    LogHead,
+    LogSnapshot,
+    PartitionState,
+)
+from barnabas.storage.replicated.log_reading import BYTES_AT_ONCE
 
 if TYPE_CHECKING:
     from barnabas.storage.postgresql.primary import Row

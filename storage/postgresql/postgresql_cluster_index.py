@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Self
 from uuid import UUID
 
-from barnabas.storage.cluster_index import (
+from barnabas.storage.errors import StoreDamaged
+from barnabas.storage.postgresql.log_rows import beginnings_of
+from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
+from barnabas.storage.postgresql.schema import bring_up_to_date
+from barnabas.storage.replicated.cluster_index import (
     FENCED_MAX,
     Assignment,
     ClusterSnapshot,
@@ -15,10 +19,6 @@ from barnabas.storage.cluster_index import (
     Member,
     Poll,
 )
-from barnabas.storage.errors import StoreDamaged
-from barnabas.storage.postgresql.log_rows import beginnings_of
-from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
-from barnabas.storage.postgresql.schema import bring_up_to_date
 
 _CHANNEL: Final = "barnabas"
 _SEEN: Final = (

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, Self
 
-from barnabas.storage.log_index import (
+from barnabas.storage.postgresql.log_rows import HALVINGS_MOST, beginnings_of, fewer
+from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
+from barnabas.storage.postgresql.schema import bring_up_to_date
+from barnabas.storage.replicated.log_index import (
     ANY_BYTES,
     Extent,
     ExtentSize,
@@ -18,9 +21,6 @@ from barnabas.storage.log_index import (
     Outcome,
     PartitionState,
 )
-from barnabas.storage.postgresql.log_rows import HALVINGS_MOST, beginnings_of, fewer
-from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
-from barnabas.storage.postgresql.schema import bring_up_to_date
 
 _COMMIT_FLUSH: Final = (
     "SELECT outcome, refused FROM barnabas.commit_flush(%s, %s::smallint, %s, %s, %b,"

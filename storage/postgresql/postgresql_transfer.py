@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
-from barnabas.storage.cluster_transfer import (
+from barnabas.storage.metastore.contents import Contents
+from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore
+from barnabas.storage.postgresql.primary import Primary
+from barnabas.storage.replicated.cluster_transfer import (
     IN_USE,
     NOT_EMPTY,
     NOT_WHOLE,
     SUPERSEDED,
     TransferRefused,
 )
-from barnabas.storage.metastore.contents import Contents
-from barnabas.storage.metastore.postgresql import PostgreSqlMetaStore
-from barnabas.storage.postgresql.primary import Primary
 
 _REFUSALS: Final = {"in use": IN_USE, "not empty": NOT_EMPTY, "not whole": NOT_WHOLE}
 

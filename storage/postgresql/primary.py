@@ -21,7 +21,7 @@ Rules of this file:
    file may not be opened (EACCES, EROFS) has the code of what a role may not do: who says so tells.
 4. Every connection is judged before it is used (``storage/postgresql/durability.py``). A server
    that is found lacking after the start is waited for, as one that is away. One that has lost what
-   it had confirmed is not used any more (``storage/postgresql/witness.py``).
+   it had confirmed is not used any more (``storage/postgresql/failover_check.py``).
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq.abc import PGconn
 
 from barnabas.storage.errors import StoreDamaged, StoreUnusable
-from barnabas.storage.linux import unsent_bytes
-from barnabas.storage.log_index import IndexClosed, IndexMisused
+from barnabas.storage.files.linux import unsent_bytes
 from barnabas.storage.postgresql.durability import (
     CONFIRM,
     NotDurable,
@@ -47,8 +46,9 @@ from barnabas.storage.postgresql.durability import (
     missing_standby,
     read_durability,
 )
+from barnabas.storage.postgresql.failover_check import Witness
 from barnabas.storage.postgresql.search import AGAIN_S_MIN, Search, place_of
-from barnabas.storage.postgresql.witness import Witness
+from barnabas.storage.replicated.log_index import IndexClosed, IndexMisused
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_event, new_lock
 

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from barnabas.broker.handlers import fetch, fetch_reader
+from barnabas.broker.handlers.records import fetch, fetch_reader
 from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
 from barnabas.protocol.messages.fetch import FETCH, FetchResponse
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest

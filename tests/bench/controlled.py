@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from barnabas.broker.security.operations import Operation, PatternType, Permission, ResourceType
+from barnabas.broker.security.acls.operations import (
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
 from barnabas.protocol.messages.create_acls import AclCreation
 from tests.broker.security.access_users import add_acls, allow
 from tests.counterparts.broker_process import BrokerProcess

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.coordination.shard import java_hash
 from barnabas.broker.server import BrokerServer
 from barnabas.coordinator.decision import Record
@@ -19,7 +19,7 @@ from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffs
 from barnabas.coordinator.transactions.state import State, TopicPartition, Transaction, record_of
 from barnabas.protocol.records import Record as LogRecord
 from barnabas.protocol.records import encode_batch
-from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.log.partition_log import PartitionLog
 
 TOPIC_PARTITIONS = 1000
 APPENDS_PER_TURN = 500

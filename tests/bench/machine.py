@@ -43,7 +43,7 @@ def _interpreter() -> str:
 
 def _compiled() -> str:
     """Return whether the broker was compiled, as the image's is."""
-    code = "import barnabas.storage.partition_log as one; print(one.__file__)"
+    code = "import barnabas.storage.log.partition_log as one; print(one.__file__)"
     return "compiled" if _asked(code).endswith(".so") else "not compiled"
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog
 from barnabas.broker.coordination.groups import group_config
 from barnabas.broker.coordination.shard import Shard
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.broker.server import BrokerServer
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.coordinator.decision import decode_record
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.shard import GroupShard
@@ -26,7 +26,7 @@ from barnabas.protocol.records import (
     read_header,
     read_marker,
 )
-from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.testing import Broker
 from tests.crash.transaction_life import batches_of
 from tests.history.logs import LIMIT_BYTES

@@ -12,28 +12,28 @@ from types import SimpleNamespace
 from typing import Any
 
 from barnabas.broker import handlers
-from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.direct_call import response_to
 from barnabas.broker.api.dispatch import ROUTES
 from barnabas.broker.api.refusals import refusal
+from barnabas.broker.cluster.serving.brokers import Brokers
 from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.metadata.access_rules import AccessRules
+from barnabas.broker.metadata.catalogue import Catalogue
+from barnabas.broker.metadata.metastore_calls import MetaStoreCalls
+from barnabas.broker.metadata.quota_rules import QuotaRules
+from barnabas.broker.metadata.user_credentials import UserCredentials
 from barnabas.broker.runtime.clock import SystemClock
-from barnabas.broker.security.access import OPEN, Generation
-from barnabas.broker.security.authorizer import Authorizer
-from barnabas.broker.security.quotas import Quotas
-from barnabas.broker.security.scram_users import ScramUsers
-from barnabas.broker.topics.access_rules import AccessRules
-from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.metastore_calls import MetaStoreCalls
-from barnabas.broker.topics.quota_rules import QuotaRules
-from barnabas.broker.topics.user_credentials import UserCredentials
+from barnabas.broker.security.acls.access import OPEN, Generation
+from barnabas.broker.security.acls.authorizer import Authorizer
+from barnabas.broker.security.quotas.quotas import Quotas
+from barnabas.broker.security.sasl.scram_users import ScramUsers
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.errors import KafkaError
-from barnabas.storage.log_store import LogStore
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from barnabas.storage.recovery import lock_directory, open_store
-from barnabas.storage.simulated import SimulatedFileSystem
-from barnabas.storage.store_parts import StoreCallbacks, StoreSettings
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.recovery import lock_directory, open_store
+from barnabas.storage.store.store_parts import StoreCallbacks, StoreSettings
 from tests.storage.engines import InlineEngine
 
 LISTENER = "PLAINTEXT"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.broker.server import BrokerServer
-from barnabas.broker.topics.leadership import State
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS
-from barnabas.storage.log_directory import DELETED_SUFFIX, LOADING_SUFFIX
+from barnabas.storage.log.log_directory import DELETED_SUFFIX, LOADING_SUFFIX
 from barnabas.testing import Broker, Cluster
 from tests.waiting import wait_until
 

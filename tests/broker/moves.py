@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.cluster.handovers import HandOvers
+from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.membership.handovers import HandOvers
 from barnabas.broker.coordination.shard import java_hash
-from barnabas.broker.topics.leadership import State
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from barnabas.storage.cluster_index import Assignment, HandOver
+from barnabas.storage.replicated.cluster_index import Assignment, HandOver
 from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Broker, Cluster
 from tests.broker.data_plane import Named, Wire

@@ -6,8 +6,8 @@ import pytest
 
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
-from barnabas.broker.topics.adoption import _keep_broker_settings, _settings_of
-from barnabas.storage.kraft_metadata import KraftMetadata
+from barnabas.broker.metadata.adoption import _keep_broker_settings, _settings_of
+from barnabas.storage.adoption.kraft_metadata import KraftMetadata
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 
 

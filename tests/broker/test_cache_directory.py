@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from barnabas.broker.topics.leadership import State
+from barnabas.broker.cluster.leading.leadership import State
 from barnabas.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
 )
-from barnabas.storage.check import verify
-from barnabas.storage.scrub_notes import FILE_NAME
+from barnabas.storage.repair.check import verify
+from barnabas.storage.repair.scrub_notes import FILE_NAME
 from tests.broker.console.asking import HTTP, ask_api
 from tests.broker.data_plane import Named, Wire, batch
 from tests.broker.handlers.test_fetch import fill, log_of, settle

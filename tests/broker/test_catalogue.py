@@ -7,7 +7,7 @@ import pytest
 
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
-from barnabas.broker.topics.catalogue import LOGS_PER_TURN, new_cluster_id, new_topic_id
+from barnabas.broker.metadata.catalogue import LOGS_PER_TURN, new_cluster_id, new_topic_id
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.errors import StrayDirectory

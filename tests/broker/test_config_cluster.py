@@ -7,8 +7,8 @@ import pytest
 from barnabas.broker.cli.configuration import load
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.config.cluster import has_password, without_password
-from barnabas.broker.config.loader import load_config
-from barnabas.broker.config.properties import parse_properties
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.config.loading.properties import parse_properties
 from barnabas.broker.config.types import ConfigError
 
 SECRET = "s3cr3t"

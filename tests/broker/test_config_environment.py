@@ -2,16 +2,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.broker.config import image_secrets
 from barnabas.broker.config.broker_config import BROKER_CONFIGS
-from barnabas.broker.config.environment import (
+from barnabas.broker.config.loading import image_secrets
+from barnabas.broker.config.loading.environment import (
     EXCLUDED,
     from_environment,
     ignored_variables,
     key_of,
     variable_of,
 )
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.types import ConfigError
 
 

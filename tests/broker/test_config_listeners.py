@@ -2,7 +2,7 @@ import pytest
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.listeners import Endpoint
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.types import ConfigError
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.broker.config.properties import (
+from barnabas.broker.config.loading.properties import (
     MalformedProperties,
     Property,
     parse_properties,

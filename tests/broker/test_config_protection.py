@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.config.environment import variable_of
-from barnabas.broker.config.loader import load_config
-from barnabas.broker.config.properties import parse_properties
+from barnabas.broker.config.loading.environment import variable_of
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.config.loading.properties import parse_properties
 from barnabas.broker.config.security import STANDARD_AUTHORIZER
 from barnabas.broker.config.types import ConfigError
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from barnabas.broker.config.loader import load_config
-from barnabas.broker.config.properties import parse_properties
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.config.loading.properties import parse_properties
 from barnabas.broker.config.types import ConfigError
 
 CLASS = "org.apache.kafka.common.config.provider."

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from barnabas.broker.config import reference as config_reference
 from barnabas.broker.config.broker_config import BROKER_CONFIGS
-from barnabas.broker.config.environment import EXCLUDED, SPECIAL, key_of
 from barnabas.broker.config.ignored import IGNORED_CONFIGS, is_ignored
-from barnabas.broker.config.reference import PAGE, main, page, sections
+from barnabas.broker.config.loading.environment import EXCLUDED, SPECIAL, key_of
+from barnabas.broker.config.pages import reference as config_reference
+from barnabas.broker.config.pages.reference import PAGE, main, page, sections
 from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
 from barnabas.broker.config.types import ConfigError
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.compression import LZ4
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.messages.produce import PRODUCE
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.log.transaction_marker import TransactionMarker
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch
 from tests.broker.held_markers import Markers

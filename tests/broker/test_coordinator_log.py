@@ -11,8 +11,8 @@ import pytest
 
 from barnabas.broker.coordination.runner import Submission
 from barnabas.broker.coordination.shard import java_hash
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.decision import (
     Answer,
     Schedule,

@@ -14,8 +14,8 @@ from barnabas.broker.api.driver import Encoded, Run, response_of
 from barnabas.broker.api.waits import Aside, Durable, TransactionEnded, Turn, later
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.storage.journal import CommitGroup
-from barnabas.storage.refusal import Refusal
+from barnabas.storage.journal.journal import CommitGroup
+from barnabas.storage.journal.refusal import Refusal
 
 ROUTE = SimpleNamespace(name="Toy")
 

@@ -11,16 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barnabas.broker.config.types import ConfigError
-from barnabas.broker.security.access import Generation
-from barnabas.broker.security.acls import AclFilter
-from barnabas.broker.security.authorizer import Authorizer, acl_of
-from barnabas.broker.security.quota_limits import entity_of
-from barnabas.broker.security.scram_users import Owner
+from barnabas.broker.security.acls.access import Generation
+from barnabas.broker.security.acls.acls import AclFilter
+from barnabas.broker.security.acls.authorizer import Authorizer, acl_of
+from barnabas.broker.security.quotas.quota_limits import entity_of
+from barnabas.broker.security.sasl.scram_users import Owner
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.metastore.interface import AclRow, MetadataImage, ScramRow
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from barnabas.storage.simulated import SimulatedFileSystem
 from tests.broker.harness import CLUSTER_ID, NODE_ID, Administration
 from tests.broker.several import ScriptedView, node
 from tests.storage.metastore.histories import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.broker.client.dialing import is_readable
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.topics.identity import META_PROPERTIES, read_properties, settle_identity
+from barnabas.broker.metadata.identity import META_PROPERTIES, read_properties, settle_identity
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.files.io import LocalFileSystem
 from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.testing import Broker

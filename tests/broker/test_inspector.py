@@ -5,8 +5,8 @@ import asyncio
 from barnabas.broker.api.inspector import Inspected, Inspector
 from barnabas.protocol.compression import ZSTD
 from barnabas.protocol.records import Record, encode_batch
-from barnabas.storage.batch_contents import Inspection
-from barnabas.storage.batch_encoding import Encoding
+from barnabas.storage.batches.batch_contents import Inspection
+from barnabas.storage.batches.batch_encoding import Encoding
 from tests.broker.data_plane import batch
 from tests.waiting import until
 

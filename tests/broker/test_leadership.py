@@ -14,9 +14,9 @@ from weakref import WeakSet
 
 import pytest
 
+from barnabas.broker.cluster.leading.leadership import AFTER, State
 from barnabas.broker.cluster.view import Leader
-from barnabas.broker.topics.leadership import AFTER, State
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from barnabas.broker.coordination.leadership_check import LOOK_EVERY_MS, LeadershipCheck
+from barnabas.broker.cluster.coordinating.leadership_check import LOOK_EVERY_MS, LeadershipCheck
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.end_txn import END_TXN
 from barnabas.protocol.messages.offset_fetch import (
@@ -19,7 +19,7 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
-from barnabas.storage.log_index import IndexClosed, PartitionState
+from barnabas.storage.replicated.log_index import IndexClosed, PartitionState
 from barnabas.storage.runtime.threads import new_queue
 from tests.broker.data_plane import Named, Wire
 from tests.broker.handlers.test_group_offsets import Client

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from barnabas.broker.api.lease_gate import gate
+from barnabas.broker.cluster.serving.lease_gate import gate
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 HANDLED = "handled"

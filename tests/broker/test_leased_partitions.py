@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.metadata.catalogue import Catalogue
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_for_leader_epoch import (
     OFFSET_FOR_LEADER_EPOCH,

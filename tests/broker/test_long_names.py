@@ -15,9 +15,9 @@ from barnabas.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-from barnabas.storage import loading_apart
-from barnabas.storage.log_directory import LogDirectory
-from barnabas.storage.log_reading import FIRST_AT_ONCE
+from barnabas.storage.log.log_directory import LogDirectory
+from barnabas.storage.replicated.log_reading import FIRST_AT_ONCE
+from barnabas.storage.store import loading_apart
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch
 from tests.cluster.watched import WatchedCluster

@@ -18,7 +18,7 @@ from barnabas.protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.log.transaction_marker import TransactionMarker
 from barnabas.testing import Broker
 from tests.broker.data_plane import Wire
 from tests.crash.transaction_client import Producer, committed_offset, ends, persistent, producers

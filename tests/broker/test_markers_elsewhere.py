@@ -10,9 +10,9 @@ import asyncio
 
 import pytest
 
+from barnabas.broker.cluster.peers.interface import NoAnswer, Purpose
 from barnabas.broker.coordination import slices
-from barnabas.broker.peers.interface import NoAnswer, Purpose
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_transactions import (

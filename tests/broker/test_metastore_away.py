@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from barnabas.broker.handlers import alter_configs, metadata
-from barnabas.broker.security.acls import AclFilter
-from barnabas.broker.security.authorizer import acl_of
-from barnabas.broker.topics import changes as changes_module
-from barnabas.broker.topics import producer_ids as producer_ids_module
-from barnabas.broker.topics.metastore_calls import CallsAside
+from barnabas.broker.metadata import changes as changes_module
+from barnabas.broker.metadata import producer_ids as producer_ids_module
+from barnabas.broker.metadata.metastore_calls import CallsAside
+from barnabas.broker.security.acls.acls import AclFilter
+from barnabas.broker.security.acls.authorizer import acl_of
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,

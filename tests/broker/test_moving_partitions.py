@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from barnabas.broker.cluster.durable_logs import StoredLogs
-from barnabas.broker.topics.leadership import State
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.membership.durable_logs import StoredLogs
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,
@@ -34,8 +34,8 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from barnabas.protocol.messages.produce import PRODUCE
-from barnabas.storage import time_lookup
 from barnabas.storage.errors import Corrupt
+from barnabas.storage.log import time_lookup
 from barnabas.testing import Broker, Cluster
 from tests.broker.committed_reader import committed_values
 from tests.broker.data_plane import (

@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.broker.coordination import marker_phase
 from barnabas.broker.coordination.markers import MarkerWriter
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.end_txn import END_TXN
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from barnabas.broker.coordination.shard import java_hash
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.log.transaction_marker import TransactionMarker
 from tests.broker.handlers.test_transactional_offsets import Occupied, code_of, send_commit
 from tests.broker.held_markers import Markers
 from tests.cluster.held import HeldResponses

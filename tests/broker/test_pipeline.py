@@ -19,8 +19,8 @@ from barnabas.broker.network.pipeline import (
     Pipeline,
 )
 from barnabas.broker.runtime.clock import SystemClock
-from barnabas.broker.security.access import Generation
-from barnabas.broker.security.quotas import Quotas
+from barnabas.broker.security.acls.access import Generation
+from barnabas.broker.security.quotas.quotas import Quotas
 from barnabas.broker.security.session import NOBODY
 from barnabas.protocol.errors import Malformed
 from barnabas.protocol.frame import FrameBuffer, RingPool

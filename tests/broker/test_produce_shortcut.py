@@ -11,7 +11,7 @@ import struct
 
 import pytest
 
-from barnabas.broker.handlers.produce_shortcut import ProduceShortcut, ShortProduce
+from barnabas.broker.handlers.records.produce_shortcut import ProduceShortcut, ShortProduce
 from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     AddPartitionsToTxnRequest,

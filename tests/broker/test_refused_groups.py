@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import pytest
 
 from barnabas.broker.api.waiting import Durability
-from barnabas.broker.handlers import transaction_markers, transaction_views
-from barnabas.broker.handlers.produce_shortcut import ShortProduce
+from barnabas.broker.handlers.records.produce_shortcut import ShortProduce
+from barnabas.broker.handlers.transactions import transaction_markers, transaction_views
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,
@@ -41,7 +41,7 @@ from barnabas.protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from barnabas.storage.refusal import Refusal
+from barnabas.storage.journal.refusal import Refusal
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.waiting import wait_until

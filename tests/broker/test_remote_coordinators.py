@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.cluster.view import NO_NODE, Leader
-from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.coordination.guards import Guards
-from barnabas.broker.coordination.remote_coordinators import (
+from barnabas.broker.cluster.coordinating.remote_coordinators import (
     ANSWER_TIMEOUT_MS,
     Bounds,
     Question,
     RemoteCoordinators,
 )
-from barnabas.broker.peers.interface import Failure, NoAnswer, Purpose
+from barnabas.broker.cluster.coordinating.verification_guards import Guards
+from barnabas.broker.cluster.peers.interface import Failure, NoAnswer, Purpose
+from barnabas.broker.cluster.view import NO_NODE, Leader
+from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.coordinator.transactions.state import TopicPartition
 from barnabas.protocol.errors import ErrorCode
@@ -30,7 +30,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 )
-from barnabas.storage.producers import ProducerState
+from barnabas.storage.log.producers import ProducerState
 from tests.seeds import SEED
 
 HERE, NODE, OTHER = 1, 2, 3

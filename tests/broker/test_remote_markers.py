@@ -13,14 +13,15 @@ from itertools import pairwise
 import pytest
 
 from barnabas.broker.api.dispatch import CloseConnection
-from barnabas.broker.coordination import marker_phase, remote_markers
-from barnabas.broker.topics.topic_names import TRANSACTION_STATE
+from barnabas.broker.cluster.coordinating import remote_markers
+from barnabas.broker.coordination import marker_phase
+from barnabas.broker.metadata.topic_names import TRANSACTION_STATE
 from barnabas.coordinator.transactions.state import CLASSIC
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.end_txn import END_TXN
 from barnabas.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS, WriteTxnMarkersResponse
 from barnabas.protocol.records import read_header
-from barnabas.storage.refusal import Refusal
+from barnabas.storage.journal.refusal import Refusal
 from tests.broker.coordinators_inside import check_coordinators
 from tests.broker.data_plane import Named, Wire
 from tests.broker.moves import gain, key_at, lead, led_cluster, log_of, lose, stored

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.broker.topics.restored import advance_counters, era_start
+from barnabas.broker.metadata.restored import advance_counters, era_start
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 
 NOW_MS = 1_795_000_000_000

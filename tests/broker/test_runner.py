@@ -17,7 +17,7 @@ from barnabas.coordinator.decision import (
     Timer,
 )
 from barnabas.protocol.errors import ErrorCode
-from barnabas.storage.refusal import Refusal
+from barnabas.storage.journal.refusal import Refusal
 from tests.broker.toy_coordinator import (
     Coordinator,
     Do,

@@ -8,7 +8,7 @@ from collections.abc import Generator
 import pytest
 
 from barnabas.broker.coordination.runner import RECORDS_PER_SLICE
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.decision import (
     Decision,
     LongDecision,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.broker.opening.scratch import CHANGES, ScratchFileSystem, link_tree
-from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.files.io import LocalFileSystem
 from tests.storage.test_io import STEPS, perform, tree
 
 CONTENTS = st.dictionaries(

@@ -12,7 +12,7 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
 from barnabas.protocol.records import iterate_batches
-from barnabas.storage.io import LocalFile
+from barnabas.storage.files.io import LocalFile
 from barnabas.testing import Broker
 from tests.broker.data_plane import NOW_MS, Named, Wire, batch, complaints, list_offsets_request
 from tests.broker.handlers.test_fetch import fill, log_of, positions, settle, use_small_segments

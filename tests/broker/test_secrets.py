@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
-from barnabas.broker.config.loader import load_config
-from barnabas.broker.config.properties import properties_text
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.config.loading.properties import properties_text
 from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from barnabas.broker.coordination.shard import java_hash
-from barnabas.broker.security.acls import AclFilter
-from barnabas.broker.security.quota_limits import PRODUCER_BYTES, USER, entity
-from barnabas.broker.topics.changes import ATTEMPTS_MOST
+from barnabas.broker.metadata.changes import ATTEMPTS_MOST
+from barnabas.broker.security.acls.acls import AclFilter
+from barnabas.broker.security.quotas.quota_limits import PRODUCER_BYTES, USER, entity
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
 from barnabas.protocol.messages.fetch import FETCH

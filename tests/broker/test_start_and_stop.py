@@ -16,10 +16,10 @@ from barnabas.broker.coordination import coordinator_log
 from barnabas.broker.daemon import _started
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.server import BrokerServer
+from barnabas.broker.testing.disk.simulated import SimulatedCrash, SimulatedFileSystem
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.runtime.threads import new_event
-from barnabas.storage.simulated import SimulatedCrash, SimulatedFileSystem
 from barnabas.testing import Broker
 from tests.counterparts.offsets_client import OffsetsClient
 from tests.http_client import urlopen
@@ -127,7 +127,7 @@ async def test_a_start_answers_probes_and_says_how_far_it_is(machine):
 
 
 async def test_a_start_says_how_much_of_the_journal_it_has_checked(machine, caplog, monkeypatch):
-    monkeypatch.setattr("barnabas.broker.opening.home.PROGRESS_LOGGED_EVERY_S", 0)
+    monkeypatch.setattr("barnabas.broker.opening.local_directory.PROGRESS_LOGGED_EVERY_S", 0)
     caplog.set_level(logging.INFO, "barnabas.broker.server")
     first = machine.broker()
     await first.start()

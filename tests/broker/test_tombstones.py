@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.topics.tombstones import KEPT_S, Tombstones
+from barnabas.broker.metadata.tombstones import KEPT_S, Tombstones
 from barnabas.storage.metastore.interface import MetaStoreRefused
 from tests.broker.harness import NODE_ID
 from tests.broker.moves import led_cluster

@@ -17,7 +17,7 @@ from barnabas.broker.config.types import (
     UnknownKey,
     format_value,
 )
-from barnabas.storage.config import LogConfig
+from barnabas.storage.log.config import LogConfig
 
 BROKER = BrokerConfig()
 STATIC = ConfigSource.STATIC_BROKER

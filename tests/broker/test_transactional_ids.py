@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.coordinator.transactions.state import State, Transaction, record_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from barnabas.broker.cli.transactions import _VERBS as VERBS
+from barnabas.broker.cli.commands.transactions import _VERBS as VERBS
 from barnabas.broker.config.broker_config import BROKER_CONFIGS
 from barnabas.broker.config.ignored import IGNORED_CONFIGS
-from barnabas.broker.handlers.transaction_views import IDS_PER_REQUEST_MAX, LISTED_MAX
+from barnabas.broker.handlers.transactions.transaction_views import IDS_PER_REQUEST_MAX, LISTED_MAX
 from barnabas.coordinator.transactions.state import STORABLE
 from barnabas.protocol.generate.schema import read_schema
 

@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.broker.cluster.upkeep import EXTENTS_AT_ONCE, Upkeep, UpkeepSettings
+from barnabas.broker.cluster.leading.upkeep import EXTENTS_AT_ONCE, Upkeep, UpkeepSettings
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.storage.config import LogConfig
-from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
+from barnabas.storage.log.config import LogConfig
 from barnabas.storage.runtime.clock import monotonic
 from tests.storage.cleaning import COMPACTED
 from tests.storage.flushes import assign, register, snapshot_of

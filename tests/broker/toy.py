@@ -18,7 +18,7 @@ from barnabas.broker.config.features import levels_of
 from barnabas.broker.handlers.api_versions import api_versions
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.runtime.clock import Clock, SystemClock
-from barnabas.broker.security.listeners import ListenerSecurity
+from barnabas.broker.security.listeners.listeners import ListenerSecurity
 from barnabas.protocol.api import Api, Message
 from barnabas.protocol.errors import Malformed
 from barnabas.protocol.messages.api_versions import API_VERSIONS

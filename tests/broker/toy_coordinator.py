@@ -15,8 +15,8 @@ from typing import Any, Final
 from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.runner import Runner, Submission
 from barnabas.broker.coordination.shard import Shard
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.decision import (
     Decision,
     Effect,

@@ -11,7 +11,7 @@ import playwright.sync_api
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from barnabas.broker.console import worst
+from barnabas.broker.console.pages import worst
 from tests.browser.console_broker import ConsoleBroker, EmbeddedConsoleBroker
 from tests.browser.looking import BUILD
 from tests.browser.troubles import Troubles

@@ -10,7 +10,7 @@ from kafka import KafkaProducer
 from kafka.structs import OffsetAndMetadata
 from playwright.sync_api import expect
 
-from barnabas.broker.console import lag_history
+from barnabas.broker.console.pages import lag_history
 from tests.browser.console_broker import meanwhile
 from tests.browser.furnished import commit
 from tests.browser.looking import axe_check, cell, row_of, screenshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from barnabas.broker.security.operations import Operation, ResourceType
+from barnabas.broker.security.acls.operations import Operation, ResourceType
 from barnabas.testing import Broker
 from tests.broker.security.access_users import (
     ADMIN,

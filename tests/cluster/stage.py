@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.storage.cluster_index import ClusterSnapshot
+from barnabas.storage.replicated.cluster_index import ClusterSnapshot
 from tests.broker.moves import STAYS
 from tests.cluster.watched import WatchedCluster
 from tests.history import checker

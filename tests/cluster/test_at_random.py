@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.storage.log_index import Flush, FlushAnswer, Outcome
-from barnabas.storage.memory_index import MemoryIndex
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.storage.replicated.log_index import Flush, FlushAnswer, Outcome
 from tests.cluster.nemesis import HURRIED, STEADY
 from tests.cluster.torture import torture
 from tests.products import case

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.coordination.guards import Guards
-from barnabas.broker.coordination.leadership_check import LeadershipCheck
-from barnabas.broker.coordination.remote_markers import RemoteMarkers
-from barnabas.broker.peers.sessions import PeerLink
+from barnabas.broker.cluster.coordinating.leadership_check import LeadershipCheck
+from barnabas.broker.cluster.coordinating.remote_markers import RemoteMarkers
+from barnabas.broker.cluster.coordinating.verification_guards import Guards
+from barnabas.broker.cluster.peers.sessions import PeerLink
+from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.messages.produce import PRODUCE
-from barnabas.storage.log_index import Flush, FlushAnswer, Outcome
-from barnabas.storage.memory_index import MemoryIndex
+from barnabas.storage.replicated.log_index import Flush, FlushAnswer, Outcome
 from barnabas.storage.runtime.clock import counter_ns
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.cluster.stage import PLACES, Scripted, Stage, running_stage, written_everywhere

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.cluster.membership import Membership
+from barnabas.broker.cluster.membership.membership import Membership
+from barnabas.broker.cluster.peers.interface import NoAnswer, Purpose
 from barnabas.broker.config.types import ConfigError
-from barnabas.broker.peers.interface import NoAnswer, Purpose
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from barnabas.broker.cluster.leading.leadership import State
 from barnabas.broker.cluster.view import NO_NODE
-from barnabas.broker.topics.leadership import State
+from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import PRODUCE, ProduceRequest
-from barnabas.storage.memory_index import MemoryIndex
 from barnabas.storage.runtime.clock import sleep
 from barnabas.storage.runtime.threads import new_event, start_thread
 from barnabas.testing import Cluster

@@ -13,9 +13,9 @@ from itertools import count
 
 import pytest
 
+from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from barnabas.storage.log_index import Flush, FlushAnswer, Outcome
-from barnabas.storage.memory_index import MemoryIndex
+from barnabas.storage.replicated.log_index import Flush, FlushAnswer, Outcome
 from barnabas.storage.runtime.threads import start_thread
 from tests.broker.raw_producer import TIMEOUT_MS
 from tests.cluster.stage import Stage, running_stage

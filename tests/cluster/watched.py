@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from barnabas.broker.cluster.leading.leadership import State
 from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.coordination.shard import java_hash
-from barnabas.broker.topics.catalogue import new_cluster_id
-from barnabas.broker.topics.leadership import State
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.broker.metadata.catalogue import new_cluster_id
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.broker.testing.store.base import MemoryStore
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from barnabas.storage.cluster_index import Assignment
-from barnabas.storage.memory_base import MemoryStore
+from barnabas.storage.replicated.cluster_index import Assignment
 from barnabas.storage.runtime.clock import sleep
 from barnabas.testing import Cluster
 from tests.broker.data_plane import batch

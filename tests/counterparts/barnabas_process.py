@@ -4,8 +4,8 @@ import os
 import sys
 from typing import Self
 
-from barnabas.broker.config.environment import is_secret
-from barnabas.broker.config.properties import properties_text
+from barnabas.broker.config.loading.environment import is_secret
+from barnabas.broker.config.loading.properties import properties_text
 from tests.checkout import SOURCES
 from tests.counterparts.broker_process import BrokerProcess
 

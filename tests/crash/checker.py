@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from random import Random
 
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.records import iterate_batches
-from barnabas.storage.check import verify
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.segment_read import FileSpan, read_waiting
-from barnabas.storage.simulated import SimulatedFileSystem
-from barnabas.storage.store_parts import PartitionSpec
+from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.segment_read import FileSpan, read_waiting
+from barnabas.storage.repair.check import verify
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.store_parts import PartitionSpec
 from tests.crash.model import Event, Model, Partition
 from tests.crash.scripted_engine import ScriptedEngine
 from tests.crash.workload import boot_store

@@ -10,11 +10,11 @@ from random import Random
 from typing import ClassVar
 
 from barnabas.protocol.records import Record, iterate_batches, iterate_records
-from barnabas.storage.cleaned_segment import CleanedGroup
-from barnabas.storage.config import COMPACT, LogConfig
-from barnabas.storage.partition_log import READ_COMMITTED, PartitionLog
-from barnabas.storage.segment_read import FileSpan, read_waiting
-from barnabas.storage.segment_swap import discard, take_over
+from barnabas.storage.log.cleaned_segment import CleanedGroup
+from barnabas.storage.log.config import COMPACT, LogConfig
+from barnabas.storage.log.partition_log import READ_COMMITTED, PartitionLog
+from barnabas.storage.log.segment_read import FileSpan, read_waiting
+from barnabas.storage.log.segment_swap import discard, take_over
 from tests.crash.checker import Violation, check_log, read_batches
 from tests.crash.model import Event, Partition
 from tests.crash.workload import ACTIONS, Workload

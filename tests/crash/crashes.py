@@ -4,8 +4,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.simulated import Operation, SimulatedFileSystem
+from barnabas.broker.testing.disk.simulated import Operation, SimulatedFileSystem
+from barnabas.storage.log.partition_log import PartitionLog
 from tests.crash.checker import check_log, check_recovery
 from tests.crash.model import Partition
 from tests.crash.workload import Workload

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from barnabas.broker.runtime.failpoints import VARIABLE
-from barnabas.storage.commit_mark import _MARK, _MARK_SLOT_BYTES, FILE_NAME, MARKS_AT
-from barnabas.storage.journal_format import BLOCK_BYTES, MAGIC, decode_header
+from barnabas.storage.files.commit_mark import _MARK, _MARK_SLOT_BYTES, FILE_NAME, MARKS_AT
+from barnabas.storage.journal.journal_format import BLOCK_BYTES, MAGIC, decode_header
 from tests.counterparts.barnabas_process import BarnabasProcess
 
 DEATH_TIMEOUT_S = 120

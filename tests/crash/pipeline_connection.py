@@ -13,8 +13,8 @@ from barnabas.broker.api.dispatch import Routes
 from barnabas.broker.network.flow import Backlog
 from barnabas.broker.network.pipeline import TURN_REQUESTS, Pipeline
 from barnabas.broker.runtime.clock import SystemClock
-from barnabas.broker.security.access import Generation
-from barnabas.broker.security.quotas import Quotas
+from barnabas.broker.security.acls.access import Generation
+from barnabas.broker.security.quotas.quotas import Quotas
 from barnabas.broker.security.session import NOBODY
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.frame import FrameBuffer, RingPool

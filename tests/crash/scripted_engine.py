@@ -3,8 +3,8 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from barnabas.storage.committer import Committer, Listener
-from barnabas.storage.journal import CommitGroup
+from barnabas.storage.journal.committer import Committer, Listener
+from barnabas.storage.journal.journal import CommitGroup
 
 
 class ScriptedEngine:

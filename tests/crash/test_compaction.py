@@ -8,7 +8,7 @@ tenth. Run one seed again with ``BARNABAS_CRASH_SEED=<seed>``.
 
 import pytest
 
-from barnabas.storage.simulated import Operation
+from barnabas.broker.testing.disk.simulated import Operation
 from tests.crash.amounts import seeds
 from tests.crash.compaction import CompactingWorkload, check_compacted
 from tests.crash.crashes import CrashRun

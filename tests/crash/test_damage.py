@@ -5,12 +5,12 @@ from random import Random
 
 import pytest
 
-from barnabas.storage.check import verify
-from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.journal_files import JournalFiles
-from barnabas.storage.journal_format import BLOCK_BYTES, MAGIC, padded
-from barnabas.storage.producer_snapshot import CorruptSnapshot, decode_snapshot
+from barnabas.storage.journal.journal_files import JournalFiles
+from barnabas.storage.journal.journal_format import BLOCK_BYTES, MAGIC, padded
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.producer_snapshot import CorruptSnapshot, decode_snapshot
+from barnabas.storage.repair.check import verify
 from tests.crash.checker import digest
 from tests.crash.crashes import Keep
 from tests.storage.golden import unmarked_files
@@ -435,7 +435,7 @@ def test_the_checksum_of_a_snapshot_is_what_protects_it(host, monkeypatch):
     assert digest(host.store) == before
     host.disk = image
     monkeypatch.setattr(
-        "barnabas.storage.producer_snapshot.crc32c", lambda *_: int.from_bytes(data[2:6], "big")
+        "barnabas.storage.log.producer_snapshot.crc32c", lambda *_: int.from_bytes(data[2:6], "big")
     )
     host.boot()
     assert digest(host.store) != before

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from barnabas.storage.check import verify
-from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import StorageError
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.transaction_marker import TransactionMarker
+from barnabas.storage.repair.check import verify
 from tests.crash.crashes import Keep
 from tests.storage.stores import ROOT, Host, batch, from_producer, read_all
 

@@ -12,6 +12,7 @@ from random import Random
 
 import pytest
 
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.coordinator.groups import shard
 from barnabas.coordinator.groups.offsets import fetch
 from barnabas.protocol.errors import ErrorCode
@@ -33,7 +34,6 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopic,
     OffsetFetchResponse,
 )
-from barnabas.storage.simulated import SimulatedFileSystem
 from tests.crash.amounts import seeds
 from tests.crash.test_transactions_on_simulated_disk import (
     GROUP_BYTES,
@@ -171,7 +171,7 @@ class GroupCrashes(TransactionCrashes):
 
 async def crashes_of(seed: int, monkeypatch) -> GroupCrashes:
     size = GROUP_BYTES[seed % len(GROUP_BYTES)]
-    monkeypatch.setattr("barnabas.storage.journal._GROUP_BYTES", size)
+    monkeypatch.setattr("barnabas.storage.journal.journal._GROUP_BYTES", size)
     run = GroupCrashes(seed)
     await run.run()
     return run

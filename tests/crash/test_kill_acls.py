@@ -6,7 +6,12 @@ import threading
 from random import Random
 from typing import Any
 
-from barnabas.broker.security.operations import Operation, PatternType, Permission, ResourceType
+from barnabas.broker.security.acls.operations import (
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
 from barnabas.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
 from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,

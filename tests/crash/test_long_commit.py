@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
+from barnabas.broker.testing.disk.simulated import Operation, SimulatedFileSystem
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from barnabas.storage.simulated import Operation, SimulatedFileSystem
 from barnabas.testing import Broker
 from tests.broker.long_commit import long_commit
 from tests.broker.sample_requests import error_codes

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from tests.crash.amounts import seeds
 from tests.crash.checker import check_recovery
 from tests.crash.crashes import CrashRun, Keep

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
+from barnabas.broker.testing.disk.simulated import SimulatedCrash, SimulatedFileSystem
 from barnabas.protocol.records import Record, encode_batch, iterate_batches
-from barnabas.storage.journal import WhenDurable
-from barnabas.storage.memory_read import MemorySlice
+from barnabas.storage.journal.journal import WhenDurable
+from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from barnabas.storage.simulated import SimulatedCrash, SimulatedFileSystem
 from tests.broker.harness import CLUSTER_ID, NODE_ID, Administration
 from tests.products import case
 from tests.storage.engines import InlineEngine

@@ -15,16 +15,16 @@ import pytest
 
 from barnabas.broker.coordination.marker_phase import MarkerPhase
 from barnabas.broker.coordination.transactions import Transactions
-from barnabas.broker.handlers.produce import ProduceHandler
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.broker.handlers.records.produce import ProduceHandler
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
+from barnabas.broker.testing.disk.simulated import Operation, SimulatedFileSystem
 from barnabas.coordinator.transactions.commands import AddPartitions, EndTransaction, MarkersPlaced
 from barnabas.coordinator.transactions.state import (
     State,
     transaction_of,
 )
 from barnabas.protocol.errors import ErrorCode
-from barnabas.storage.simulated import Operation, SimulatedFileSystem
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.log.transaction_marker import TransactionMarker
 from tests.crash.amounts import seeds
 from tests.crash.crashes import Keep
 from tests.crash.transaction_life import PARTITIONS, TOPIC, Life, copy_of, new_metastore
@@ -119,7 +119,7 @@ class TransactionCrashes:
 
 async def crashes_of(seed: int, monkeypatch) -> TransactionCrashes:
     monkeypatch.setattr(
-        "barnabas.storage.journal._GROUP_BYTES", GROUP_BYTES[seed % len(GROUP_BYTES)]
+        "barnabas.storage.journal.journal._GROUP_BYTES", GROUP_BYTES[seed % len(GROUP_BYTES)]
     )
     run = TransactionCrashes(seed, SHARE)
     await run.run()

@@ -8,27 +8,27 @@ from types import SimpleNamespace
 from typing import Any
 
 from barnabas.broker import handlers
-from barnabas.broker.api.brokers import Brokers
 from barnabas.broker.api.dispatch import ROUTES
+from barnabas.broker.cluster.peers.sessions import PeerSessions
+from barnabas.broker.cluster.serving.brokers import Brokers
 from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
-from barnabas.broker.peers.sessions import PeerSessions
+from barnabas.broker.metadata.catalogue import Catalogue
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records import iterate_batches
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.memory_read import MemorySlice
+from barnabas.storage.log.memory_read import MemorySlice
+from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.transaction_marker import TransactionMarker
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.recovery import lock_directory, open_store
-from barnabas.storage.simulated import SimulatedFileSystem
-from barnabas.storage.store_parts import StoreCallbacks, StoreSettings
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.recovery import lock_directory, open_store
+from barnabas.storage.store.store_parts import StoreCallbacks, StoreSettings
 from tests.broker.harness import CLUSTER_ID, NODE_ID, ROOT
 from tests.crash.pipeline_connection import PipelineConnection
 from tests.crash.scripted_engine import ScriptedEngine

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from barnabas.broker.coordination.shard import java_hash
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_offsets_to_txn import (
     ADD_OFFSETS_TO_TXN,

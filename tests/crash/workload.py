@@ -3,17 +3,17 @@
 from random import Random
 from typing import ClassVar
 
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.records import Record, encode_batch
-from barnabas.storage.config import LOG_APPEND_TIME, LogConfig
-from barnabas.storage.journal import CommitGroup, WhenDurable
-from barnabas.storage.journal_format import ENTRY, ENTRY_BYTES
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.recovery import lock_directory, open_store
-from barnabas.storage.retention import apply_retention
-from barnabas.storage.simulated import SimulatedFileSystem
-from barnabas.storage.store_parts import PartitionSpec, StoreSettings
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.compaction.retention import apply_retention
+from barnabas.storage.journal.journal import CommitGroup, WhenDurable
+from barnabas.storage.journal.journal_format import ENTRY, ENTRY_BYTES
+from barnabas.storage.log.config import LOG_APPEND_TIME, LogConfig
+from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.transaction_marker import TransactionMarker
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.recovery import lock_directory, open_store
+from barnabas.storage.store.store_parts import PartitionSpec, StoreSettings
 from tests.crash.model import Event, Model
 from tests.crash.scripted_engine import ScriptedEngine
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import groupby, pairwise
 
 from barnabas.broker.coordination.shard import java_hash
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.coordinator.decision import decode_record
 from barnabas.coordinator.transactions.state import (
     PREDECESSORS,

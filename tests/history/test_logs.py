@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.broker.coordination.shard import java_hash
-from barnabas.broker.topics.topic_names import TRANSACTION_STATE
+from barnabas.broker.metadata.topic_names import TRANSACTION_STATE
 from barnabas.coordinator.transactions.state import State, TopicPartition, Transaction, record_of
 from barnabas.protocol.records import Record, control_batch, encode_batch
 from tests.history.logs import Broken, TransactionHistory

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from barnabas.broker.security.operations import Operation, ResourceType
+from barnabas.broker.security.acls.operations import Operation, ResourceType
 from tests.broker.security.access_users import allow
 from tests.certificates import DAY, Authority, Credential
 from tests.counterparts.apache_kafka import ApacheKafka

@@ -28,8 +28,8 @@ from barnabas.protocol.messages.describe_client_quotas import (
     DESCRIBE_CLIENT_QUOTAS,
     DescribeClientQuotasRequest,
 )
-from barnabas.storage.io import LocalFileSystem
-from barnabas.storage.kraft_metadata import read_kraft_metadata
+from barnabas.storage.adoption.kraft_metadata import read_kraft_metadata
+from barnabas.storage.files.io import LocalFileSystem
 from tests.broker.security.wire import Wire
 from tests.counterparts.broker_process import HOST, BrokerProcess
 from tests.counterparts.wire_client import WireClient

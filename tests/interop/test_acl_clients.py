@@ -24,8 +24,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from barnabas.broker.security.operations import Operation
-from barnabas.broker.security.operations import ResourceType as Kind
+from barnabas.broker.security.acls.operations import Operation
+from barnabas.broker.security.acls.operations import ResourceType as Kind
 from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,
     CreatableTopic,

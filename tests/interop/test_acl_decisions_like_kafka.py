@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.security.operations import (
+from barnabas.broker.security.acls.operations import (
     CLUSTER_NAME,
     SUPPORTED,
     Operation,

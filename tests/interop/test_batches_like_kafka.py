@@ -18,7 +18,7 @@ import pytest
 import zstandard
 from py4j.protocol import Py4JJavaError
 
-from barnabas.broker.handlers.record_errors import RECORD_ERRORS_SINCE
+from barnabas.broker.handlers.records.record_errors import RECORD_ERRORS_SINCE
 from barnabas.protocol.compression import GZIP, LZ4, NAMES, NONE, SNAPPY, ZSTD, compress
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.create_topics import (
@@ -36,7 +36,7 @@ from barnabas.protocol.records import (
     seal,
     varint,
 )
-from barnabas.storage.batch_rules import FEW_RECORDS
+from barnabas.storage.log.batch_rules import FEW_RECORDS
 from tests.broker.data_plane import NOW_MS, Named, Wire
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.broker_process import HOST, BrokerProcess

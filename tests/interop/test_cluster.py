@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 from kafka import KafkaProducer
 
-from barnabas.broker.cluster.pictured_view import SnapshotView
+from barnabas.broker.cluster.membership.snapshot_view import SnapshotView
 from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.coordination.shard import java_hash
 from barnabas.testing import Cluster

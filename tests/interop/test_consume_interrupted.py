@@ -21,7 +21,7 @@ from random import Random
 
 import pytest
 
-from barnabas.broker.cli.group_member import SESSION_TIMEOUT_MS
+from barnabas.broker.cli.records.group_member import SESSION_TIMEOUT_MS
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.create_topics import (

@@ -18,7 +18,7 @@ import kafka
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
-from barnabas.broker.cluster import membership
+from barnabas.broker.cluster.membership import membership
 from barnabas.broker.coordination.shard import java_hash
 from barnabas.testing import Cluster
 from tests.counterparts.logins import NOBODY

@@ -24,11 +24,11 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from barnabas.storage.checkpoint import decode_partition_metadata
-from barnabas.storage.directory_names import KRAFT_DIRECTORY
+from barnabas.storage.adoption.kraft_metadata import read_kraft_metadata
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.io import LocalFileSystem
-from barnabas.storage.kraft_metadata import read_kraft_metadata
+from barnabas.storage.files.directory_names import KRAFT_DIRECTORY
+from barnabas.storage.files.io import LocalFileSystem
+from barnabas.storage.log.checkpoint import decode_partition_metadata
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.waiting import wait_until

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from kafka import KafkaProducer
 
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.testing import Cluster
 from tests.broker.moves import key_at, led_cluster, seize
 from tests.seeds import SEED

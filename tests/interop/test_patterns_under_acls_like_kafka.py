@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.security.operations import WILDCARD, Operation, Permission, ResourceType
+from barnabas.broker.security.acls.operations import WILDCARD, Operation, Permission, ResourceType
 from tests.broker.security.access_users import (
     PASSWORD,
     UserClient,

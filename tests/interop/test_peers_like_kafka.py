@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from barnabas.broker.client.security import security_of
-from barnabas.broker.peers.client import PeerClient
-from barnabas.broker.peers.connection import Network
-from barnabas.broker.peers.interface import Limits, NoAnswer, Purpose
+from barnabas.broker.cluster.peers.client import PeerClient
+from barnabas.broker.cluster.peers.connection import Network
+from barnabas.broker.cluster.peers.interface import Limits, NoAnswer, Purpose
 from barnabas.broker.runtime.clock import SystemClock
 from barnabas.coordinator.transactions.state import CLASSIC
 from barnabas.protocol.client import ClientConnection

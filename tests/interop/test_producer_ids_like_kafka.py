@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from barnabas.broker.security.operations import Operation, ResourceType
+from barnabas.broker.security.acls.operations import Operation, ResourceType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,

@@ -12,10 +12,10 @@ from barnabas.protocol.records import (
     iterate_batches,
     read_marker,
 )
-from barnabas.storage.checkpoint import encode_leader_epochs, encode_partition_metadata
-from barnabas.storage.index import AbortedTransaction, SegmentIndex, TransactionIndex
-from barnabas.storage.producer_snapshot import decode_snapshot, encode_snapshot
-from barnabas.storage.producers import ProducerState
+from barnabas.storage.log.checkpoint import encode_leader_epochs, encode_partition_metadata
+from barnabas.storage.log.index import AbortedTransaction, SegmentIndex, TransactionIndex
+from barnabas.storage.log.producer_snapshot import decode_snapshot, encode_snapshot
+from barnabas.storage.log.producers import ProducerState
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.interop.administration import create

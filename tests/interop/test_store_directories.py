@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from barnabas.storage.config import LogConfig
-from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.files.io import LocalFileSystem
+from barnabas.storage.log.config import LogConfig
 from tests.interop.dump import complaints
 from tests.storage.stores import Host, batch, from_producer, read_all
 

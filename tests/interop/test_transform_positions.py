@@ -20,7 +20,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from barnabas.broker.cli.group_protocol import encode_assignment, encode_subscription
+from barnabas.broker.cli.records.group_protocol import encode_assignment, encode_subscription
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest

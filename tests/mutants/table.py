@@ -6,7 +6,7 @@ them in ``[guards]``. Each other file of ``table/`` has the mutants of one famil
 
     [[mutant]]
     breaks = ["S8"]                       # rules of docs/invariants.md, or guards of guards.toml
-    file = "storage/producers.py"         # from the root of the repository
+    file = "storage/log/producers.py"         # from the root of the repository
     before = "elif epoch < entry.epoch:"  # occurs once in the file
     after = "elif epoch < entry.epoch - 1:"
     red = "tests/storage/test_producers.py::test_every_state_against_every_batch"

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from barnabas.broker.cluster.peers.settings import listener_of_brokers, security_of_brokers
 from barnabas.broker.config.broker_config import BROKER_CONFIGS
-from barnabas.broker.config.loader import load_config
-from barnabas.broker.config.properties import parse_properties
-from barnabas.broker.peers.settings import listener_of_brokers, security_of_brokers
-from barnabas.storage import flush_committer
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.config.loading.properties import parse_properties
 from barnabas.storage.postgresql.durability import Durability, NotDurable, judge
+from barnabas.storage.replicated import flush_committer
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")

@@ -14,9 +14,9 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from barnabas.broker.config.loader import load_config
-from barnabas.broker.config.properties import parse_properties
-from barnabas.broker.peers.settings import listener_of_brokers, security_of_brokers
+from barnabas.broker.cluster.peers.settings import listener_of_brokers, security_of_brokers
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.config.loading.properties import parse_properties
 from tests.counterparts.npm import compose_schema
 from tests.real.cli.command import environment
 

@@ -10,9 +10,9 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.cluster.peers.settings import listener_of_brokers, security_of_brokers
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.scram_credentials import parse_scram_credentials
-from barnabas.broker.peers.settings import listener_of_brokers, security_of_brokers
 from tests.package.test_compose import DEFAULTS
 
 ROOT = Path(__file__).parents[2]

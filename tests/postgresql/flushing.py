@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from random import Random
 from uuid import UUID
 
-from barnabas.storage.log_index import (
+from barnabas.storage.replicated.log_index import (
     Flush,
     IndexClosed,
     IndexMisused,

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from barnabas.broker.topics.changes import FOREVER
-from barnabas.broker.topics.metastore_calls import CallsAside
+from barnabas.broker.metadata.changes import FOREVER
+from barnabas.broker.metadata.metastore_calls import CallsAside
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.metastore.interface import TopicRow
-from barnabas.storage.metastore.postgresql import PostgreSqlMetaStore
+from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore
 from tests.broker.test_following import broker_of, shown
 from tests.storage.metastore.test_conformance import CLUSTER_ID
 from tests.waiting import until

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from barnabas.storage.metastore.postgresql import PostgreSqlMetaStore
+from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore
 from tests.counterparts.postgresql_servers import HOST
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from barnabas.storage.metastore.postgresql import PostgreSqlMetaStore
+from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore
 from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
 from tests.counterparts.postgresql import postgresql
 from tests.counterparts.postgresql_servers import HOST, own

@@ -10,14 +10,14 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.broker.cluster.durable_logs import StoredLogs
-from barnabas.broker.opening.endings import words_of_end
+from barnabas.broker.cluster.membership.durable_logs import StoredLogs
+from barnabas.broker.cluster.start.exit_reasons import words_of_end
 from barnabas.protocol.records import placed, read_header
-from barnabas.storage.cluster_index import Assignment, HandOver
 from barnabas.storage.errors import Corrupt, StoreUnusable
-from barnabas.storage.log_index import Flush, Item, Lane, Outcome
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.storage.postgresql.primary import READS_MOST
+from barnabas.storage.replicated.cluster_index import Assignment, HandOver
+from barnabas.storage.replicated.log_index import Flush, Item, Lane, Outcome
 from tests.broker.cluster.reading import read_stored
 from tests.counterparts.postgresql_servers import ROLE, Server
 from tests.storage.stores import batch

@@ -15,23 +15,23 @@ from uuid import uuid4
 import pytest
 from kafka import KafkaProducer
 
-from barnabas.broker.cli import cluster_transfer
-from barnabas.broker.cli.cluster_transfer import export_directory, import_directory
+from barnabas.broker.cli.directory import cluster_transfer
+from barnabas.broker.cli.directory.cluster_transfer import export_directory, import_directory
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.config.loader import load_config
-from barnabas.broker.topics.identity import EXPORTING_MARK, IMPORTED_MARK
-from barnabas.storage import log_import
-from barnabas.storage.cluster_transfer import (
-    EXPORTED,
-    NOT_COMPLETED,
-    NOT_EMPTY,
-    TransferRefused,
-)
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.metadata.identity import EXPORTING_MARK, IMPORTED_MARK
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
 from barnabas.storage.postgresql.postgresql_transfer import PostgreSqlTransfer
+from barnabas.storage.replicated import log_import
+from barnabas.storage.replicated.cluster_transfer import (
+    EXPORTED,
+    NOT_COMPLETED,
+    NOT_EMPTY,
+    TransferRefused,
+)
 from barnabas.testing import Broker
 from tests.counterparts.postgresql_servers import Server
 

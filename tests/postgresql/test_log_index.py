@@ -5,8 +5,10 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.storage.cluster_index import HandOver
-from barnabas.storage.log_index import (
+from barnabas.storage.postgresql.postgresql_cluster_index import _LOOK
+from barnabas.storage.postgresql.postgresql_log_index import _BEGINNINGS, _EXTENTS
+from barnabas.storage.replicated.cluster_index import HandOver
+from barnabas.storage.replicated.log_index import (
     Extent,
     Flush,
     FlushAnswer,
@@ -17,8 +19,6 @@ from barnabas.storage.log_index import (
     LogStart,
     Outcome,
 )
-from barnabas.storage.postgresql.postgresql_cluster_index import _LOOK
-from barnabas.storage.postgresql.postgresql_log_index import _BEGINNINGS, _EXTENTS
 from tests.postgresql.whole_index import WholeIndex
 
 COMMITTED = FlushAnswer(Outcome.COMMITTED)

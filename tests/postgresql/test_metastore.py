@@ -9,7 +9,6 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from barnabas.storage.log_index import Flush, Item, Lane, Outcome
 from barnabas.storage.metastore.interface import (
     AclRow,
     Identity,
@@ -17,8 +16,9 @@ from barnabas.storage.metastore.interface import (
     MetaStoreRefused,
     TopicExists,
 )
-from barnabas.storage.metastore.postgresql import PostgreSqlMetaStore
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore
+from barnabas.storage.replicated.log_index import Flush, Item, Lane, Outcome
 from tests.postgresql.whole_index import WholeIndex
 from tests.storage.metastore.histories import histories, make, topic_id
 from tests.storage.metastore.test_conformance import (  # noqa: F401  Run here, too, on these fixtures.

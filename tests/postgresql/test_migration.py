@@ -7,9 +7,14 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.storage.cluster_transfer import IN_USE, NOT_EMPTY, SUPERSEDED, TransferRefused
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.postgresql.base import PostgreSqlBase
+from barnabas.storage.replicated.cluster_transfer import (
+    IN_USE,
+    NOT_EMPTY,
+    SUPERSEDED,
+    TransferRefused,
+)
 from barnabas.testing import Broker
 from tests.broker.held_markers import Markers
 from tests.cluster.watched import WatchedCluster

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from barnabas.storage.log_index import FlushAnswer, IndexMisused, Outcome
+from barnabas.storage.replicated.log_index import FlushAnswer, IndexMisused, Outcome
 from tests.counterparts.postgresql_servers import Pair
 from tests.postgresql.broken_flushes import ANSWER_FROM_A_READ, NO_COMPARE, WAITING, break_flush
 from tests.postgresql.flushing import History, Writer, violations

@@ -10,11 +10,11 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.broker.cluster.durable_logs import StoredLogs
+from barnabas.broker.cluster.membership.durable_logs import StoredLogs
 from barnabas.protocol.records import placed, read_header
-from barnabas.storage.cluster_index import Assignment
-from barnabas.storage.log_index import Flush, Item, Lane, Outcome
 from barnabas.storage.postgresql.base import PostgreSqlBase
+from barnabas.storage.replicated.cluster_index import Assignment
+from barnabas.storage.replicated.log_index import Flush, Item, Lane, Outcome
 from tests.broker.cluster.reading import read_stored
 from tests.counterparts.broker_process import HOST
 from tests.counterparts.postgresql_servers import ROLE, Server

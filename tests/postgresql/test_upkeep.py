@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.storage.log_index import Extent, Flush, Lane, Outcome
-from barnabas.storage.metastore.postgresql import PostgreSqlMetaStore
+from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore
+from barnabas.storage.replicated.log_index import Extent, Flush, Lane, Outcome
 from tests.postgresql.whole_index import WholeIndex
 from tests.seeds import SEED
 from tests.storage.upkeep_contract import MANY, Leader, UpkeepContract, collect_all, forget_all

@@ -1,8 +1,8 @@
 """Both indexes of a cluster on one connection, for who needs no more than one caller."""
 
-from barnabas.storage.cluster_index import Assignment
 from barnabas.storage.postgresql.postgresql_cluster_index import PostgreSqlClusterIndex
 from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+from barnabas.storage.replicated.cluster_index import Assignment
 
 
 class WholeIndex(PostgreSqlLogIndex):

@@ -10,7 +10,7 @@ import pytest
 from barnabas.broker.api.waiting import FetchWaits
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.produce import PRODUCE
-from barnabas.storage.io import LocalFile
+from barnabas.storage.files.io import LocalFile
 from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch, fetch_request, produce_request

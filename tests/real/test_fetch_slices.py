@@ -15,7 +15,7 @@ from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsReq
 from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.records import iterate_batches
-from barnabas.storage.io import FileSlice, LocalFile
+from barnabas.storage.files.io import FileSlice, LocalFile
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch, complaints, fetch_request
 from tests.storage.page_cache import all_is_cached

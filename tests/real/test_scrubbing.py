@@ -6,7 +6,7 @@ import time
 
 from kafka import KafkaConsumer, TopicPartition
 
-from barnabas.storage.segment_read import SLICE_BYTES_MIN
+from barnabas.storage.log.segment_read import SLICE_BYTES_MIN
 from tests.broker.data_plane import Named, batch
 from tests.broker.handlers.test_fetch import fill, log_of, positions, settle
 from tests.broker.test_scrubbing import OFFLINE, a_pass, broker, flip, topic, wire

@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.broker.network import sending
 from barnabas.broker.network.sending import Remainder, has_slices, in_memory, send, send_unpaced
-from barnabas.storage.io import FileSlice, LocalFileSystem
+from barnabas.storage.files.io import FileSlice, LocalFileSystem
 from tests.broker.descriptors import left_open_since, open_descriptors
 from tests.seeds import SEED
 from tests.storage.page_cache import all_is_cached

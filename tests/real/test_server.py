@@ -23,6 +23,7 @@ from barnabas.broker.http.pages import readiness
 from barnabas.broker.network.socket_server import ListenError
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.server import BrokerServer
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.messages.produce import (
     PRODUCE,
@@ -31,9 +32,8 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.protocol.records import Record, encode_batch
-from barnabas.storage.file_system import AlreadyLocked
+from barnabas.storage.files.file_system import AlreadyLocked
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from barnabas.storage.simulated import SimulatedFileSystem
 from barnabas.testing import Broker
 from tests.broker.toy import RawClient, request
 from tests.waiting import until
@@ -318,7 +318,7 @@ import errno, sys, time
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.daemon import run
-from barnabas.storage.io import LocalFile
+from barnabas.storage.files.io import LocalFile
 
 directory, fault = sys.argv[1:]
 

@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from barnabas.broker.config.properties import parse_properties
+from barnabas.broker.config.loading.properties import parse_properties
+from barnabas.broker.security.tls.client import client_context
 from barnabas.broker.testing.security import (
     PASSWORD_MECHANISMS,
     STYLES,
     authority,
     broker_certificate,
 )
-from barnabas.broker.tls.client import client_context
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.sasl.jaas import parse_jaas_value

@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.broker.network import tls_sending
 from barnabas.broker.network.tls_sending import BATCH_BYTES, REPLIES_MAX_BYTES, TlsSender
-from barnabas.storage.io import FileSlice, LocalFileSystem
+from barnabas.storage.files.io import FileSlice, LocalFileSystem
 from tests.broker.tls.handshakes import Pair
 from tests.broker.tls.listener import listener_tls, trusting_context
 from tests.seeds import SEED

@@ -8,7 +8,7 @@ import re
 import confluent_kafka
 import pytest
 
-from barnabas.broker.security.operations import Operation, PatternType, ResourceType
+from barnabas.broker.security.acls.operations import Operation, PatternType, ResourceType
 from examples import spark_data
 from tests.broker.security.access_users import PASSWORD, acl, add_acls, remove_acls
 from tests.counterparts.secured import SecuredBarnabas, client_settings

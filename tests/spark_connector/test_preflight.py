@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.broker.security.operations import Operation
+from barnabas.broker.security.acls.operations import Operation
 from barnabas.broker.testing.embedded import KAFKA_3_9, Broker
 from barnabas.spark_connector import Pipeline, Sink, Source
 from barnabas.spark_connector.errors import (

@@ -1,9 +1,9 @@
 """Compaction of a store in a test: a whole pass in the caller's thread."""
 
-from barnabas.storage.cleanable import plan, survey
-from barnabas.storage.cleaner import clean
-from barnabas.storage.config import COMPACT, LogConfig
-from barnabas.storage.segment_swap import discard, take_over
+from barnabas.storage.compaction.cleanable import plan, survey
+from barnabas.storage.compaction.cleaner import clean
+from barnabas.storage.log.config import COMPACT, LogConfig
+from barnabas.storage.log.segment_swap import discard, take_over
 
 SALT = b"salt"
 MAP_BYTES = 1 << 20

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.storage.cluster_index import (
+from barnabas.storage.replicated.cluster_index import (
     FENCED_MAX,
     FIRST_NODE_ID,
     Assignment,
@@ -15,7 +15,14 @@ from barnabas.storage.cluster_index import (
     Led,
     Member,
 )
-from barnabas.storage.log_index import Extent, Flush, IndexClosed, Item, Lane, LogSnapshot
+from barnabas.storage.replicated.log_index import (
+    Extent,
+    Flush,
+    IndexClosed,
+    Item,
+    Lane,
+    LogSnapshot,
+)
 from tests.waiting import wait_until
 
 LEASE_MS = 60_000

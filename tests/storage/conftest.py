@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 
 
 @pytest.fixture

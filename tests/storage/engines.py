@@ -5,9 +5,9 @@ What a running broker uses is ``barnabas.broker.runtime.engine.LoopEngine``.
 
 from collections.abc import Callable
 
-from barnabas.storage.committer import Committer, CommitterThreads, Listener
-from barnabas.storage.journal import CommitGroup
-from barnabas.storage.store_parts import Runner
+from barnabas.storage.journal.committer import Committer, CommitterThreads, Listener
+from barnabas.storage.journal.journal import CommitGroup
+from barnabas.storage.store.store_parts import Runner
 
 
 class ThreadEngine:

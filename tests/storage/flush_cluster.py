@@ -11,19 +11,19 @@ from collections import Counter
 from dataclasses import replace
 from random import Random
 
+from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
 from barnabas.protocol.records import iterate_batches
-from barnabas.storage.check import verify
-from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import LogClosed
-from barnabas.storage.flush_start import open_cache
-from barnabas.storage.io import LocalFileSystem
-from barnabas.storage.log_index import IndexMisused
-from barnabas.storage.log_reading import read_log
-from barnabas.storage.log_snapshot import take_snapshot
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
-from barnabas.storage.recovery import lock_directory
-from barnabas.storage.store_parts import PartitionSpec, StoreSettings
+from barnabas.storage.files.io import LocalFileSystem
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.repair.check import verify
+from barnabas.storage.replicated.log_index import IndexMisused
+from barnabas.storage.replicated.log_reading import read_log
+from barnabas.storage.replicated.log_snapshot import take_snapshot
+from barnabas.storage.store.flush_start import open_cache
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.recovery import lock_directory
+from barnabas.storage.store.store_parts import PartitionSpec, StoreSettings
 from tests.storage.engines import ThreadEngine
 from tests.storage.flushes import assign, register
 from tests.storage.stores import NOW_MS, batch, read_all

@@ -2,12 +2,12 @@
 
 from uuid import UUID
 
+from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
 from barnabas.protocol.records import placed, read_header
-from barnabas.storage.cluster_index import Assignment
-from barnabas.storage.flush_committer import FlushCommitter
-from barnabas.storage.log_index import Flush, Item, Lane, Outcome
-from barnabas.storage.log_reading import read_log
-from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from barnabas.storage.replicated.cluster_index import Assignment
+from barnabas.storage.replicated.flush_committer import FlushCommitter
+from barnabas.storage.replicated.log_index import Flush, Item, Lane, Outcome
+from barnabas.storage.replicated.log_reading import read_log
 from tests.crash.scripted_engine import ScriptedEngine
 
 LEASE_MS = 10_000

@@ -1,8 +1,8 @@
 """Journals on a simulated disk, groups to put into them, and who hears of it."""
 
-from barnabas.storage.journal import CommitGroup
-from barnabas.storage.journal_files import JournalFiles
-from barnabas.storage.journal_format import BLOCK_BYTES, KIND_BATCHES
+from barnabas.storage.journal.journal import CommitGroup
+from barnabas.storage.journal.journal_files import JournalFiles
+from barnabas.storage.journal.journal_format import BLOCK_BYTES, KIND_BATCHES
 from barnabas.storage.runtime.threads import new_condition
 from tests.storage.stores import batch
 

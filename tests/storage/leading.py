@@ -1,14 +1,14 @@
 """A broker that leads one partition of a log index in memory, step by step in one thread."""
 
-from barnabas.storage.flush_start import open_cache
-from barnabas.storage.log_snapshot import take_snapshot
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.memory_index import MemoryLogIndex
-from barnabas.storage.recovery import lock_directory
-from barnabas.storage.simulated import SimulatedFileSystem
-from barnabas.storage.store_parts import PartitionSpec
-from barnabas.storage.stored_compaction import StoredCompaction
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
+from barnabas.broker.testing.store.index import MemoryLogIndex
+from barnabas.storage.log.transaction_marker import TransactionMarker
+from barnabas.storage.replicated.log_snapshot import take_snapshot
+from barnabas.storage.replicated.stored_compaction import StoredCompaction
+from barnabas.storage.store.flush_start import open_cache
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.recovery import lock_directory
+from barnabas.storage.store.store_parts import PartitionSpec
 from tests.storage.cleaning import compact
 from tests.storage.flushes import FlushEngine, assign, register
 from tests.storage.stores import NOW_MS, ROOT

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.storage import io
-from barnabas.storage.io import LocalFile
+from barnabas.storage.files import io
+from barnabas.storage.files.io import LocalFile
 
 if TYPE_CHECKING:
     import pytest

@@ -1,14 +1,14 @@
 """A store on a simulated disk that tests boot, crash and boot again."""
 
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.records import Record, encode_batch, iterate_batches
-from barnabas.storage.config import LogConfig
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.partition_log import READ_UNCOMMITTED, PartitionLog
-from barnabas.storage.recovery import lock_directory, open_store
-from barnabas.storage.segment_read import FileSpan, read_waiting
-from barnabas.storage.simulated import SimulatedFileSystem
-from barnabas.storage.store_parts import PartitionSpec, StoreSettings
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.partition_log import READ_UNCOMMITTED, PartitionLog
+from barnabas.storage.log.segment_read import FileSpan, read_waiting
+from barnabas.storage.log.transaction_marker import TransactionMarker
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.recovery import lock_directory, open_store
+from barnabas.storage.store.store_parts import PartitionSpec, StoreSettings
 from tests.storage.engines import InlineEngine
 
 ROOT = "/data"

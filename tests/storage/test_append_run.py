@@ -5,9 +5,9 @@ import random
 import pytest
 
 from barnabas.protocol.records import iterate_batches, read_producer
-from barnabas.storage.config import LOG_APPEND_TIME, LogConfig
 from barnabas.storage.errors import Rejected
-from barnabas.storage.memory_read import read_memory
+from barnabas.storage.log.config import LOG_APPEND_TIME, LogConfig
+from barnabas.storage.log.memory_read import read_memory
 from tests.seeds import SEED
 from tests.storage.stores import NOW_MS, Host, batch, from_producer, read_all
 

@@ -13,11 +13,11 @@ from barnabas.protocol.records import (
     read_header,
     seal,
 )
-from barnabas.storage import bad_records
-from barnabas.storage.bad_records import BadRecords, NamingRoom
-from barnabas.storage.batch_rules import BatchRules
-from barnabas.storage.config import COMPACT, LOG_APPEND_TIME, LogConfig
+from barnabas.storage.batches import bad_records
+from barnabas.storage.batches.bad_records import BadRecords, NamingRoom
 from barnabas.storage.errors import InvalidRecord, InvalidTimestamp
+from barnabas.storage.log.batch_rules import BatchRules
+from barnabas.storage.log.config import COMPACT, LOG_APPEND_TIME, LogConfig
 from barnabas.storage.record_rule import RecordRule
 
 NOW_MS = 1_000_000

@@ -12,11 +12,11 @@ from barnabas.protocol.records import (
     seal,
     verify_batch,
 )
-from barnabas.storage.batch_contents import Inspection, TooMuchToLookHere
-from barnabas.storage.batch_encoding import Allowance, Encoding
-from barnabas.storage.batch_rules import BatchRules
-from barnabas.storage.config import COMPACT, LogConfig
+from barnabas.storage.batches.batch_contents import Inspection, TooMuchToLookHere
+from barnabas.storage.batches.batch_encoding import Allowance, Encoding
 from barnabas.storage.errors import CorruptMessage, InvalidRecord, RecordTooLarge
+from barnabas.storage.log.batch_rules import BatchRules
+from barnabas.storage.log.config import COMPACT, LogConfig
 
 NOW_MS = 1_000_000
 CODECS = [NONE, GZIP, SNAPPY, LZ4, ZSTD]

@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.protocol.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
 from barnabas.protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal, varint
-from barnabas.storage.batch_contents import (
+from barnabas.storage.batches.batch_contents import (
     HERE_EXPANDED_BYTES,
     HERE_RECORDS,
     Contents,
@@ -14,9 +14,9 @@ from barnabas.storage.batch_contents import (
     TooMuchToLookHere,
     look_here,
 )
-from barnabas.storage.batch_rules import FEW_RECORDS, BatchRules
-from barnabas.storage.config import COMPACT, LogConfig
 from barnabas.storage.errors import CorruptMessage, InvalidRecord, InvalidTimestamp
+from barnabas.storage.log.batch_rules import FEW_RECORDS, BatchRules
+from barnabas.storage.log.config import COMPACT, LogConfig
 
 NOW_MS = 1_000_000
 CODECS = [GZIP, SNAPPY, LZ4, ZSTD]

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from barnabas.storage.check import verify
-from barnabas.storage.config import LogConfig
-from barnabas.storage.producer_entry import CachedBatch
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.producer_entry import CachedBatch
+from barnabas.storage.repair.check import verify
 from tests.storage.stores import NOW_MS, Host, batch, from_producer
 
 SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=100)

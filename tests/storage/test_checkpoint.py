@@ -7,7 +7,7 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.storage.checkpoint import (
+from barnabas.storage.log.checkpoint import (
     Checkpoint,
     CorruptCheckpoint,
     CorruptFile,

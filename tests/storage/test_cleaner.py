@@ -13,15 +13,15 @@ from barnabas.protocol.records import (
     read_header,
 )
 from barnabas.protocol.records import seal as sealed
-from barnabas.storage.check import verify
-from barnabas.storage.cleanable import survey
-from barnabas.storage.config import COMPACT, DELETE, LOG_APPEND_TIME, LONG_MAX
+from barnabas.storage.compaction.cleanable import survey
+from barnabas.storage.compaction.retention import apply_retention
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.partition_log import READ_COMMITTED
-from barnabas.storage.retention import apply_retention
-from barnabas.storage.segment_swap import take_over
-from barnabas.storage.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.log.config import COMPACT, DELETE, LOG_APPEND_TIME, LONG_MAX
+from barnabas.storage.log.partition_log import READ_COMMITTED
+from barnabas.storage.log.segment_swap import take_over
+from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
+from barnabas.storage.log.transaction_marker import TransactionMarker
+from barnabas.storage.repair.check import verify
 from tests.storage.cleaning import COMPACTED, clean_groups, compact
 from tests.storage.stores import NOW_MS, Host, read_all
 

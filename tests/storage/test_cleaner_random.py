@@ -12,9 +12,9 @@ import pytest
 
 from barnabas.protocol.compression import NAMES
 from barnabas.protocol.records import Record, encode_batch, iterate_batches, iterate_records
-from barnabas.storage.check import verify
-from barnabas.storage.partition_log import READ_COMMITTED
-from barnabas.storage.segment_read import FileSpan, read_waiting
+from barnabas.storage.log.partition_log import READ_COMMITTED
+from barnabas.storage.log.segment_read import FileSpan, read_waiting
+from barnabas.storage.repair.check import verify
 from tests.storage.cleaning import COMPACTED, compact
 from tests.storage.stores import Host
 

@@ -4,9 +4,9 @@ import errno
 
 import pytest
 
-from barnabas.storage.commit_mark import FILE_BYTES, CommitMark
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.files.commit_mark import FILE_BYTES, CommitMark
 
 PATH = "/data/barnabas-commit-mark"
 MARKS_AT = 32768

@@ -4,13 +4,13 @@ import errno
 
 import pytest
 
-from barnabas.storage import committer as committer_module
-from barnabas.storage.committer import CommitterThreads, JournalCommitter
-from barnabas.storage.journal import CommitGroup
-from barnabas.storage.journal_format import BLOCK_BYTES
+from barnabas.broker.testing.disk.simulated import SimulatedFile
+from barnabas.storage.journal import committer as committer_module
+from barnabas.storage.journal.committer import CommitterThreads, JournalCommitter
+from barnabas.storage.journal.journal import CommitGroup
+from barnabas.storage.journal.journal_format import BLOCK_BYTES
 from barnabas.storage.runtime import clock
 from barnabas.storage.runtime.threads import new_event
-from barnabas.storage.simulated import SimulatedFile
 from tests.storage.journals import FILE_BYTES, TIMEOUT_S, Heard, Waited, group_of, replayed, started
 
 

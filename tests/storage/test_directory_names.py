@@ -2,10 +2,10 @@
 
 import pytest
 
-from barnabas.storage.directory_names import has_suffix, is_kafkas_own, partition_of
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.storage.errors import Corrupt, NotACache, StrayDirectory
-from barnabas.storage.flush_start import CACHE_MARK, wipe
-from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.files.directory_names import has_suffix, is_kafkas_own, partition_of
+from barnabas.storage.store.flush_start import CACHE_MARK, wipe
 from tests.storage.stores import ROOT, Host, batch, read_all
 
 UNIQUE = "0123456789abcdef0123456789abcdef"

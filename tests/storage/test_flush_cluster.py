@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from barnabas.storage.log_index import Outcome
-from barnabas.storage.memory_index import MemoryIndex
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.storage.replicated.log_index import Outcome
 from tests.seeds import SEED
 from tests.storage.flush_cluster import FailoverCluster, FlushCluster, ReplicatedIndex
 

@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
-from barnabas.storage.committer import CommitterThreads
-from barnabas.storage.flush_committer import FlushCommitter
-from barnabas.storage.journal import CommitGroup
-from barnabas.storage.log_index import IndexMisused
-from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
+from barnabas.storage.journal.committer import CommitterThreads
+from barnabas.storage.journal.journal import CommitGroup
+from barnabas.storage.replicated.flush_committer import FlushCommitter
+from barnabas.storage.replicated.log_index import IndexMisused
 from barnabas.storage.runtime.threads import start_thread
 from tests.seeds import SEED
 from tests.storage.flushes import Stranger, assign, durable_batches, register

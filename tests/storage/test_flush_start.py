@@ -2,15 +2,15 @@
 
 import pytest
 
-from barnabas.storage.check import verify
-from barnabas.storage.config import LogConfig
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
+from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.errors import LogClosed, NotACache
-from barnabas.storage.flush_start import CACHE_MARK, open_cache, wipe
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
-from barnabas.storage.recovery import lock_directory
-from barnabas.storage.simulated import SimulatedFileSystem
-from barnabas.storage.store_parts import PartitionSpec
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.repair.check import verify
+from barnabas.storage.store.flush_start import CACHE_MARK, open_cache, wipe
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.recovery import lock_directory
+from barnabas.storage.store.store_parts import PartitionSpec
 from tests.storage.flushes import FlushEngine, Stranger, assign, durable_batches, register
 from tests.storage.stores import NOW_MS, ROOT, Host, batch, from_producer, read_all
 

@@ -14,9 +14,8 @@ from barnabas.protocol.records import (
     read_header,
     seal,
 )
-from barnabas.storage.batch_contents import Inspection
-from barnabas.storage.batch_rules import FEW_RECORDS
-from barnabas.storage.config import LOG_APPEND_TIME, LogConfig
+from barnabas.storage.batches.batch_contents import Inspection
+from barnabas.storage.compaction.retention import apply_retention
 from barnabas.storage.errors import (
     CorruptMessage,
     InvalidProducerEpoch,
@@ -24,8 +23,9 @@ from barnabas.storage.errors import (
     InvalidTimestamp,
     OutOfOrderSequence,
 )
-from barnabas.storage.retention import apply_retention
-from barnabas.storage.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
+from barnabas.storage.log.batch_rules import FEW_RECORDS
+from barnabas.storage.log.config import LOG_APPEND_TIME, LogConfig
+from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
 from tests.checkout import ROOT
 from tests.storage.stores import NOW_MS, Host, from_producer, read_all
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.protocol.records import iterate_batches
-from barnabas.storage.index import (
+from barnabas.storage.log.index import (
     AbortedTransaction,
     CorruptIndex,
     OffsetIndex,

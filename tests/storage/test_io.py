@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.storage import io, linux
-from barnabas.storage.file_system import AlreadyLocked, FileSystem, temporary_name
-from barnabas.storage.io import IOV_MAX, LocalDevice, LocalFile, LocalFileSystem, window
-from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
+from barnabas.storage.files import io, linux
+from barnabas.storage.files.file_system import AlreadyLocked, FileSystem, temporary_name
+from barnabas.storage.files.io import IOV_MAX, LocalDevice, LocalFile, LocalFileSystem, window
 
 
 @pytest.fixture(params=["local", "simulated"])

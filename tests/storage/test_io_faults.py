@@ -5,17 +5,17 @@ import errno
 
 import pytest
 
-from barnabas.storage.check import verify
-from barnabas.storage.config import LogConfig
+from barnabas.broker.testing.disk.simulated import SimulatedFile, SimulatedFileSystem
 from barnabas.storage.errors import StorageFull
-from barnabas.storage.io import LocalFile, LocalFileSystem
-from barnabas.storage.journal import WhenDurable
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.recovery import lock_directory, open_store
+from barnabas.storage.files.io import LocalFile, LocalFileSystem
+from barnabas.storage.journal.journal import WhenDurable
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.transaction_marker import TransactionMarker
+from barnabas.storage.repair.check import verify
 from barnabas.storage.runtime.threads import new_event, start_thread
-from barnabas.storage.simulated import SimulatedFile, SimulatedFileSystem
-from barnabas.storage.store_parts import StoreCallbacks, StoreSettings
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.recovery import lock_directory, open_store
+from barnabas.storage.store.store_parts import StoreCallbacks, StoreSettings
 from tests.crash.scripted_engine import ScriptedEngine
 from tests.storage.engines import ThreadEngine
 from tests.storage.stores import NOW_MS, SETTINGS, Host, batch, read_all
@@ -24,7 +24,7 @@ from tests.waiting import until
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch):
-    monkeypatch.setattr("barnabas.storage.committer.FULL_DISK_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("barnabas.storage.journal.committer.FULL_DISK_PAUSE_SECONDS", 0.001)
 
 
 class Fault:

@@ -2,12 +2,12 @@
 
 import pytest
 
+from barnabas.broker.testing.disk.simulated import SimulatedFile
 from barnabas.protocol.records import read_header
-from barnabas.storage.committer import JournalCommitter
-from barnabas.storage.journal import STABLE_BATCH_BYTES, CommitGroup, Journal
-from barnabas.storage.journal_files import JournalFiles
-from barnabas.storage.journal_format import KIND_BATCHES, KIND_LOG_START, padded
-from barnabas.storage.simulated import SimulatedFile
+from barnabas.storage.journal.committer import JournalCommitter
+from barnabas.storage.journal.journal import STABLE_BATCH_BYTES, CommitGroup, Journal
+from barnabas.storage.journal.journal_files import JournalFiles
+from barnabas.storage.journal.journal_format import KIND_BATCHES, KIND_LOG_START, padded
 from tests.storage.journals import FILE_BYTES, Heard, Waiting, group_of, replayed, started
 from tests.storage.stores import batch
 

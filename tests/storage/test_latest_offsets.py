@@ -1,6 +1,6 @@
 """What a pass of compaction remembers of the keys it has seen."""
 
-from barnabas.storage.cleaner import ENTRY_BYTES, LatestOffsets
+from barnabas.storage.compaction.cleaner import ENTRY_BYTES, LatestOffsets
 
 KEYS = 20_000
 LARGEST_TABLE = 200

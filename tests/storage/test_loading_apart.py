@@ -7,23 +7,23 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from barnabas.storage import loading_apart
-from barnabas.storage.check import verify
-from barnabas.storage.committer import until_there_is_room
-from barnabas.storage.config import LogConfig
+from barnabas.broker.testing.disk.simulated import Operation, SimulatedFileSystem
+from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.errors import Corrupt, LedSince, NoRoom
-from barnabas.storage.file_system import FileSystem
-from barnabas.storage.flush_start import wipe
-from barnabas.storage.io import LocalFileSystem
-from barnabas.storage.loading import DurableLog
-from barnabas.storage.loading_apart import filled_apart, remove_apart
-from barnabas.storage.log_directory import DELETED_SUFFIX, LOADING_SUFFIX, LogDirectory
-from barnabas.storage.log_reading import beginning_of, log_in_pieces
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
-from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.simulated import Operation, SimulatedFileSystem
-from barnabas.storage.store_parts import PartitionSpec
+from barnabas.storage.files.file_system import FileSystem
+from barnabas.storage.files.io import LocalFileSystem
+from barnabas.storage.journal.committer import until_there_is_room
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.log_directory import DELETED_SUFFIX, LOADING_SUFFIX, LogDirectory
+from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.repair.check import verify
+from barnabas.storage.replicated.loading import DurableLog
+from barnabas.storage.replicated.log_reading import beginning_of, log_in_pieces
+from barnabas.storage.store import loading_apart
+from barnabas.storage.store.flush_start import wipe
+from barnabas.storage.store.loading_apart import filled_apart, remove_apart
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.store_parts import PartitionSpec
 from tests.storage.flushes import FlushEngine
 from tests.storage.leading import Broker, producers_of
 from tests.storage.stores import NOW_MS, ROOT, batch, from_producer, read_all
@@ -35,7 +35,7 @@ BATCHES = 12
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading_apart, "PIECE_BYTES", 2 * len(batch()))
-    monkeypatch.setattr("barnabas.storage.committer.FULL_DISK_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("barnabas.storage.journal.committer.FULL_DISK_PAUSE_SECONDS", 0.001)
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_a_topic_of_any_length_is_loaded_moved_and_removed_on_a_real_disk(
     log.directory.take_place()
     assert places() == [f"{topic}-0"]
     require_whole(leader, log)
-    monkeypatch.setattr("barnabas.storage.log_directory.remove_tree", lambda *_: None)
+    monkeypatch.setattr("barnabas.storage.log.log_directory.remove_tree", lambda *_: None)
     log.directory.remove()
     (doomed,) = places()
     assert doomed.endswith(f"-0.{bytes(16).hex()}{DELETED_SUFFIX}")
@@ -189,7 +189,7 @@ def test_a_topic_of_any_length_is_loaded_moved_and_removed_on_a_real_disk(
 
 
 def test_partitions_of_one_long_topic_have_names_of_their_own_while_they_go(tmp_path, monkeypatch):
-    monkeypatch.setattr("barnabas.storage.log_directory.remove_tree", lambda *_: None)
+    monkeypatch.setattr("barnabas.storage.log.log_directory.remove_tree", lambda *_: None)
     disk: FileSystem = LocalFileSystem()
     for index in (0, 10, 99_999):
         directory = LogDirectory(disk, str(tmp_path), f"{LONGEST}-{index}", bytes(16))

@@ -4,15 +4,15 @@ import contextlib
 
 import pytest
 
+from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.protocol.records import read_header
-from barnabas.storage.check import verify
-from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt, OffsetOutOfRange
-from barnabas.storage.leader_epochs import end_of_epoch, epochs_from
-from barnabas.storage.log_reading import read_log
-from barnabas.storage.log_snapshot import read_snapshot
-from barnabas.storage.memory_index import MemoryIndex
-from barnabas.storage.partition_log import READ_COMMITTED
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.leader_epochs import end_of_epoch, epochs_from
+from barnabas.storage.log.partition_log import READ_COMMITTED
+from barnabas.storage.repair.check import verify
+from barnabas.storage.replicated.log_reading import read_log
+from barnabas.storage.replicated.log_snapshot import read_snapshot
 from tests.storage.leading import MANY, Broker, committed, producers_of
 from tests.storage.stores import batch, from_producer, read_all
 
@@ -196,7 +196,7 @@ def test_large_extents_are_read_few_at_a_time(index, leader, monkeypatch):
     for _ in range(40):
         leader.append(batch())
     came = sizes_of_answers(index, monkeypatch)
-    monkeypatch.setattr("barnabas.storage.log_reading.BYTES_AT_ONCE", 300)
+    monkeypatch.setattr("barnabas.storage.replicated.log_reading.BYTES_AT_ONCE", 300)
     batches = read_log(index, 1).batches
     assert [read_header(each).base_offset for each in batches] == [*range(40)]
     size = len(batches[0])
@@ -214,7 +214,7 @@ def test_large_extents_behind_many_small_ones_are_read_few_at_a_time(index, lead
     for each in (*small, *large):
         leader.append(each)
     came = sizes_of_answers(index, monkeypatch)
-    monkeypatch.setattr("barnabas.storage.log_reading.BYTES_AT_ONCE", 16_000)
+    monkeypatch.setattr("barnabas.storage.replicated.log_reading.BYTES_AT_ONCE", 16_000)
     assert len(read_log(index, 1).batches) == 100
     assert max(came) < 16_000 + len(large[0])
 

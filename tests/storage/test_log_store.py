@@ -4,12 +4,12 @@ from random import Random
 
 import pytest
 
-from barnabas.storage.checkpoint_work import checkpoint_of
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.recovery import lock_directory
-from barnabas.storage.simulated import SimulatedFileSystem
-from barnabas.storage.store_parts import StoreSettings
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
+from barnabas.storage.log.transaction_marker import TransactionMarker
+from barnabas.storage.store.checkpoint_work import checkpoint_of
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.recovery import lock_directory
+from barnabas.storage.store.store_parts import StoreSettings
 from tests.storage.engines import InlineEngine
 from tests.storage.stores import Host, batch, from_producer
 

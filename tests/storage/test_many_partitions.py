@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from barnabas.storage.checkpoint import PartitionCheckpoint
-from barnabas.storage.config import LogConfig
-from barnabas.storage.simulated import SimulatedFileSystem
-from barnabas.storage.store_parts import PartitionSpec
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
+from barnabas.storage.log.checkpoint import PartitionCheckpoint
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.store.store_parts import PartitionSpec
 from tests.storage.stores import ROOT, SETTINGS, Host, from_producer, read_all
 
 PARTITIONS = 2000

@@ -4,11 +4,14 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from barnabas.broker.testing.store.cluster_index import MemoryClusterIndex
+from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
+from barnabas.broker.testing.store.unreliable_calls import Link
 from barnabas.protocol.records import placed, read_header
-from barnabas.storage.cluster_index import Assignment, HandOver, Led
-from barnabas.storage.cluster_transfer import SUPERSEDED, TransferRefused
 from barnabas.storage.errors import LedSince
-from barnabas.storage.log_index import (
+from barnabas.storage.replicated.cluster_index import Assignment, HandOver, Led
+from barnabas.storage.replicated.cluster_transfer import SUPERSEDED, TransferRefused
+from barnabas.storage.replicated.log_index import (
     Flush,
     FlushAnswer,
     IndexClosed,
@@ -19,10 +22,7 @@ from barnabas.storage.log_index import (
     Outcome,
     PartitionState,
 )
-from barnabas.storage.log_reading import read_log
-from barnabas.storage.memory_cluster_index import MemoryClusterIndex
-from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
-from barnabas.storage.memory_way import Link
+from barnabas.storage.replicated.log_reading import read_log
 from barnabas.storage.runtime.threads import start_thread
 from tests.storage.flushes import assign, register
 from tests.storage.stores import batch

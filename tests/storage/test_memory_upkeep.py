@@ -2,8 +2,8 @@
 
 import pytest
 
-from barnabas.storage.cluster_index import Assignment
-from barnabas.storage.memory_index import MemoryIndex
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.storage.replicated.cluster_index import Assignment
 from tests.storage.upkeep_contract import UpkeepContract
 
 

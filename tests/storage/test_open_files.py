@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from barnabas.storage.check import verify
-from barnabas.storage.config import LogConfig
-from barnabas.storage.io import LocalFileSystem
-from barnabas.storage.open_files import OpenFiles
-from barnabas.storage.segment_read import read_waiting
+from barnabas.storage.files.io import LocalFileSystem
+from barnabas.storage.files.open_files import OpenFiles
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.segment_read import read_waiting
+from barnabas.storage.repair.check import verify
 from tests.storage.stores import SETTINGS, Host, batch, read_all
 
 

@@ -7,7 +7,7 @@ from crc32c import crc32c
 
 from barnabas.protocol.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
 from barnabas.protocol.records import control_batch, iterate_batches, read_header, read_marker
-from barnabas.storage.config import COMPACT, DELETE, LOG_APPEND_TIME, LONG_MAX, LogConfig
+from barnabas.storage.compaction.retention import apply_retention
 from barnabas.storage.errors import (
     CorruptMessage,
     InvalidProducerEpoch,
@@ -20,12 +20,12 @@ from barnabas.storage.errors import (
     RecordTooLarge,
     TransactionCoordinatorFenced,
 )
-from barnabas.storage.journal import WhenDurable
-from barnabas.storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED
-from barnabas.storage.retention import apply_retention
-from barnabas.storage.segment_read import FileSpan, read_waiting
-from barnabas.storage.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.journal.journal import WhenDurable
+from barnabas.storage.log.config import COMPACT, DELETE, LOG_APPEND_TIME, LONG_MAX, LogConfig
+from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.storage.log.segment_read import FileSpan, read_waiting
+from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
+from barnabas.storage.log.transaction_marker import TransactionMarker
 from tests.storage.stores import NOW_MS, Host, batch, from_producer, read_all
 
 CODECS = (NONE, GZIP, SNAPPY, LZ4, ZSTD)

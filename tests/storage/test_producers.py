@@ -9,10 +9,10 @@ from crc32c import crc32c
 
 from barnabas.protocol.records import MAX_SEQUENCE, BatchHeader, increment_sequence, iterate_batches
 from barnabas.protocol.records import read_marker as decode_marker
-from barnabas.storage.index import AbortedTransaction, TransactionIndex
-from barnabas.storage.producer_entry import CachedBatch, ProducerRow
-from barnabas.storage.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
-from barnabas.storage.producers import ProducerState
+from barnabas.storage.log.index import AbortedTransaction, TransactionIndex
+from barnabas.storage.log.producer_entry import CachedBatch, ProducerRow
+from barnabas.storage.log.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
+from barnabas.storage.log.producers import ProducerState
 from tests.storage import golden
 
 PRODUCER = 7

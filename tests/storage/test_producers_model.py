@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from barnabas.protocol.records import BatchHeader
-from barnabas.storage.producer_snapshot import decode_snapshot, encode_snapshot
-from barnabas.storage.producers import ProducerState
+from barnabas.storage.log.producer_snapshot import decode_snapshot, encode_snapshot
+from barnabas.storage.log.producers import ProducerState
 from tests.storage.test_producers import fields
 
 WRAP = 2**31

@@ -2,17 +2,17 @@
 
 import pytest
 
-from barnabas.storage.config import LogConfig
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.storage.errors import LedSince, LogClosed, OutOfOrderSequence
-from barnabas.storage.loading import DurableLog
-from barnabas.storage.log_reading import read_log
-from barnabas.storage.log_snapshot import take_snapshot
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.partition_log import READ_COMMITTED
-from barnabas.storage.refusal import Refusal
-from barnabas.storage.simulated import SimulatedFileSystem
-from barnabas.storage.store_parts import PartitionSpec
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.journal.refusal import Refusal
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.partition_log import READ_COMMITTED
+from barnabas.storage.log.transaction_marker import TransactionMarker
+from barnabas.storage.replicated.loading import DurableLog
+from barnabas.storage.replicated.log_reading import read_log
+from barnabas.storage.replicated.log_snapshot import take_snapshot
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.store_parts import PartitionSpec
 from tests.storage.flushes import FlushEngine, Stranger, assign
 from tests.storage.journals import Waiting
 from tests.storage.stores import NOW_MS, ROOT, Host, batch, from_producer, read_all

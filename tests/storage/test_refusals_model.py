@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.records import (
     CONTROL_BIT,
     TRANSACTIONAL_BIT,
@@ -20,18 +21,17 @@ from barnabas.protocol.records import (
     read_header,
     read_marker,
 )
-from barnabas.storage.check import verify
-from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import LogClosed
-from barnabas.storage.journal import CommitGroup
-from barnabas.storage.leader_epochs import epochs_from
-from barnabas.storage.loading import DurableLog
-from barnabas.storage.log_reading import read_log
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.simulated import SimulatedFileSystem
-from barnabas.storage.store_parts import PartitionSpec, StoreCallbacks
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.journal.journal import CommitGroup
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.leader_epochs import epochs_from
+from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.transaction_marker import TransactionMarker
+from barnabas.storage.repair.check import verify
+from barnabas.storage.replicated.loading import DurableLog
+from barnabas.storage.replicated.log_reading import read_log
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.store_parts import PartitionSpec, StoreCallbacks
 from tests.crash.scripted_engine import ScriptedEngine
 from tests.storage.flushes import FlushEngine, Stranger, assign, durable_batches
 from tests.storage.stores import NOW_MS, ROOT, batch, from_producer, read_all

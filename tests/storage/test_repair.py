@@ -5,11 +5,11 @@ from random import Random
 import pytest
 
 from barnabas.protocol.records import iterate_records, read_header
-from barnabas.storage.check import verify
-from barnabas.storage.config import LogConfig
-from barnabas.storage.partition_log import READ_COMMITTED
-from barnabas.storage.repair import cut_out, find_damage, is_hole
-from barnabas.storage.segment_names import SEGMENT_SUFFIXES
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.partition_log import READ_COMMITTED
+from barnabas.storage.log.segment_names import SEGMENT_SUFFIXES
+from barnabas.storage.repair.check import verify
+from barnabas.storage.repair.repair import cut_out, find_damage, is_hole
 from tests.crash.crashes import Keep
 from tests.storage.stores import Host, batch, from_producer, read_all
 

@@ -1,17 +1,17 @@
 """Logs that a start refuses: a repair brings them to where one starts, and all that is sound stays.
 
-As ``barnabas check --repair`` does it (``broker/cli/repair.py``), on the simulated disk.
+As ``barnabas check --repair`` does it (``broker/cli/directory/repair.py``), on the simulated disk.
 """
 
 import pytest
 
 from barnabas.protocol.records import iterate_batches
-from barnabas.storage.check import verify
-from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.partition_log import READ_COMMITTED
-from barnabas.storage.repair import cut_out, find_damage, is_hole
-from barnabas.storage.salvage import Salvage
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.partition_log import READ_COMMITTED
+from barnabas.storage.repair.check import verify
+from barnabas.storage.repair.repair import cut_out, find_damage, is_hole
+from barnabas.storage.repair.salvage import Salvage
 from tests.crash.crashes import Keep
 from tests.storage.stores import Host, batch, from_producer, read_all
 from tests.storage.test_repair import no_pace, sound, without_holes

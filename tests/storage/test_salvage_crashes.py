@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from barnabas.storage.check import verify
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.repair import cut_out, find_damage
-from barnabas.storage.salvage import Salvage
+from barnabas.storage.repair.check import verify
+from barnabas.storage.repair.repair import cut_out, find_damage
+from barnabas.storage.repair.salvage import Salvage
 from tests.crash.crashes import Keep
 from tests.storage.stores import Host
 from tests.storage.test_repair import no_pace

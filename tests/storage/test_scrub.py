@@ -11,25 +11,25 @@ from random import Random
 import pytest
 
 from barnabas.protocol.records import iterate_records
-from barnabas.storage.config import LogConfig
-from barnabas.storage.damage import (
+from barnabas.storage.errors import Corrupt, OffsetOffline
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.damage import (
     DamagedRange,
     first_at_or_after,
     from_offset,
     last_before,
     with_findings,
 )
-from barnabas.storage.errors import Corrupt, OffsetOffline
-from barnabas.storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED
-from barnabas.storage.scrub import (
+from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.storage.log.segment_read import FileSpan, read_waiting
+from barnabas.storage.log.time_lookup import offset_for_timestamp, run
+from barnabas.storage.repair.scrub import (
     CHUNK_BYTES,
     check_segment,
     is_complete,
     plan_check,
     take_findings,
 )
-from barnabas.storage.segment_read import FileSpan, read_waiting
-from barnabas.storage.time_lookup import offset_for_timestamp, run
 from tests.seeds import SEED
 from tests.storage.cleaning import COMPACTED, compact
 from tests.storage.stores import NOW_MS, Host, batch, from_producer, read_all
@@ -196,7 +196,7 @@ def test_a_file_that_is_gone_or_shorter(host):
 
 def test_pages_that_the_disk_does_not_give(host, monkeypatch):
     segment = host.log.segments[1]
-    monkeypatch.setattr("barnabas.storage.scrub.PAGE_BYTES", 256)
+    monkeypatch.setattr("barnabas.storage.repair.scrub.PAGE_BYTES", 256)
     marks = places(segment)
 
     def fail(operation):

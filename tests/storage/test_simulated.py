@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barnabas.broker.testing.disk.simulated import Operation, SimulatedCrash, SimulatedFileSystem
 from barnabas.storage.runtime.clock import processor_seconds
 from barnabas.storage.runtime.threads import start_thread
-from barnabas.storage.simulated import Operation, SimulatedCrash, SimulatedFileSystem
 
 DRAWS = 200
 

@@ -10,12 +10,12 @@ from random import Random
 
 import pytest
 
+from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.protocol.records import Record, encode_batch, iterate_batches
-from barnabas.storage.check import verify
-from barnabas.storage.cleaner import ENTRY_BYTES
-from barnabas.storage.config import DELETE
-from barnabas.storage.memory_index import MemoryIndex
-from barnabas.storage.stored_compaction import StoredCompaction
+from barnabas.storage.compaction.cleaner import ENTRY_BYTES
+from barnabas.storage.log.config import DELETE
+from barnabas.storage.repair.check import verify
+from barnabas.storage.replicated.stored_compaction import StoredCompaction
 from tests.seeds import SEED
 from tests.storage.cleaning import COMPACTED
 from tests.storage.flushes import register, snapshot_of

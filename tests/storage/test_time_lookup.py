@@ -1,9 +1,9 @@
 """Look-ups by time while others want the interpreter; what they find is in test_partition_log."""
 
-from barnabas.storage.config import LogConfig
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.time_lookup import offset_for_timestamp, run
 from barnabas.storage.runtime.clock import counter_seconds, sleep
 from barnabas.storage.runtime.threads import new_event, start_thread
-from barnabas.storage.time_lookup import offset_for_timestamp, run
 from tests.storage.stores import NOW_MS, Host, batch
 
 RECORDS = 200_000

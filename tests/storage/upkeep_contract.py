@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.storage.cluster_index import HandOver
-from barnabas.storage.log_index import (
+from barnabas.storage.replicated.cluster_index import HandOver
+from barnabas.storage.replicated.log_index import (
     Extent,
     ExtentSize,
     Flush,

@@ -12,7 +12,11 @@ from tests.tidy.source import ROOT, Source, imported_from, parsed, sources
 DOORS = ("storage/runtime/", "broker/runtime/clock.py", "broker/runtime/threads.py")
 WORLDS = ("broker/testing/",)
 """Simulated machines, which provide the doors."""
-PROGRAMS = ("broker/cli/init.py", "broker/cli/interruption.py", "broker/cli/store_waits.py")
+PROGRAMS = (
+    "broker/cli/commands/init.py",
+    "broker/cli/interruption.py",
+    "broker/cli/directory/store_waits.py",
+)
 """Commands that talk to no broker; signals of the process."""
 TOKENS = ("broker/client/kept_token.py", "broker/client/token_request.py")
 """Tokens that all threads of a process share, from servers that are not of a World."""

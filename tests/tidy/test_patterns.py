@@ -13,13 +13,13 @@ from tests.tidy.source import PACKAGES, Source, sources
 
 RE2 = {
     "protocol/patterns.py": "expressions of clients, with limits",
-    "broker/security/certificate_names.py": "ssl.principal.mapping.rules, read at the start",
+    "broker/security/listeners/certificate_names.py": "ssl.principal.mapping.rules, read at the start",  # noqa: E501
 }
 PYTHONS_OWN = {
-    "broker/config/providers.py": "allowlist.pattern of a config provider, read at the start",
+    "broker/config/loading/providers.py": "allowlist.pattern of a config provider, read at the start",  # noqa: E501
     "broker/config/types.py": "the pattern of a setting, as broker_config.py says it",
     "protocol/sasl/oauthbearer.py": "text of the module, with control characters put in",
-    "storage/dump.py": "names of files, which the module itself lists",
+    "storage/dump/dump.py": "names of files, which the module itself lists",
     "spark_connector/sentences.py": "sentences of Spark's, as the module lists them",
 }
 """Modules that hand ``re`` a value and no text of their own, and where the value is from."""
@@ -72,11 +72,11 @@ def test_pythons_own_engine_gets_no_expression_of_a_client():
 OPERATORS = (
     "barnabas.broker.cli.",
     "barnabas.broker.config.cluster.",
-    "barnabas.broker.config.environment.",
-    "barnabas.broker.config.providers.",
+    "barnabas.broker.config.loading.environment.",
+    "barnabas.broker.config.loading.providers.",
     "barnabas.broker.config.scram_credentials.",
-    "barnabas.broker.security.certificate_names.",
-    "barnabas.broker.tls.",
+    "barnabas.broker.security.listeners.certificate_names.",
+    "barnabas.broker.security.tls.",
     "barnabas.protocol.generate.",
 )
 """Modules whose expressions read text of operators alone, at the start or in the shell."""

@@ -1,4 +1,6 @@
-"""Files and directories of the broker and its commands are made by the helpers of storage/io.py."""
+"""Files and directories of the broker and its commands are made by the helpers of
+storage/files/io.py.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +11,21 @@ import pytest
 
 from tests.tidy.source import Source, sources
 
-HELPERS = "storage/io.py"
+HELPERS = "storage/files/io.py"
 """The file that makes all others private; ``tests/broker/cli/test_private_modes.py`` runs it."""
 ELSEWHERE = {
-    "broker/cli/directory_copy.py": {"sqlite3.connect"},  # Made by make_private before.
+    "broker/cli/directory/directory_copy.py": {"sqlite3.connect"},  # Made by make_private before.
     "storage/metastore/sqlite.py": {"sqlite3.connect"},  # Made by make_private before.
-    "broker/config/generated_page.py": {"write_text"},  # A page of docs/.
+    "broker/config/pages/generated_page.py": {"write_text"},  # A page of docs/.
     "protocol/generate/__main__.py": {"write_text"},  # Modules of this repository.
     "spark_connector/cache.py": {"mkdir"},  # With a mode, for jars that are public.
     "spark_connector/jars.py": {"mkdir", "write_text"},  # In that cache.
     "spark_connector/java.py": {"mkdir", "write_text", "chmod"},  # In that cache.
     # In Spark's checkpoint, whose other files Spark makes: identifiers and offsets, no records.
     "spark_connector/checkpoint_files.py": {"mkdir", "open"},
-    "broker/cli/restore.py": {"chmod"},  # The mode of an empty directory that existed before.
+    "broker/cli/commands/restore.py": {
+        "chmod"
+    },  # The mode of an empty directory that existed before.
 }
 """Calls that other files may use, and why those show nothing."""
 MAKERS = {

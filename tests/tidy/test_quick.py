@@ -6,17 +6,17 @@ import pytest
 
 from tests.quick import IMPORTERS_MOST, chosen, commands, imported, module_name
 
-JOURNAL = P("storage/journal.py")
+JOURNAL = P("storage/journal/journal.py")
 NAMED = P("tests/storage/test_journal.py")
 IMPORTER = P("tests/crash/test_salvage.py")
 OTHER = P("tests/broker/test_clock.py")
-TESTS = {NAMED: set(), IMPORTER: {"barnabas.storage.journal"}, OTHER: {"barnabas.storage"}}
+TESTS = {NAMED: set(), IMPORTER: {"barnabas.storage.journal.journal"}, OTHER: {"barnabas.storage"}}
 
 
 @pytest.mark.parametrize(
     ("line", "names"),
     [
-        ("import barnabas.storage.journal", {"barnabas.storage.journal"}),
+        ("import barnabas.storage.journal.journal", {"barnabas.storage.journal.journal"}),
         ("from barnabas.storage import journal", {"barnabas.storage", "barnabas.storage.journal"}),
         ("from a.b import (\n    c,\n    d as e,\n)", {"a.b", "a.b.c", "a.b.d", "a.b.e", "a.b.as"}),
         ("def f():\n    from a import b", {"a", "a.b"}),
@@ -28,7 +28,7 @@ def test_what_a_file_imports(line, names):
 
 
 def test_names_of_modules():
-    assert module_name(JOURNAL) == "barnabas.storage.journal"
+    assert module_name(JOURNAL) == "barnabas.storage.journal.journal"
     assert module_name(P("tests/waiting.py")) == "tests.waiting"
 
 
@@ -41,7 +41,9 @@ def test_a_changed_test_is_run_itself():
 
 
 def test_importers_of_common_ground_are_left_out():
-    many = {P(f"tests/storage/test_{n}.py"): {"barnabas.storage.journal"} for n in range(99)}
+    many = {
+        P(f"tests/storage/test_{n}.py"): {"barnabas.storage.journal.journal"} for n in range(99)
+    }
     assert len(many) > IMPORTERS_MOST
     assert chosen([JOURNAL], {**many, **TESTS}) == {NAMED}
 

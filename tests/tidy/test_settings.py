@@ -9,8 +9,8 @@ from barnabas.broker.config.broker_config import BROKER_CONFIGS, FIELD_NAMES, Br
 from barnabas.broker.config.topic_configs import ACCEPTED, TOPIC_CONFIGS
 from barnabas.broker.config.topic_values import LOG_CONFIG_FIELDS, check_topic_configs
 from barnabas.broker.config.types import ConfigError
-from barnabas.broker.tls.client_auth import CLIENT_AUTH
-from barnabas.storage.config import LogConfig
+from barnabas.broker.security.tls.client_auth import CLIENT_AUTH
+from barnabas.storage.log.config import LogConfig
 from tests.tidy.source import sources
 
 # Accepted because files written for Kafka have them: with one broker there is nothing to choose.
@@ -47,7 +47,7 @@ def read_by_name():
     """Keys that listeners may have for themselves are read by the key's name."""
     return {
         node.value
-        for source in (*sources("broker/security"), *sources("broker/tls"))
+        for source in (*sources("broker/security"), *sources("broker/security/tls"))
         for node in source.nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }

@@ -30,25 +30,25 @@ LONG_FUNCTIONS: dict[str, int] = {}
 # Who else may call the builtin open(): a file that the user named, tools that run before there is a
 # broker, and what reads /proc.
 MAY_OPEN = {
-    "storage/io.py",
-    "broker/cli/directory_copy.py",
-    "broker/cli/init.py",
+    "storage/files/io.py",
+    "broker/cli/directory/directory_copy.py",
+    "broker/cli/commands/init.py",
     "broker/cli/properties_file.py",
-    "broker/cli/renewal.py",
+    "broker/cli/directory/renewal.py",
     "broker/client/credentials.py",
     "broker/runtime/audit_file.py",
     "broker/runtime/process_usage.py",
-    "broker/tls/stores.py",
+    "broker/security/tls/stores.py",
 }
 
 # Started by name, not imported: commands, the pytest plugin, `python -m`; and what tests and
 # users import.
 ENTRY_POINTS = re.compile(
-    r"barnabas\.(broker\.cli\.\w+|broker\.testing\.pytest_plugin|broker\.config\.reference"
+    r"barnabas\.(broker\.cli\.commands\.\w+|broker\.testing\.pytest_plugin|broker\.config\.pages\.reference"
     r"|broker\.api\.permissions_page"
     r"|broker\.testing\.loopback"
-    r"|broker\.tls\.client|protocol\.messages\.\w+|storage\.check|testing"
-    r"|storage\.memory_base"
+    r"|broker\.security\.tls\.client|protocol\.messages\.\w+|storage\.repair\.check|testing"
+    r"|broker\.testing\.store\.base"
     r"|spark\.(data_source|foreach_batch)|(\w+\.)*__main__)"
 )
 

@@ -32,7 +32,7 @@ MACHINE_STILL = {
 """Files of ``UNITS`` that still import from the machine; only removals from here are allowed."""
 POLLS_STILL = {
     "tests/broker/test_connection_random.py",
-    "tests/broker/test_doorman.py",
+    "tests/broker/test_connection_rate.py",
     "tests/broker/test_handshakes.py",
     "tests/broker/test_inspector.py",
     "tests/broker/test_large.py",

@@ -36,12 +36,12 @@ SEED: Final = 20261129
 KIT: Final = (
     "broker/testing/",
     "broker/metrics/",
-    "broker/housekeeping.py",
+    "broker/upkeep/housekeeping.py",
     "broker/runtime/clock.py",
     "broker/runtime/process.py",
     "storage/runtime/",
-    "storage/simulated.py",
-    "storage/unsynced.py",
+    "broker/testing/disk/simulated.py",
+    "broker/testing/disk/unsynced.py",
 )
 CLIENT: Final = ("broker/client/", "spark_connector/")
 COMPREHENSIONS: Final = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<module>")

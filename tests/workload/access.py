@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from barnabas.broker.security.operations import Operation, ResourceType
+from barnabas.broker.security.acls.operations import Operation, ResourceType
 from barnabas.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS,
     AlterUserScramCredentialsRequest,

@@ -8,7 +8,7 @@ from barnabas.broker.config.listener_settings import describe_listener_settings
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.topics import alter
-from barnabas.broker.topics.resources import ResourceType
+from barnabas.broker.metadata.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from barnabas.broker.console.actions.wire import WireClient
+from barnabas.broker.console.pages.topics import topic_of
 from barnabas.broker.console.questions import ObservedBroker
-from barnabas.broker.console.topics import topic_of
-from barnabas.broker.security.operations import ResourceType
+from barnabas.broker.security.acls.operations import ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from barnabas.broker.console.jobs.registry import Jobs
     from barnabas.broker.console.pacing import Pace
     from barnabas.broker.console.records.pieces import RecordReaders
-    from barnabas.broker.security.access import Access
-    from barnabas.broker.topics.topic import Topic
+    from barnabas.broker.metadata.topic import Topic
+    from barnabas.broker.security.acls.access import Access
 
 
 class Conflict(Exception):

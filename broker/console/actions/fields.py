@@ -15,13 +15,13 @@ from barnabas.broker.console.lengths import (
     LENGTHS,
     check_length,
 )
-from barnabas.broker.http.answer import JSON
-from barnabas.broker.http.json_body import read_json
-from barnabas.broker.http.request import BadRequest
+from barnabas.broker.http.messages.answer import JSON
+from barnabas.broker.http.messages.json_body import read_json
+from barnabas.broker.http.messages.request import BadRequest
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.broker.http.request import Request
+    from barnabas.broker.http.messages.request import Request
 
 TEXT: Final = "text"
 LONG: Final = "long"

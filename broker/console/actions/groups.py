@@ -10,7 +10,7 @@ from barnabas.broker.admin.requests import commits_of, deletions_of, looked_up
 from barnabas.broker.console.actions.command import Command, Conflict, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.wire import check
-from barnabas.broker.console.groups import machine_of
+from barnabas.broker.console.pages.groups import machine_of
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsRequest

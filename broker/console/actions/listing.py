@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.console.actions.table import ACTIONS, KINDS, Action
 from barnabas.broker.console.shapes import Wide
-from barnabas.broker.security.operations import shown
+from barnabas.broker.security.acls.operations import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,14 +21,14 @@ from barnabas.broker.console.actions.table import ACTIONS, Action
 from barnabas.broker.console.pacing import Pace
 from barnabas.broker.console.parameters import Parameter, read_query
 from barnabas.broker.console.route import names_in
-from barnabas.broker.security.operations import CLUSTER_NAME, shown
+from barnabas.broker.security.acls.operations import CLUSTER_NAME, shown
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.console.jobs.registry import Jobs
     from barnabas.broker.console.questions import ObservedBroker
     from barnabas.broker.console.records.pieces import RecordReaders
-    from barnabas.broker.security.access import Access
+    from barnabas.broker.security.acls.access import Access
 
 PARAMETERS: Final = (
     Parameter("dry_run", "Whether to say only what would be done.", bool, default=False),

@@ -20,7 +20,7 @@ from typing import Final
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.producing import check_quota, check_written
-from barnabas.broker.topics.producer_ids import KEYED_FROM
+from barnabas.broker.metadata.producer_ids import KEYED_FROM
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.produce import (
     PRODUCE,

@@ -31,7 +31,7 @@ from barnabas.broker.console.records.ranges import (
     read_start,
 )
 from barnabas.broker.console.records.reading import check_readable
-from barnabas.broker.topics.topic import Topic
+from barnabas.broker.metadata.topic import Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 BY_KEY: Final = "key"

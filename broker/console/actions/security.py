@@ -9,9 +9,9 @@ from typing import Final
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.wire import check
-from barnabas.broker.console.security import DEFAULT, acls_of, quotas_of, users_of
+from barnabas.broker.console.pages.security import DEFAULT, acls_of, quotas_of, users_of
 from barnabas.broker.console.shapes_security import AclRow
-from barnabas.broker.security.operations import (
+from barnabas.broker.security.acls.operations import (
     ASKED_BESIDES,
     CLUSTER_NAME,
     SUPPORTED,
@@ -21,8 +21,8 @@ from barnabas.broker.security.operations import (
     ResourceType,
     shown,
 )
-from barnabas.broker.security.quota_limits import CLIENT_ID, IP, USER
-from barnabas.broker.security.scram_users import new_salt
+from barnabas.broker.security.quotas.quota_limits import CLIENT_ID, IP, USER
+from barnabas.broker.security.sasl.scram_users import new_salt
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,

@@ -50,10 +50,10 @@ from barnabas.broker.console.actions.fields import (
     Field,
 )
 from barnabas.broker.console.jobs.replay import NAME as REPLAY
+from barnabas.broker.console.pages.security import DEFAULT
 from barnabas.broker.console.route import is_name, parts_of
-from barnabas.broker.console.security import DEFAULT
-from barnabas.broker.security.access import Access
-from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType, shown
+from barnabas.broker.security.acls.access import Access
+from barnabas.broker.security.acls.operations import CLUSTER_NAME, Operation, ResourceType, shown
 
 Planning: TypeAlias = Callable[[Command], Awaitable[Plan]]
 Doing: TypeAlias = Callable[[Command, Plan], Awaitable[Plan | None]]

@@ -8,9 +8,9 @@ from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.wire import check
-from barnabas.broker.console.topics import add_up
+from barnabas.broker.console.pages.topics import add_up
 from barnabas.broker.handlers.alter_configs import ConfigOperation
-from barnabas.broker.topics.resources import ResourceType
+from barnabas.broker.metadata.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
@@ -42,7 +42,7 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.broker.topics.topic import Partition
+    from barnabas.broker.metadata.topic import Partition
 
 _HIGH_WATERMARK: Final = -1
 _DEFAULT: Final = -1

@@ -13,7 +13,7 @@ from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, denied
 from barnabas.broker.console.actions.command import Command, Conflict, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.actions.wire import check
-from barnabas.broker.console.transactions import loaded, owner_of, transaction_of
+from barnabas.broker.console.pages.transactions import loaded, owner_of, transaction_of
 from barnabas.coordinator.transactions.state import State
 from barnabas.protocol.ending_transactions import abort_marker, fencing
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -22,9 +22,9 @@ from barnabas.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
 from barnabas.protocol.versions import INIT_PRODUCER_ID_STABLE
 
 if TYPE_CHECKING:
-    from barnabas.broker.topics.topic import Partition
+    from barnabas.broker.metadata.topic import Partition
     from barnabas.coordinator.transactions.state import Transaction
-    from barnabas.storage.producer_entry import ProducerEntry
+    from barnabas.storage.log.producer_entry import ProducerEntry
 
 
 async def plan_abort(command: Command) -> Plan:

@@ -17,10 +17,10 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
-    from barnabas.broker.peers.sessions import PeerLink
+    from barnabas.broker.cluster.peers.sessions import PeerLink
     from barnabas.broker.runtime.clock import Clock
-    from barnabas.broker.security.access import Access
-    from barnabas.broker.security.quotas import ClientQuota, Quotas
+    from barnabas.broker.security.acls.access import Access
+    from barnabas.broker.security.quotas.quotas import ClientQuota, Quotas
     from barnabas.protocol.api import Api
 
 Asked = TypeVar("Asked")

@@ -20,7 +20,7 @@ from barnabas.broker.console.records.pace import ThreadPace
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.broker.security.access import Access
+    from barnabas.broker.security.acls.access import Access
 
 RUNNING_MOST: Final = 2
 """Jobs at a time; one more is refused."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from barnabas.broker.console.records.examining import Content, FoundRecord
     from barnabas.broker.console.records.pace import ThreadPace
     from barnabas.broker.console.records.pieces import RecordReaders
-    from barnabas.broker.topics.topic import Topic
+    from barnabas.broker.metadata.topic import Topic
 
 logger = logging.getLogger("barnabas.broker.console")
 

@@ -16,12 +16,12 @@ from barnabas.broker.api.checks import (
 from barnabas.broker.console.jobs.shapes import JobList, JobRow
 from barnabas.broker.console.parameters import Parameter
 from barnabas.broker.console.route import Route
-from barnabas.broker.security.operations import CLUSTER_NAME
+from barnabas.broker.security.acls.operations import CLUSTER_NAME
 
 if TYPE_CHECKING:
     from barnabas.broker.console.jobs.registry import Job
     from barnabas.broker.console.questions import Question
-    from barnabas.broker.security.access import Access
+    from barnabas.broker.security.acls.access import Access
 
 
 async def list_jobs(question: Question) -> JobList:

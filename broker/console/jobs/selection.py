@@ -23,7 +23,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from barnabas.broker.console.records.pace import ThreadPace
     from barnabas.broker.console.records.pieces import RecordReaders
-    from barnabas.broker.topics.topic import Topic
+    from barnabas.broker.metadata.topic import Topic
 
 ROWS_TOGETHER: Final = 5000
 """Records that are taken out of one piece at a time."""

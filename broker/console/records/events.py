@@ -7,11 +7,11 @@ import logging
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.console.elsewhere import with_leader
 from barnabas.broker.console.encoding import text_of
+from barnabas.broker.console.pages.elsewhere import with_leader
 from barnabas.broker.console.records.pace import Ended, ThreadPace
 from barnabas.broker.console.shapes import Error
-from barnabas.broker.http.answer import Answer, Stream, Viewer
+from barnabas.broker.http.messages.answer import Answer, Stream, Viewer
 from barnabas.protocol.errors import KafkaError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from barnabas.broker.console.records.examining import EXPANDED_BYTES_MAX
 from barnabas.broker.console.records.pace import ThreadPace
 from barnabas.broker.console.records.reading import begin, check_shown
 from barnabas.broker.console.records.standing import MARKER
-from barnabas.broker.http.answer import Answer
+from barnabas.broker.http.messages.answer import Answer
 
 if TYPE_CHECKING:
     from barnabas.broker.console.questions import Question

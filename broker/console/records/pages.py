@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.console.encoding import as_json, fields_of, text_of
+from barnabas.broker.console.pages.topics import topic_of
 from barnabas.broker.console.records.examining import (
     EXPANDED_BYTES_MAX,
     Examined,
@@ -32,15 +33,14 @@ from barnabas.broker.console.records.rows import (
 from barnabas.broker.console.records.search import search
 from barnabas.broker.console.records.shapes import RecordPage
 from barnabas.broker.console.records.tail import follow
-from barnabas.broker.console.topics import topic_of
-from barnabas.broker.http.answer import JSON, Answer
+from barnabas.broker.http.messages.answer import JSON, Answer
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records import InvalidBatch, Record
 
 if TYPE_CHECKING:
     from barnabas.broker.console.questions import Question
     from barnabas.broker.console.records.pieces import Piece, RecordReaders
-    from barnabas.broker.topics.topic import Partition
+    from barnabas.broker.metadata.topic import Partition
 
 WHOLE_BYTES: Final = 1024 * 1024
 """Of a key and of a value that is shown by itself; the rest is in its download."""

@@ -18,16 +18,16 @@ from barnabas.broker.runtime.threads import Pool
 from barnabas.protocol.compression import GZIP, LZ4, SNAPPY, ZSTD, CompressionError, expand
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records import HEADER_BYTES, BatchHeader, CorruptBatch, iterate_batches
-from barnabas.storage.damage import first_at_or_after
 from barnabas.storage.errors import Corrupt, OffsetOffline, OffsetOutOfRange
-from barnabas.storage.memory_read import MemorySlice
-from barnabas.storage.segment_read import FileSpan, read_waiting
-from barnabas.storage.time_lookup import Search, TimestampOffset, offset_for_timestamp
+from barnabas.storage.log.damage import first_at_or_after
+from barnabas.storage.log.memory_read import MemorySlice
+from barnabas.storage.log.segment_read import FileSpan, read_waiting
+from barnabas.storage.log.time_lookup import Search, TimestampOffset, offset_for_timestamp
 
 if TYPE_CHECKING:
     from barnabas.broker.console.records.pace import ThreadPace
-    from barnabas.broker.http.answer_memory import AnswerMemory
-    from barnabas.storage.partition_log import PartitionLog
+    from barnabas.broker.http.messages.answer_memory import AnswerMemory
+    from barnabas.storage.log.partition_log import PartitionLog
 
 THREADS: Final = 2
 PIECE_BYTES: Final = 256 * 1024

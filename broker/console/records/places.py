@@ -8,15 +8,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
+from barnabas.broker.console.pages.spark_ledger import SparkLedger
 from barnabas.broker.console.records.pieces import RecordReaders
-from barnabas.broker.console.spark_ledger import SparkLedger
-from barnabas.broker.http.answer_memory import AnswerMemory
+from barnabas.broker.http.messages.answer_memory import AnswerMemory
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.broker.http.answer import Answer
-    from barnabas.broker.http.answer_memory import Holding
-    from barnabas.broker.security.access import Access
+    from barnabas.broker.http.messages.answer import Answer
+    from barnabas.broker.http.messages.answer_memory import Holding
+    from barnabas.broker.security.acls.access import Access
 
 READERS_MOST: Final = 4
 """Responses at a time that read records, or hold what they have read; one more is refused."""

@@ -14,7 +14,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.console.records.pieces import RecordReaders
-    from barnabas.broker.topics.topic import Partition, Topic
+    from barnabas.broker.metadata.topic import Partition, Topic
 
 PARTITIONS_MOST: Final = PARTITIONS_NAMED_MOST
 """Partitions that are put in one order at a time: where each one is goes into the cursor."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.console.pages.topics import topic_of
+from barnabas.broker.console.pages.transactions import open_on
 from barnabas.broker.console.records.filters import read_filter
 from barnabas.broker.console.records.formats import INTERNAL, KEPT_BYTES, KEPT_BYTES_INTERNAL
 from barnabas.broker.console.records.ranges import (
@@ -19,8 +21,6 @@ from barnabas.broker.console.records.ranges import (
 from barnabas.broker.console.records.rows import Behinds, Formats
 from barnabas.broker.console.records.scan import Scan, Terms
 from barnabas.broker.console.records.shapes import Behind
-from barnabas.broker.console.topics import topic_of
-from barnabas.broker.console.transactions import open_on
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from barnabas.broker.console.records.pace import ThreadPace
     from barnabas.broker.console.records.pieces import RecordReaders
     from barnabas.broker.console.records.places import Place
-    from barnabas.broker.security.access import Access
-    from barnabas.broker.topics.topic import Partition, Topic
+    from barnabas.broker.metadata.topic import Partition, Topic
+    from barnabas.broker.security.acls.access import Access
 
 ALL_STATES: Final = "all"
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from barnabas.broker.console.records.filters import Filter
     from barnabas.broker.console.records.pace import ThreadPace
     from barnabas.broker.console.records.pieces import RecordReaders
+    from barnabas.broker.metadata.topic import Partition
     from barnabas.broker.runtime.clock import Clock
-    from barnabas.broker.topics.topic import Partition
-    from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.log.partition_log import PartitionLog
 
 ROWS_MOST: Final = 500
 BYTES_MOST: Final = 64 * 1024 * 1024

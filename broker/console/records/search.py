@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from barnabas.broker.console.questions import Question
     from barnabas.broker.console.records.examining import FoundRecord
     from barnabas.broker.console.records.reading import Reading
-    from barnabas.broker.http.answer import Answer
+    from barnabas.broker.http.messages.answer import Answer
 
 TOGETHER: Final = GUESSED_FROM
 """Records that are shown together at most."""

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from barnabas.broker.console.records.pace import ThreadPace
     from barnabas.protocol.records import BatchHeader
-    from barnabas.storage.index import TransactionIndex
-    from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.log.index import TransactionIndex
+    from barnabas.storage.log.partition_log import PartitionLog
 
 PLAIN: Final = "plain"
 COMMITTED: Final = "committed"

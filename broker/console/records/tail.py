@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import READ, TOPIC
 from barnabas.broker.console.encoding import text_of
+from barnabas.broker.console.pages.topics import topic_of
 from barnabas.broker.console.records.events import COMMENT, Events, event
 from barnabas.broker.console.records.examining import (
     EXPANDED_BYTES_MAX,
@@ -26,13 +27,12 @@ from barnabas.broker.console.records.ranges import FOR_EVER_MS, chosen, read_par
 from barnabas.broker.console.records.reading import ALL_STATES, behinds_of
 from barnabas.broker.console.records.rows import Formats, json_rows
 from barnabas.broker.console.records.shapes import Skipped
-from barnabas.broker.console.topics import topic_of
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.console.questions import Question
-    from barnabas.broker.http.answer import Answer
-    from barnabas.broker.topics.topic import Partition
+    from barnabas.broker.http.messages.answer import Answer
+    from barnabas.broker.metadata.topic import Partition
 
 TICK_SECONDS: Final = 0.2
 RECORDS_PER_SECOND: Final = 50

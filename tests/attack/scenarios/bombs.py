@@ -15,7 +15,7 @@ from barnabas.protocol import compression
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import HEADER, BatchHeader, seal, varint
-from barnabas.storage.batch_rules import FEW_RECORDS
+from barnabas.storage.log.batch_rules import FEW_RECORDS
 from tests.attack.neighbour import create_topic
 from tests.attack.peer import Wire
 from tests.attack.scenario import MIB, Limits, Scenario, Sent, Target

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from barnabas.broker.security.operations import Operation, PatternType, ResourceType
+from barnabas.broker.security.acls.operations import Operation, PatternType, ResourceType
 from barnabas.protocol import compression
 from barnabas.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,

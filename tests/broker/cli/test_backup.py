@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.broker.cli import directory_copy, produce
-from barnabas.broker.cli.directory_copy import DirectoryCopy
+from barnabas.broker.cli.commands import produce
+from barnabas.broker.cli.directory import directory_copy
+from barnabas.broker.cli.directory.directory_copy import DirectoryCopy
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.testing import Broker

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from barnabas.broker.cli.bench import Latencies, Run
+from barnabas.broker.cli.commands.bench import Latencies, Run
 from barnabas.broker.cli.interruption import Interruption
 from barnabas.broker.cli.output import Progress
 from barnabas.storage.runtime.clock import sleep

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.broker.cli import produce
+from barnabas.broker.cli.commands import produce
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from barnabas.storage.check import verify
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.metastore.commit_count import CommitCount
 from barnabas.storage.metastore.interface import MetaStoreError
+from barnabas.storage.repair.check import verify
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 from tests.waiting import wait_until

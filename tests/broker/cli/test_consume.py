@@ -2,12 +2,12 @@ import json
 
 import pytest
 
-from barnabas.broker.cli import consumer
 from barnabas.broker.cli.arguments import addresses
 from barnabas.broker.cli.cluster_view import Cluster
-from barnabas.broker.cli.consumer import Consumer
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.cli.record_text import Template, record_as_json, record_from_json
+from barnabas.broker.cli.records import consumer
+from barnabas.broker.cli.records.consumer import Consumer
+from barnabas.broker.cli.records.record_text import Template, record_as_json, record_from_json
 from barnabas.broker.client.topic_reader import ReceivedRecord
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FETCH

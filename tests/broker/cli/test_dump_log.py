@@ -8,8 +8,8 @@ import pytest
 
 from barnabas.protocol.compression import NAMES
 from barnabas.protocol.records import Record, control_batch, encode_batch
-from barnabas.storage.checkpoint import encode_offset_checkpoint
-from barnabas.storage.index import AbortedTransaction, TransactionIndex
+from barnabas.storage.log.checkpoint import encode_offset_checkpoint
+from barnabas.storage.log.index import AbortedTransaction, TransactionIndex
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 

@@ -2,18 +2,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.broker.cli import group_member, group_reader
 from barnabas.broker.cli.arguments import addresses
 from barnabas.broker.cli.cluster_view import Cluster, Rejected
-from barnabas.broker.cli.group_member import GroupMember, Rebalancing
-from barnabas.broker.cli.group_protocol import (
+from barnabas.broker.cli.records import group_member, group_reader
+from barnabas.broker.cli.records.group_member import GroupMember, Rebalancing
+from barnabas.broker.cli.records.group_protocol import (
     decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
     share_out,
 )
-from barnabas.broker.cli.group_reader import GroupReader
+from barnabas.broker.cli.records.group_reader import GroupReader
 from barnabas.broker.cli.where import Where
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_records import (

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.broker.cli import produce
-from barnabas.broker.cli.cluster_transfer import export_directory, import_directory
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.cli.commands import produce
+from barnabas.broker.cli.directory.cluster_transfer import export_directory, import_directory
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.metadata.catalogue import new_cluster_id
 from barnabas.broker.opening import opened_directory
 from barnabas.broker.server import BrokerServer
-from barnabas.broker.topics.catalogue import new_cluster_id
-from barnabas.storage.memory_base import MemoryStore
+from barnabas.broker.testing.store.base import MemoryStore
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 from tests.tidy.source import sources

@@ -3,13 +3,14 @@ import random
 
 import pytest
 
-from barnabas.broker.cli import produce, producer
 from barnabas.broker.cli.arguments import addresses
 from barnabas.broker.cli.cluster_view import Cluster
+from barnabas.broker.cli.commands import produce
+from barnabas.broker.cli.commands.produce import read_lines
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.cli.produce import read_lines
-from barnabas.broker.cli.producer import Producer, ProducerOptions
-from barnabas.broker.cli.record_text import NewRecord
+from barnabas.broker.cli.records import producer
+from barnabas.broker.cli.records.producer import Producer, ProducerOptions
+from barnabas.broker.cli.records.record_text import NewRecord
 from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.client.topic_reader import read_topic
 from barnabas.broker.client.wire_client import WireClient

@@ -2,8 +2,8 @@
 
 import contextlib
 
-from barnabas.broker.cluster.durable_logs import StoredLogs
-from barnabas.storage.loading import DurableLog, LongLog, LongReading
+from barnabas.broker.cluster.membership.durable_logs import StoredLogs
+from barnabas.storage.replicated.loading import DurableLog, LongLog, LongReading
 
 
 def read_stored(logs: StoredLogs, partition_id: int, leader_epoch: int) -> DurableLog:

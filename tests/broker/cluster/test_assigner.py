@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.broker.cluster.assigner import MOVES_AT_ONCE, Plan, Rules, plan
-from barnabas.storage.cluster_index import Assignment, Led, Member
+from barnabas.broker.cluster.membership.assigner import MOVES_AT_ONCE, Plan, Rules, plan
+from barnabas.storage.replicated.cluster_index import Assignment, Led, Member
 from tests.seeds import SEED
 
 ROUNDS_MOST = 200

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from barnabas.broker.cluster.drain import LOOK_EVERY_S, Drain
+from barnabas.broker.cluster.membership.drain import LOOK_EVERY_S, Drain
 from barnabas.broker.runtime.clock import ManualClock
 from tests.waiting import until
 

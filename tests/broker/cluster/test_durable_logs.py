@@ -11,22 +11,34 @@ from types import SimpleNamespace
 
 import pytest
 
-from barnabas.broker.cluster import durable_logs
-from barnabas.broker.cluster.durable_logs import FILLED_AT_ONCE, WAYS_MOST, StoredLogs, _Asked
-from barnabas.broker.topics import leadership as leadership_module
-from barnabas.broker.topics.leadership import LOADS_AT_ONCE, LONG_LOADS_AT_ONCE, Leadership
-from barnabas.storage import loading_apart, log_reading
-from barnabas.storage.config import LogConfig
+from barnabas.broker.cluster.leading import leadership as leadership_module
+from barnabas.broker.cluster.leading.leadership import LOADS_AT_ONCE, LONG_LOADS_AT_ONCE, Leadership
+from barnabas.broker.cluster.membership import durable_logs
+from barnabas.broker.cluster.membership.durable_logs import (
+    FILLED_AT_ONCE,
+    WAYS_MOST,
+    StoredLogs,
+    _Asked,
+)
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
+from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
 from barnabas.storage.errors import Corrupt, LedSince, NoRoom, StoreDamaged
-from barnabas.storage.loading import DurableLog, LongLog, LongReading
-from barnabas.storage.log_index import ANY_BYTES, Extent, IndexClosed, LogBeginning, LogSnapshot
-from barnabas.storage.log_reading import FIRST_AT_ONCE, read_log
-from barnabas.storage.log_store import LogStore
-from barnabas.storage.memory_index import MemoryIndex, MemoryLogIndex
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.replicated import log_reading
+from barnabas.storage.replicated.loading import DurableLog, LongLog, LongReading
+from barnabas.storage.replicated.log_index import (
+    ANY_BYTES,
+    Extent,
+    IndexClosed,
+    LogBeginning,
+    LogSnapshot,
+)
+from barnabas.storage.replicated.log_reading import FIRST_AT_ONCE, read_log
 from barnabas.storage.runtime.clock import sleep
 from barnabas.storage.runtime.threads import Queue, new_event, new_executor, new_lock, new_queue
-from barnabas.storage.simulated import SimulatedFileSystem
-from barnabas.storage.store_parts import PartitionSpec
+from barnabas.storage.store import loading_apart
+from barnabas.storage.store.log_store import LogStore
+from barnabas.storage.store.store_parts import PartitionSpec
 from tests.broker.cluster.reading import read_stored
 from tests.storage.flushes import FlushEngine, Stranger, assign, register
 from tests.storage.stores import NOW_MS, ROOT, batch, read_all

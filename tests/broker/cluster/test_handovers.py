@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from barnabas.broker.cluster import handovers
-from barnabas.broker.cluster.handovers import HandOvers
-from barnabas.storage.cluster_index import Assignment, HandOver
-from barnabas.storage.memory_index import MemoryIndex
+from barnabas.broker.cluster.membership import handovers
+from barnabas.broker.cluster.membership.handovers import HandOvers
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.storage.replicated.cluster_index import Assignment, HandOver
 from tests.broker.moves import STAYS
 from tests.cluster.watched import WatchedCluster
 from tests.seeds import SEED

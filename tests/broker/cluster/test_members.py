@@ -10,15 +10,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from barnabas.broker.cluster.membership import NodeIdTaken
+from barnabas.broker.cluster.membership.membership import NodeIdTaken
+from barnabas.broker.cluster.start.member import ClusterMember
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.http.pages import pages
-from barnabas.broker.opening.member import ClusterMember
+from barnabas.broker.metadata.resources import ResourceType
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
 from barnabas.broker.testing.cluster_broker import ClusterBroker
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.broker.testing.links import Links
-from barnabas.broker.topics.resources import ResourceType
+from barnabas.broker.testing.store.base import MemoryStore
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
@@ -58,13 +60,11 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
 )
 from barnabas.protocol.messages.produce import PRODUCE
-from barnabas.storage.cluster_index import Assignment
-from barnabas.storage.log_index import LogBeginning
-from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.metastore.interface import IdentityMismatch
+from barnabas.storage.replicated.cluster_index import Assignment
+from barnabas.storage.replicated.log_index import LogBeginning
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_event
-from barnabas.storage.simulated import SimulatedFileSystem
 from barnabas.testing import Broker
 from tests.broker.data_plane import (
     Named,
@@ -403,8 +403,8 @@ HTTP = {"barnabas.http.listener": "127.0.0.1:0"}
 
 
 async def test_while_the_store_is_away_a_start_waits_and_says_so(caplog, monkeypatch):
-    monkeypatch.setattr("barnabas.broker.opening.store_watch.PATIENCE_S", 0.0)
-    monkeypatch.setattr("barnabas.broker.opening.store_watch.SAID_EVERY_S", 0.0)
+    monkeypatch.setattr("barnabas.broker.cluster.start.store_watch.PATIENCE_S", 0.0)
+    monkeypatch.setattr("barnabas.broker.cluster.start.store_watch.SAID_EVERY_S", 0.0)
     caplog.set_level(logging.INFO, "barnabas.broker")
     store = MemoryStore(CLUSTER_ID)
     with contextlib.closing(store):
@@ -477,7 +477,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_one_damaged_log_ends_no_broker(monkeypatch, caplog, damage):
-    monkeypatch.setattr("barnabas.broker.topics.leadership.DAMAGED_AGAIN_S", 0.1)
+    monkeypatch.setattr("barnabas.broker.cluster.leading.leadership.DAMAGED_AGAIN_S", 0.1)
     with WatchedCluster(2) as cluster:
         cluster.create_topic(TOPIC, 2)
         cluster.settle(TOPIC)

@@ -10,12 +10,12 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.broker.cluster.assigner import Rules
 from barnabas.broker.cluster.endpoints import Place, encode_place
-from barnabas.broker.cluster.membership import LOOK_EVERY_S, Membership, NodeIdTaken
+from barnabas.broker.cluster.membership.assigner import Rules
+from barnabas.broker.cluster.membership.membership import LOOK_EVERY_S, Membership, NodeIdTaken
 from barnabas.broker.cluster.view import NO_NODE, Leader, Node
-from barnabas.storage.cluster_index import Assignment, HandOver
-from barnabas.storage.memory_base import MemoryStore
+from barnabas.broker.testing.store.base import MemoryStore
+from barnabas.storage.replicated.cluster_index import Assignment, HandOver
 from barnabas.storage.runtime.clock import boot_seconds
 from tests.seeds import SEED
 from tests.waiting import until
@@ -597,7 +597,9 @@ async def test_by_itself_it_stays_and_takes_over_from_who_does_not(cluster):
 
 
 async def test_a_look_can_be_asked_for(cluster, monkeypatch):
-    monkeypatch.setattr("barnabas.broker.cluster.membership.LOOK_EVERY_S", 1000 * LOOK_EVERY_S)
+    monkeypatch.setattr(
+        "barnabas.broker.cluster.membership.membership.LOOK_EVERY_S", 1000 * LOOK_EVERY_S
+    )
     one = cluster.broker(1)
     looks = []
     look = one.membership.look_once

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from barnabas.storage.memory_way import Way
+from barnabas.broker.testing.store.unreliable_calls import Way
 from tests.broker.moves import STAYS
 from tests.cluster.watched import WatchedCluster
 from tests.waiting import wait_until

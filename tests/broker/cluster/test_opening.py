@@ -10,18 +10,18 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from barnabas.broker.cluster.durable_logs import StoredLogs
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.cluster.membership.durable_logs import StoredLogs
+from barnabas.broker.cluster.start.endpoints import endpoints_of
+from barnabas.broker.cluster.start.postgresql import base_of
+from barnabas.broker.cluster.start.store_watch import StoreWatch
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.types import ConfigError
+from barnabas.broker.metadata.catalogue import new_cluster_id
 from barnabas.broker.network.socket_server import Listener
-from barnabas.broker.opening.endpoints import endpoints_of
-from barnabas.broker.opening.postgresql import base_of
-from barnabas.broker.opening.store_watch import StoreWatch
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.topics.catalogue import new_cluster_id
+from barnabas.broker.testing.store.base import MemoryStore
 from barnabas.storage.errors import LedSince
-from barnabas.storage.log_index import IndexClosed
-from barnabas.storage.memory_base import MemoryStore
+from barnabas.storage.replicated.log_index import IndexClosed
 from barnabas.storage.runtime.clock import sleep
 from barnabas.storage.runtime.threads import start_thread
 from tests.broker.cluster.reading import read_stored

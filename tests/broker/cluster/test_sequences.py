@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.cluster.durable_logs import FILLED_AT_ONCE
-from barnabas.broker.security.access import Access
-from barnabas.broker.topics.leadership import State
+from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.membership.durable_logs import FILLED_AT_ONCE
+from barnabas.broker.security.acls.access import Access
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import PRODUCE, ProduceRequest

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.opening.service import Service
+from barnabas.broker.cluster.start.leading import Service
 
 OWN = 1
 

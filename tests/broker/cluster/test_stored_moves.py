@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.broker.cluster.errands import Errands
-from barnabas.broker.cluster.stored_moves import StoredMoves
-from barnabas.storage.cluster_index import Assignment, HandOver
-from barnabas.storage.memory_base import MemoryStore
+from barnabas.broker.cluster.membership.store_calls import Errands
+from barnabas.broker.cluster.membership.stored_moves import StoredMoves
+from barnabas.broker.testing.store.base import MemoryStore
+from barnabas.storage.replicated.cluster_index import Assignment, HandOver
 from tests.waiting import until
 
 CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"

@@ -12,7 +12,7 @@ import pytest
 from barnabas.broker.console.actions.table import ACTIONS
 from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.coordination.transactions import Transactions
-from barnabas.broker.security.quota_limits import PRODUCER_BYTES, USER, entity
+from barnabas.broker.security.quotas.quota_limits import PRODUCER_BYTES, USER, entity
 from barnabas.protocol.errors import KafkaError
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch

@@ -10,7 +10,7 @@ from barnabas.broker.console.actions import wire
 from barnabas.broker.console.jobs import replay
 from barnabas.broker.console.jobs.registry import ENDED_KEPT, RUNNING_MOST, Job, Jobs
 from barnabas.broker.console.records import examining
-from barnabas.broker.security.quota_limits import CLIENT_ID, PRODUCER_BYTES, entity
+from barnabas.broker.security.quotas.quota_limits import CLIENT_ID, PRODUCER_BYTES, entity
 from barnabas.protocol import compression as codecs
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.end_txn import END_TXN

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from barnabas.broker.console.actions.fields import HEADERS, INTEGER, MAP, Field, Refused, read_body
+from barnabas.broker.console.pages.spark_ledger import entry_of
 from barnabas.broker.console.paging import Order
 from barnabas.broker.console.records.examining import Content
 from barnabas.broker.console.records.filters import JSON_BYTES_MAX, read_filter
@@ -18,8 +19,7 @@ from barnabas.broker.console.records.formats import AUTO, FORMATS, INTERNAL, sho
 from barnabas.broker.console.records.json_values import OutOfRange, is_same, read_json
 from barnabas.broker.console.records.pace import ThreadPace
 from barnabas.broker.console.records.ranges import ranges_from
-from barnabas.broker.console.spark_ledger import entry_of
-from barnabas.broker.http.request import Request
+from barnabas.broker.http.messages.request import Request
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.records import Record
 from barnabas.spark_connector import entries

@@ -7,14 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from barnabas.broker.console import application, lag_points
-from barnabas.broker.console import lag_history as module
-from barnabas.broker.console.lag_history import LagHistory
-from barnabas.broker.console.lag_points import LagPoint, LagRing, trend_of
+from barnabas.broker.console import application
+from barnabas.broker.console.pages import lag_history as module
+from barnabas.broker.console.pages import lag_points
+from barnabas.broker.console.pages.lag_history import LagHistory
+from barnabas.broker.console.pages.lag_points import LagPoint, LagRing, trend_of
 from barnabas.broker.coordination import rebalances
 from barnabas.broker.coordination.rebalances import Rebalances
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.security.operations import Operation, ResourceType
+from barnabas.broker.security.acls.operations import Operation, ResourceType
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
 from tests.broker.console.test_actions import both, path

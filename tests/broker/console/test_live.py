@@ -17,7 +17,7 @@ from barnabas.broker.console.shapes import Overview
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog
 from barnabas.broker.http import connection as http_connection
 from barnabas.broker.http.server import STREAMS_MAX
-from barnabas.broker.security.operations import Operation, ResourceType
+from barnabas.broker.security.acls.operations import Operation, ResourceType
 from barnabas.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS,
     AlterUserScramCredentialsRequest,

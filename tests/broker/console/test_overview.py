@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from barnabas.broker.console import pacing
-from barnabas.broker.console import worst as module
 from barnabas.broker.console.pacing import Pace
+from barnabas.broker.console.pages import worst as module
 from barnabas.broker.metrics.history import HEAT, NAMES
 from barnabas.broker.runtime.threads import Pool
 from barnabas.storage.runtime.threads import new_event

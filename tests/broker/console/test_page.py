@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from barnabas.broker.console import live, pacing, parameters, transactions
+from barnabas.broker.console import live, pacing, parameters
 from barnabas.broker.console.actions.replay import COUNTED_BYTES, COUNTED_SECONDS
 from barnabas.broker.console.jobs import replay
 from barnabas.broker.console.jobs.registry import PREFIX, RUNNING_MOST
+from barnabas.broker.console.pages import transactions
 from barnabas.broker.console.routes import LIVE, ROUTES
 from barnabas.broker.http import connection
 from barnabas.broker.http.server import STREAMS_MAX

@@ -31,9 +31,9 @@ from barnabas.broker.console.records.ranges import FOR_EVER_MS
 from barnabas.broker.console.records.rows import Formats, json_rows, written_bytes
 from barnabas.broker.console.records.standing import Standing
 from barnabas.broker.console.shapes import Error
-from barnabas.broker.http.answer import text
-from barnabas.broker.http.answer_memory import MIB, AnswerMemory
-from barnabas.broker.security.access import Access, Generation
+from barnabas.broker.http.messages.answer import text
+from barnabas.broker.http.messages.answer_memory import MIB, AnswerMemory
+from barnabas.broker.security.acls.access import Access, Generation
 from barnabas.protocol import compression
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.internal_records import bytes_as_json

@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.broker.console.records import scan, tail
 from barnabas.broker.console.records.places import READERS_MOST
-from barnabas.broker.security.access import OPEN
+from barnabas.broker.security.acls.access import OPEN
 from barnabas.storage.runtime.clock import monotonic, sleep
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, check, document, fetch, path

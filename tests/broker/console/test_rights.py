@@ -12,9 +12,9 @@ import pytest
 
 from barnabas.broker.api.checks import Denial
 from barnabas.broker.console.actions.table import ACTIONS, KINDS
+from barnabas.broker.console.pages.spark_ledger import LEDGER_TOPIC
 from barnabas.broker.console.routes import ROUTES
-from barnabas.broker.console.spark_ledger import LEDGER_TOPIC
-from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType
+from barnabas.broker.security.acls.operations import CLUSTER_NAME, Operation, ResourceType
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
 from barnabas.spark_connector.entries import Entry, encode, key_of

@@ -14,21 +14,22 @@ from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.fetch_sessions import Asked, FetchPlan
 from barnabas.broker.cluster.view import OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.console import pacing, worst
+from barnabas.broker.console import pacing
 from barnabas.broker.console.application import Console
 from barnabas.broker.console.encoding import ROWS_PER_PIECE
-from barnabas.broker.console.lag_history import GROUPS_MOST, LagHistory
 from barnabas.broker.console.pacing import UNITS_PER_TURN
-from barnabas.broker.console.questions import Question
-from barnabas.broker.console.routes import ROUTES
-from barnabas.broker.console.spark_ledger import (
+from barnabas.broker.console.pages import worst
+from barnabas.broker.console.pages.lag_history import GROUPS_MOST, LagHistory
+from barnabas.broker.console.pages.spark_ledger import (
     LEDGER_TOPIC,
     QUERIES_MOST,
     LedgerEntry,
     LedgerState,
     SparkLedger,
 )
-from barnabas.broker.console.worst import WorstFinder
+from barnabas.broker.console.pages.worst import WorstFinder
+from barnabas.broker.console.questions import Question
+from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.coordination import transaction_events
 from barnabas.broker.coordination.rebalances import Rebalances
 from barnabas.broker.coordination.transaction_events import (
@@ -36,16 +37,16 @@ from barnabas.broker.coordination.transaction_events import (
     ROUTINE_SLOTS,
     TransactionEvents,
 )
-from barnabas.broker.http.answer import Answer
-from barnabas.broker.http.answer_memory import AnswerMemory
-from barnabas.broker.http.request import Request
+from barnabas.broker.http.messages.answer import Answer
+from barnabas.broker.http.messages.answer_memory import AnswerMemory
+from barnabas.broker.http.messages.request import Request
+from barnabas.broker.metadata.topic import Partition, Topic
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.runtime.events import EventRing
 from barnabas.broker.runtime.stage import Stage
-from barnabas.broker.security.access import OPEN
+from barnabas.broker.security.acls.access import OPEN
 from barnabas.broker.security.session import NOBODY
-from barnabas.broker.topics.cleaning import PASSES_REMEMBERED, CompactionPass
-from barnabas.broker.topics.topic import Partition, Topic
+from barnabas.broker.upkeep.cleaning import PASSES_REMEMBERED, CompactionPass
 from barnabas.coordinator.groups.config import GroupConfig
 from barnabas.coordinator.groups.offset_table import CommittedOffset
 from barnabas.coordinator.groups.shard import GroupShard
@@ -53,9 +54,9 @@ from barnabas.coordinator.transactions.shard import TransactionShard
 from barnabas.coordinator.transactions.state import State, Transaction
 from barnabas.coordinator.transactions.state import TopicPartition as TransactionPartition
 from barnabas.protocol.messages.fetch import FetchPartition
-from barnabas.storage.config import LogConfig
 from barnabas.storage.counts import Histogram
-from barnabas.storage.producers import ProducerState
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.producers import ProducerState
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP
 

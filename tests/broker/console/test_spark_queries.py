@@ -7,18 +7,18 @@ import random
 
 import pytest
 
-from barnabas.broker.console import spark_ledger as module
-from barnabas.broker.console.records.pace import ThreadPace
-from barnabas.broker.console.records.pieces import Batch, Piece
-from barnabas.broker.console.records.standing import Standing
-from barnabas.broker.console.spark_ledger import (
+from barnabas.broker.console.pages import spark_ledger as module
+from barnabas.broker.console.pages.spark_ledger import (
     LEDGER_TOPIC,
     LedgerEntry,
     LedgerState,
     entry_of,
     taken_in,
 )
-from barnabas.broker.console.spark_queries import sink_of
+from barnabas.broker.console.pages.spark_queries import sink_of
+from barnabas.broker.console.records.pace import ThreadPace
+from barnabas.broker.console.records.pieces import Batch, Piece
+from barnabas.broker.console.records.standing import Standing
 from barnabas.protocol.records import Record, control_batch, encode_batch, iterate_batches
 from barnabas.spark_connector.entries import VERSION, Begun, Entry, Listed, encode, key_of
 from barnabas.spark_connector.incarnation import Home, Incarnation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.console.spark_ledger import LEDGER_TOPIC
+from barnabas.broker.console.pages.spark_ledger import LEDGER_TOPIC
 from barnabas.storage.runtime.threads import start_thread
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.broker.cli.check import problems_of
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.cli.commands.check import problems_of
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.testing import Broker

@@ -6,7 +6,7 @@ inside, and what Kafka cannot be asked for.
 
 import pytest
 
-from barnabas.broker.handlers import producer_states
+from barnabas.broker.handlers.transactions import producer_states
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,
@@ -49,7 +49,7 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
 )
 from barnabas.protocol.records import Record, encode_batch
-from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.storage.log.transaction_marker import TransactionMarker
 from tests.broker.harness import ROOT, Administration
 
 

@@ -42,7 +42,7 @@ APIS = {
 CAN_ONLY_HANG_UP = {"describe_topic_partitions"}
 
 WORDS = (
-    *("", "a", "b", "missing", "1", "-1", "x", "root", "barnabas.broker.topics.catalogue"),
+    *("", "a", "b", "missing", "1", "-1", "x", "root", "barnabas.broker.metadata.catalogue"),
     *("user", "client-id", "ip", "producer_byte_rate"),
     *("retention.ms", "cleanup.policy", "compact", "delete", "100000", "INFO", "log.retention.ms"),
     *("num.io.threads", "share.auto.offset.reset", "earliest", "consumer.session.timeout.ms"),
@@ -79,7 +79,7 @@ def served_cases() -> list[Case]:
 @pytest.fixture
 async def administration():
     levels = {
-        name: logging.getLogger(name).level for name in (None, "barnabas.broker.topics.catalogue")
+        name: logging.getLogger(name).level for name in (None, "barnabas.broker.metadata.catalogue")
     }
     administration = Administration()
     await administration.catalogue.create_topic("a", 2, {})

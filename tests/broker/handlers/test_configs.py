@@ -10,7 +10,7 @@ from barnabas.broker.config.ignored import IGNORED_CONFIGS
 from barnabas.broker.config.types import ConfigSource, Setting
 from barnabas.broker.handlers import configs as configs_module
 from barnabas.broker.handlers.alter_configs import ConfigOperation
-from barnabas.broker.topics.resources import ResourceType
+from barnabas.broker.metadata.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.alter_configs import (
     ALTER_CONFIGS,

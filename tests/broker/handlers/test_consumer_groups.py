@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from barnabas.broker.client.dialing import connect
-from barnabas.broker.handlers import consumer_groups
-from barnabas.broker.handlers.described_groups import GROUPS_PER_REQUEST_MAX
+from barnabas.broker.handlers.groups import consumer_groups
+from barnabas.broker.handlers.groups.described_groups import GROUPS_PER_REQUEST_MAX
 from barnabas.coordinator.groups.consumer import patterns
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.errors import ErrorCode

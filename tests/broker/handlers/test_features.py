@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.broker.config.features import FEATURES, FEATURES_ENTITY
 from barnabas.broker.config.types import ConfigSource
-from barnabas.broker.topics.resources import ResourceType
+from barnabas.broker.metadata.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 from barnabas.protocol.messages.describe_configs import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.handlers import fetch, fetch_reader
+from barnabas.broker.handlers.records import fetch, fetch_reader
 from tests.broker.handlers.test_fetch import *  # noqa: F403
 
 

@@ -7,8 +7,8 @@ import pytest
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.group_configs import GROUP_CONFIGS
 from barnabas.broker.config.types import ConfigSource, Setting
-from barnabas.broker.topics import configs as configs_module
-from barnabas.broker.topics.resources import ResourceType
+from barnabas.broker.metadata import configs as configs_module
+from barnabas.broker.metadata.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_config_resources import (
     LIST_CONFIG_RESOURCES,
@@ -192,7 +192,7 @@ class TestLoggers:
     async def test_all_have_a_level(self, administration, logger):
         (result,) = await describe(administration, (LOGGER, "1", None), documentation=True)
         found = {config.name: config for config in result.configs}
-        assert {"root", "barnabas.broker.topics.catalogue", logger.name} <= set(found)
+        assert {"root", "barnabas.broker.metadata.catalogue", logger.name} <= set(found)
         config = found["root"]
         assert (config.config_source, config.config_type, config.documentation) == (6, 0, None)
         assert (config.read_only, config.synonyms) == (False, [])

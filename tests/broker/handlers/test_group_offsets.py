@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from barnabas.broker.handlers.group_offsets import GROUPS_PER_REQUEST_MAX
+from barnabas.broker.handlers.groups.group_offsets import GROUPS_PER_REQUEST_MAX
 from barnabas.coordinator.groups.shard import GroupShard
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest

@@ -13,14 +13,14 @@ from unittest.mock import AsyncMock
 import pytest
 
 from barnabas.broker.client.dialing import connect
-from barnabas.broker.handlers import described_groups, group_administration, groups
-from barnabas.broker.handlers.group_administration import (
+from barnabas.broker.handlers.groups import described_groups, group_administration, groups
+from barnabas.broker.handlers.groups.group_administration import (
     delete_groups,
     describe_groups,
     list_groups,
 )
-from barnabas.broker.handlers.groups import heartbeat, join_group, leave_group, sync_group
-from barnabas.broker.security.access import OPEN
+from barnabas.broker.handlers.groups.groups import heartbeat, join_group, leave_group, sync_group
+from barnabas.broker.security.acls.access import OPEN
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest

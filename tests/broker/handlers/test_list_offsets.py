@@ -12,8 +12,8 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsPartition
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.storage.log.transaction_marker import TransactionMarker
 from barnabas.storage.runtime.threads import new_event
-from barnabas.storage.transaction_marker import TransactionMarker
 from barnabas.testing import Broker
 from tests.broker.data_plane import (
     LIST_OFFSETS_VERSIONS,
@@ -467,7 +467,7 @@ class TestTrouble:
             assert again.list_offset(topic.name, NOW_MS)[2] == 0
 
     def test_a_bomb_is_answered_by_where_it_begins(self, broker, wire, topic, monkeypatch):
-        monkeypatch.setattr("barnabas.storage.time_lookup.DECOMPRESSED_BYTES_MAX", 10_000)
+        monkeypatch.setattr("barnabas.storage.log.time_lookup.DECOMPRESSED_BYTES_MAX", 10_000)
         bomb = batch(b"0" * 500_000, b"1", times=[NOW_MS, NOW_MS + 5], compression=1)
         wire.produce(topic, bomb)
         error, timestamp, offset, _ = wire.list_offset(topic.name, NOW_MS + 5)

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from barnabas.broker.api import lease_gate
 from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.direct_call import response_to
 from barnabas.broker.api.dispatch import CloseConnection
-from barnabas.broker.handlers.group_offsets import offset_fetch
-from barnabas.broker.security.access import OPEN
+from barnabas.broker.cluster.serving import lease_gate
+from barnabas.broker.handlers.groups.group_offsets import offset_fetch
+from barnabas.broker.security.acls.access import OPEN
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,

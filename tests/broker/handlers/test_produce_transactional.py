@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
+from barnabas.broker.handlers.records.produce_shortcut import ProduceShortcut
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.end_txn import END_TXN
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import iterate_batches
-from barnabas.storage.journal import CommitGroup
+from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.runtime.threads import start_thread
 from barnabas.testing import Broker
 from tests.broker.data_plane import (

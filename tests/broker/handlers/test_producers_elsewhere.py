@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from barnabas.broker.cluster.peers.interface import Failure, NoAnswer, Purpose
 from barnabas.broker.cluster.view import NO_NODE
-from barnabas.broker.handlers import producer_states, producers_elsewhere
-from barnabas.broker.handlers.producer_states import describe_producers
-from barnabas.broker.peers.interface import Failure, NoAnswer, Purpose
+from barnabas.broker.handlers.transactions import producer_states, producers_elsewhere
+from barnabas.broker.handlers.transactions.producer_states import describe_producers
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.security.operations import Operation
+from barnabas.broker.security.acls.operations import Operation
 from barnabas.coordinator.transactions.state import TopicPartition
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_producers import (

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from barnabas.broker.cluster.copies import copies
+from barnabas.broker.cluster.damaged_copies import copies
 from barnabas.broker.cluster.moves import Pinning
 from barnabas.broker.cluster.view import NO_NODE
 from barnabas.protocol.errors import ErrorCode

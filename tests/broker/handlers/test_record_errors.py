@@ -9,7 +9,7 @@ from barnabas.protocol.compression import GZIP, LZ4, NONE, ZSTD
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import Record, encode_batch
-from barnabas.storage.bad_records import LISTED_RECORDS_MAX
+from barnabas.storage.batches.bad_records import LISTED_RECORDS_MAX
 from tests.broker.data_plane import (
     NOW_MS,
     PRODUCE_VERSIONS,

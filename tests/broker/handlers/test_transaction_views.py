@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from barnabas.broker.client.dialing import is_readable
-from barnabas.broker.handlers import transaction_views
-from barnabas.broker.handlers.transaction_views import IDS_PER_REQUEST_MAX
+from barnabas.broker.handlers.transactions import transaction_views
+from barnabas.broker.handlers.transactions.transaction_views import IDS_PER_REQUEST_MAX
 from barnabas.broker.runtime import pattern_thread
 from barnabas.coordinator.groups.consumer.patterns import WholeMatch
 from barnabas.coordinator.transactions.state import State

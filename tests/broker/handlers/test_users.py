@@ -4,10 +4,10 @@ stricter."""
 import pytest
 
 from barnabas.broker.handlers import users
-from barnabas.broker.security import scram_users
+from barnabas.broker.metadata import user_credentials
 from barnabas.broker.security.principals import user
+from barnabas.broker.security.sasl import scram_users
 from barnabas.broker.security.session import NOBODY, Session
-from barnabas.broker.topics import user_credentials
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS,

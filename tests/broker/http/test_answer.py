@@ -1,6 +1,6 @@
 """Answers over HTTP/1, as they are written."""
 
-from barnabas.broker.http.answer import LAST_CHUNK, Answer, Framing, text
+from barnabas.broker.http.messages.answer import LAST_CHUNK, Answer, Framing, text
 
 
 def test_an_answer_on_the_wire():

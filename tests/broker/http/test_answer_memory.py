@@ -6,7 +6,12 @@ import asyncio
 
 import pytest
 
-from barnabas.broker.http.answer_memory import LIMIT_BYTES, MIB, WORK_BYTES_MAX, AnswerMemory
+from barnabas.broker.http.messages.answer_memory import (
+    LIMIT_BYTES,
+    MIB,
+    WORK_BYTES_MAX,
+    AnswerMemory,
+)
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 PROMISED_BYTES = 400 * MIB

@@ -15,9 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from barnabas.broker.http import connection as module
-from barnabas.broker.http.answer import text
-from barnabas.broker.http.answer_memory import AnswerMemory
 from barnabas.broker.http.connection import HttpConnection
+from barnabas.broker.http.messages.answer import text
+from barnabas.broker.http.messages.answer_memory import AnswerMemory
 from barnabas.broker.runtime.clock import SystemClock
 from tests.waiting import until
 

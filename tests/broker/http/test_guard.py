@@ -2,8 +2,8 @@
 
 import pytest
 
-from barnabas.broker.http.guard import HostCheck, check_origin
-from barnabas.broker.http.request import BadRequest, Request
+from barnabas.broker.http.messages.request import BadRequest, Request
+from barnabas.broker.security.web.guard import HostCheck, check_origin
 
 CHECK = HostCheck(["broker.example", "Kafka-1.", ""])
 

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.security import STANDARD_AUTHORIZER
 from barnabas.broker.config.types import ConfigError
-from barnabas.broker.http import login as module
-from barnabas.broker.http.answer import Answer, text
-from barnabas.broker.http.guard import HostCheck
-from barnabas.broker.http.login import HttpLogin, is_loopback
-from barnabas.broker.http.request import Request
+from barnabas.broker.http.messages.answer import Answer, text
+from barnabas.broker.http.messages.request import Request
 from barnabas.broker.http.site import Doors, Site
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.security.access import Access, Generation, always
-from barnabas.broker.security.failed_logins import FailedLogins
-from barnabas.broker.security.operations import Operation
-from barnabas.broker.security.passwords import Passwords
+from barnabas.broker.security.acls.access import Access, Generation, always
+from barnabas.broker.security.acls.operations import Operation
+from barnabas.broker.security.sasl.failed_logins import FailedLogins
+from barnabas.broker.security.sasl.passwords import Passwords
+from barnabas.broker.security.web import login as module
+from barnabas.broker.security.web.guard import HostCheck
+from barnabas.broker.security.web.login import HttpLogin, is_loopback
 from barnabas.testing import Broker
 from tests.broker.http.test_server import ask
 from tests.waiting import until

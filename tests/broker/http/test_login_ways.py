@@ -9,11 +9,11 @@ import pytest
 
 from barnabas.broker.config.security import STANDARD_AUTHORIZER
 from barnabas.broker.daemon import console_lines
-from barnabas.broker.http.guard import is_local_name
-from barnabas.broker.http.login import PLAIN_HTTP
-from barnabas.broker.http.login_ways import NO_WAY, NO_WAY_TO_PAGES, LoginWays
-from barnabas.broker.http.request import Request
-from barnabas.broker.security.access import Access
+from barnabas.broker.http.messages.request import Request
+from barnabas.broker.security.acls.access import Access
+from barnabas.broker.security.web.guard import is_local_name
+from barnabas.broker.security.web.login import PLAIN_HTTP
+from barnabas.broker.security.web.login_ways import NO_WAY, NO_WAY_TO_PAGES, LoginWays
 from barnabas.testing import Broker
 from tests.broker.http.test_login import NO_PASSWORDS, login
 from tests.broker.http.test_server import ask

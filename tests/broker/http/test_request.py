@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.broker.http.request import (
+from barnabas.broker.http.messages.request import (
     BODY_BYTES_MAX,
     HEAD_BYTES_MAX,
     BadRequest,

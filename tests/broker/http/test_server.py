@@ -12,13 +12,13 @@ import pytest
 
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.http import connection as http_connection
-from barnabas.broker.http.answer import Answer, text
-from barnabas.broker.http.guard import HostCheck
+from barnabas.broker.http.messages.answer import Answer, text
 from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, PROBES_MAX, HttpServer
 from barnabas.broker.http.site import Doors, Site
 from barnabas.broker.network.socket_server import ListenError
 from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.runtime.stage import Stage
+from barnabas.broker.security.web.guard import HostCheck
 from barnabas.broker.server import BrokerServer
 from barnabas.testing import Broker
 from tests.waiting import until

@@ -9,16 +9,16 @@ from urllib.request import Request as Asked
 
 import pytest
 
-from barnabas.broker.http.request import Request
-from barnabas.broker.http.sessions import (
+from barnabas.broker.http.messages.request import Request
+from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.security.acls.access import always
+from barnabas.broker.security.principals import user
+from barnabas.broker.security.web.sessions import (
     SESSION_SECONDS,
     SESSIONS_EACH_MAX,
     SESSIONS_MAX,
     HttpSessions,
 )
-from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.security.access import always
-from barnabas.broker.security.principals import user
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP
 from tests.broker.security.access_users import ADMIN, PASSWORD, settings

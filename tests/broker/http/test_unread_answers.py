@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from barnabas.broker.http import connection as module
-from barnabas.broker.http.answer import Answer, Stream, text
-from barnabas.broker.http.answer_memory import AnswerMemory
 from barnabas.broker.http.connection import PIECE_BYTES, HttpConnection
+from barnabas.broker.http.messages.answer import Answer, Stream, text
+from barnabas.broker.http.messages.answer_memory import AnswerMemory
 from barnabas.broker.runtime.clock import SystemClock
 from tests.waiting import until
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.cluster.durable_logs import StoredLogs
-from barnabas.broker.cluster.upkeep import UpkeepCounts
+from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.leading.upkeep import UpkeepCounts
+from barnabas.broker.cluster.membership.durable_logs import StoredLogs
 from barnabas.broker.metrics.collectors import register_cluster_store
 from barnabas.broker.metrics.exposition import exposition
 from barnabas.broker.metrics.families import Metrics
-from barnabas.broker.topics.leadership import State
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.counts import FlushCounts

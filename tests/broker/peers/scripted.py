@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from barnabas.broker.client.security import ClientSecurity
-from barnabas.broker.peers.client import PeerClient
-from barnabas.broker.peers.connection import Network
-from barnabas.broker.peers.interface import Limits, Purpose
+from barnabas.broker.cluster.peers.client import PeerClient
+from barnabas.broker.cluster.peers.connection import Network
+from barnabas.broker.cluster.peers.interface import Limits, Purpose
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.protocol.api import Api
 from barnabas.protocol.header import decode_request_header, response_frame

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.peers.interface import Purpose
-from barnabas.broker.topics.topic_names import TRANSACTION_STATE
+from barnabas.broker.cluster.peers.interface import Purpose
+from barnabas.broker.metadata.topic_names import TRANSACTION_STATE
 from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_partitions_to_txn import (

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from barnabas.broker.peers.interface import Failure, NoAnswer, Purpose
+from barnabas.broker.cluster.peers.interface import Failure, NoAnswer, Purpose
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,

@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from barnabas.broker.handlers import transaction_markers
-from barnabas.broker.handlers.transaction_markers import MARKERS_PER_TURN
+from barnabas.broker.handlers.transactions import transaction_markers
+from barnabas.broker.handlers.transactions.transaction_markers import MARKERS_PER_TURN
 from barnabas.protocol.api import Chunks
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.header import RequestHeader, request_frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.peers.interface import Failure, NoAnswer, Purpose
+from barnabas.broker.cluster.peers.interface import Failure, NoAnswer, Purpose
 from barnabas.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS, WriteTxnMarkersRequest
 from barnabas.testing import Broker
 from tests.cluster.watched import alternating

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.broker.peers.sessions import Hello, HelloRefused, PeerSessions
+from barnabas.broker.cluster.peers.sessions import Hello, HelloRefused, PeerSessions
 
 
 class Line:

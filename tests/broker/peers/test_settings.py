@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.cluster.peers.settings import (
+    limits_of,
+    listener_of_brokers,
+    security_of_brokers,
+)
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.types import ConfigError
-from barnabas.broker.peers.settings import limits_of, listener_of_brokers, security_of_brokers
 from tests.certificates import Authority
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"

@@ -8,7 +8,7 @@ from typing import Any
 
 from barnabas.broker.api.checks import CHECKS
 from barnabas.broker.client.wire_client import WireClient
-from barnabas.broker.security.operations import (
+from barnabas.broker.security.acls.operations import (
     ANY,
     CLUSTER_NAME,
     WILDCARD,

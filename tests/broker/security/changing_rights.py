@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from barnabas.broker.security.acls import Acl
-from barnabas.broker.security.authorizer import row_of
-from barnabas.broker.security.operations import (
+from barnabas.broker.security.acls.acls import Acl
+from barnabas.broker.security.acls.authorizer import row_of
+from barnabas.broker.security.acls.operations import (
     CLUSTER_NAME,
     WILDCARD,
     Operation,

@@ -2,13 +2,18 @@
 
 import pytest
 
-from barnabas.broker.security import access as module
-from barnabas.broker.security.access import OPEN, Access, Generation
-from barnabas.broker.security.acls import Acl, AclFilter
-from barnabas.broker.security.authorizer import Authorizer
-from barnabas.broker.security.operations import Operation, PatternType, Permission, ResourceType
-from barnabas.broker.topics.access_rules import AccessRules
-from barnabas.broker.topics.changes import Changes
+from barnabas.broker.metadata.access_rules import AccessRules
+from barnabas.broker.metadata.changes import Changes
+from barnabas.broker.security.acls import access as module
+from barnabas.broker.security.acls.access import OPEN, Access, Generation
+from barnabas.broker.security.acls.acls import Acl, AclFilter
+from barnabas.broker.security.acls.authorizer import Authorizer
+from barnabas.broker.security.acls.operations import (
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 
 TOPIC = ResourceType.TOPIC

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.broker.security.acls import Acl, AclFilter, AclSet, Client, Verdict
-from barnabas.broker.security.operations import (
+from barnabas.broker.security.acls.acls import Acl, AclFilter, AclSet, Client, Verdict
+from barnabas.broker.security.acls.operations import (
     ANY,
     IMPLIED_BY,
     MATCH,

@@ -8,7 +8,7 @@ import pytest
 
 from barnabas.broker.config.addresses import address_of, network_of, plain_host, without_zone
 from barnabas.broker.config.connection_limits import address_limits
-from barnabas.broker.security.acls import kept_host
+from barnabas.broker.security.acls.acls import kept_host
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 

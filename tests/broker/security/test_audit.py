@@ -11,8 +11,8 @@ from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.runtime.loggers import logger_names, problem_of, set_levels
 from barnabas.broker.runtime.logs import configure_logging
 from barnabas.broker.security import audit as module
+from barnabas.broker.security.acls.operations import Operation, ResourceType
 from barnabas.broker.security.audit import LINES_PER_SECOND, AuditLog
-from barnabas.broker.security.operations import Operation, ResourceType
 from barnabas.testing import Broker
 from tests.broker.security.test_listeners import ANY_ACL, DESCRIBE_ACLS, SECURE, Wire
 

@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.broker.security.certificate_names import CertificateNames, MalformedRules, NoName
+from barnabas.broker.security.listeners.certificate_names import (
+    CertificateNames,
+    MalformedRules,
+    NoName,
+)
 from tests.broker import tls
 
 LINES = (Path(tls.__file__).parent / "java_mapping.txt").read_text().splitlines()

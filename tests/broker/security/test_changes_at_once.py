@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from barnabas.broker.coordination.groups import Groups
-from barnabas.broker.handlers import group_offsets
-from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
+from barnabas.broker.handlers.groups import group_offsets
+from barnabas.broker.handlers.records.produce_shortcut import ProduceShortcut
+from barnabas.broker.metadata.catalogue import Catalogue
 from barnabas.broker.runtime.disk_readers import DiskReaders
-from barnabas.broker.security.operations import Operation, Permission
-from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.security.acls.operations import Operation, Permission
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_offsets_to_txn import (
     ADD_OFFSETS_TO_TXN,

@@ -5,8 +5,8 @@ import pytest
 from barnabas.broker import handlers
 from barnabas.broker.api.checks import CHECKS, Denial, guarded
 from barnabas.broker.api.dispatch import ROUTES, RequestContext, Routes
-from barnabas.broker.security.access import Access, Generation
-from barnabas.broker.security.operations import (
+from barnabas.broker.security.acls.access import Access, Generation
+from barnabas.broker.security.acls.operations import (
     ASKED_BESIDES,
     CLUSTER_NAME,
     SUPPORTED,

@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from barnabas.broker.config.loader import load_config
-from barnabas.broker.config.properties import parse_properties
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.config.loading.properties import parse_properties
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.security import key_server
-from barnabas.broker.security.access import Generation
+from barnabas.broker.security.acls.access import Generation
+from barnabas.broker.security.acls.authorizer import Authorizer
+from barnabas.broker.security.acls.operations import Operation, ResourceType
 from barnabas.broker.security.audit import AuditLog
-from barnabas.broker.security.authorizer import Authorizer
-from barnabas.broker.security.operations import Operation, ResourceType
+from barnabas.broker.security.sasl import key_server
 from barnabas.testing import Broker
 from tests.broker.security.wire import Wire
 from tests.broker.tls.listener import AUTHORITY

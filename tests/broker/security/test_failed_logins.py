@@ -6,8 +6,8 @@ from urllib.request import Request
 import pytest
 
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.security import failed_logins
-from barnabas.broker.security.failed_logins import FailedLogins
+from barnabas.broker.security.sasl import failed_logins
+from barnabas.broker.security.sasl.failed_logins import FailedLogins
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest

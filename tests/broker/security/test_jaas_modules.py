@@ -2,10 +2,10 @@
 
 import pytest
 
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.types import ConfigError
-from barnabas.broker.security.jaas_modules import MODULES
-from barnabas.broker.security.logins import Logins
+from barnabas.broker.security.sasl.jaas_modules import MODULES
+from barnabas.broker.security.sasl.logins import Logins
 from barnabas.protocol.sasl.exchange import SaslFailed
 from barnabas.testing import Broker
 from tests.broker.security.wire import Wire

@@ -4,11 +4,11 @@ import struct
 
 import pytest
 
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.types import ConfigError
-from barnabas.broker.security.access import Generation
-from barnabas.broker.security.listeners import OPEN_LISTENER, listeners_of
-from barnabas.broker.security.plain_users import PlainUsers
+from barnabas.broker.security.acls.access import Generation
+from barnabas.broker.security.listeners.listeners import OPEN_LISTENER, listeners_of
+from barnabas.broker.security.sasl.plain_users import PlainUsers
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest

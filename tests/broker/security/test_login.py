@@ -1,10 +1,13 @@
-"""Every state of a login and every request in it: the table at the head of security/login.py."""
+"""Every state of a login and every request in it: the table at the head of
+security/sasl/login.py.
+"""
 
 import itertools
 
 import pytest
 
-from barnabas.broker.security.login import (
+from barnabas.broker.security.principals import user
+from barnabas.broker.security.sasl.login import (
     API_VERSIONS_KEY,
     AUTHENTICATE_KEY,
     HANDSHAKE_KEY,
@@ -16,7 +19,6 @@ from barnabas.broker.security.login import (
     State,
     Verdict,
 )
-from barnabas.broker.security.principals import user
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.sasl.exchange import Accepted, Challenge, SaslFailed
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from barnabas.broker.security import passwords as module
-from barnabas.broker.security.passwords import Passwords
-from barnabas.broker.security.plain_users import PlainUsers
-from barnabas.broker.security.scram_users import ScramUsers, row_of
+from barnabas.broker.security.sasl import passwords as module
+from barnabas.broker.security.sasl.passwords import Passwords
+from barnabas.broker.security.sasl.plain_users import PlainUsers
+from barnabas.broker.security.sasl.scram_users import ScramUsers, row_of
 from barnabas.protocol.sasl.scram import MECHANISMS, credential_of, salted_password
 
 

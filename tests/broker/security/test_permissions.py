@@ -12,7 +12,7 @@ import pytest
 from barnabas.broker.api.checks import CHECKS, Denial
 from barnabas.broker.api.refusals import DENIALS
 from barnabas.broker.handlers import topics
-from barnabas.broker.security.operations import NOT_ASKED, Operation, ResourceType
+from barnabas.broker.security.acls.operations import NOT_ASKED, Operation, ResourceType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,

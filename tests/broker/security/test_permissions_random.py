@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.broker.security.acls import Acl
-from barnabas.broker.security.operations import (
+from barnabas.broker.security.acls.acls import Acl
+from barnabas.broker.security.acls.operations import (
     CLUSTER_NAME,
     SUPPORTED,
     Operation,

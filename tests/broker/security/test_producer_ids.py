@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.security.operations import Operation
-from barnabas.broker.topics.producer_ids import KEYED_FROM
+from barnabas.broker.metadata.producer_ids import KEYED_FROM
+from barnabas.broker.security.acls.operations import Operation
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import PRODUCE

@@ -2,10 +2,12 @@
 
 import pytest
 
+from barnabas.broker.metadata.changes import Changes
+from barnabas.broker.metadata.quota_rules import QuotaRules
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.security import quotas as module
-from barnabas.broker.security.access import Generation
-from barnabas.broker.security.quota_limits import (
+from barnabas.broker.security.acls.access import Generation
+from barnabas.broker.security.quotas import quotas as module
+from barnabas.broker.security.quotas.quota_limits import (
     CLIENT_ID,
     CONSUMER_BYTES,
     CONTROLLER_MUTATIONS,
@@ -19,10 +21,8 @@ from barnabas.broker.security.quota_limits import (
     entity_of,
     entity_text,
 )
-from barnabas.broker.security.quota_rates import Rate, TokenBucket, Windows
-from barnabas.broker.security.quotas import Quotas
-from barnabas.broker.topics.changes import Changes
-from barnabas.broker.topics.quota_rules import QuotaRules
+from barnabas.broker.security.quotas.quota_rates import Rate, TokenBucket, Windows
+from barnabas.broker.security.quotas.quotas import Quotas
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 
 KEYS = (PRODUCER_BYTES, CONSUMER_BYTES, REQUEST_PERCENTAGE, CONTROLLER_MUTATIONS)

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from barnabas.broker.network import connection
-from barnabas.broker.security.plain_users import PlainUsers
+from barnabas.broker.security.sasl.plain_users import PlainUsers
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic

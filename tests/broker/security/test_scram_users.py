@@ -11,7 +11,7 @@ from barnabas.broker.config.scram_credentials import (
     MalformedCredentials,
     parse_scram_credentials,
 )
-from barnabas.broker.security.scram_users import Owner, ScramUsers
+from barnabas.broker.security.sasl.scram_users import Owner, ScramUsers
 from barnabas.protocol.sasl.scram import (
     MECHANISMS,
     SCRAM_SHA_256,

@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.types import ConfigError
-from barnabas.broker.security.logins import Logins
+from barnabas.broker.security.sasl.logins import Logins
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
@@ -193,7 +193,9 @@ def test_a_file_without_keys_stops_the_start(settings, tmp_path):
 
 
 def test_what_is_not_installed_is_named(settings, monkeypatch):
-    for name in [each for each in sys.modules if each.startswith("barnabas.broker.security.token")]:
+    for name in [
+        each for each in sys.modules if each.startswith("barnabas.broker.security.sasl.token")
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "jwt", None)
     with pytest.raises(ConfigError) as caught:

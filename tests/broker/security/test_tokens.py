@@ -13,8 +13,8 @@ from jwt import PyJWS
 from jwt.algorithms import RSAAlgorithm
 
 from barnabas.broker.config.oauth import ALGORITHMS
-from barnabas.broker.security.token_keys import KEYS_MAX, MalformedKeys, parse_keys
-from barnabas.broker.security.tokens import LIFETIME_MAX_MS, TokenRules, TokenVerifier
+from barnabas.broker.security.sasl.token_keys import KEYS_MAX, MalformedKeys, parse_keys
+from barnabas.broker.security.sasl.tokens import LIFETIME_MAX_MS, TokenRules, TokenVerifier
 from barnabas.protocol.sasl.oauthbearer import InvalidToken, Verified
 from barnabas.storage.runtime.clock import now_seconds
 from tests.issuer import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.security.operations import Operation
+from barnabas.broker.security.acls.operations import Operation
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_offsets_to_txn import (
     ADD_OFFSETS_TO_TXN,

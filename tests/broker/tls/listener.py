@@ -6,12 +6,12 @@ import ssl
 from functools import cache
 
 from barnabas.broker.config.listeners import Endpoint
-from barnabas.broker.security.access import OPEN
-from barnabas.broker.security.certificate_names import CertificateNames
-from barnabas.broker.security.listeners import ListenerSecurity
-from barnabas.broker.security.tls import ListenerTls
-from barnabas.broker.tls.server import ServerSettings
-from barnabas.broker.tls.stores import KeyStoreSettings, TrustStoreSettings
+from barnabas.broker.security.acls.access import OPEN
+from barnabas.broker.security.listeners.certificate_names import CertificateNames
+from barnabas.broker.security.listeners.listeners import ListenerSecurity
+from barnabas.broker.security.listeners.tls import ListenerTls
+from barnabas.broker.security.tls.server import ServerSettings
+from barnabas.broker.security.tls.stores import KeyStoreSettings, TrustStoreSettings
 from tests.broker.tls.handshakes import anyone
 from tests.broker.toy import ToyTls
 from tests.certificates import Authority, Credential

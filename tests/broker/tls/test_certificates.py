@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from cryptography import x509
 
-from barnabas.broker.tls.certificates import Certificate, describe_time
-from barnabas.broker.tls.der import MalformedDer
+from barnabas.broker.security.tls.certificates import Certificate, describe_time
+from barnabas.broker.security.tls.der import MalformedDer
 from tests.certificates import DAY, Authority, rsa_key
 
 

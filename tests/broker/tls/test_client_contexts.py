@@ -5,10 +5,10 @@ import ssl
 
 import pytest
 
-from barnabas.broker.tls.client import CLIENT_KEYS, client_context
-from barnabas.broker.tls.errors import TlsError
-from barnabas.broker.tls.server import ServerSettings, server_tls
-from barnabas.broker.tls.stores import KeyStoreSettings, TrustStoreSettings
+from barnabas.broker.security.tls.client import CLIENT_KEYS, client_context
+from barnabas.broker.security.tls.errors import TlsError
+from barnabas.broker.security.tls.server import ServerSettings, server_tls
+from barnabas.broker.security.tls.stores import KeyStoreSettings, TrustStoreSettings
 from tests.broker.tls.handshakes import Pair
 from tests.certificates import Authority, self_signed
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.broker.tls.der import MalformedDer
-from barnabas.broker.tls.distinguished_names import distinguished_name
+from barnabas.broker.security.tls.der import MalformedDer
+from barnabas.broker.security.tls.distinguished_names import distinguished_name
 from tests.broker.tls.names import attribute, name
 
 LINES = (Path(__file__).parent / "java_names.txt").read_text().splitlines()

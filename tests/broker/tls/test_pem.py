@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.broker.tls.errors import TlsError
-from barnabas.broker.tls.pem import MalformedPem, certificates, pem_blocks, private_keys
-from barnabas.broker.tls.server import ServerSettings, server_tls
-from barnabas.broker.tls.stores import KeyStoreSettings
+from barnabas.broker.security.tls.errors import TlsError
+from barnabas.broker.security.tls.pem import MalformedPem, certificates, pem_blocks, private_keys
+from barnabas.broker.security.tls.server import ServerSettings, server_tls
+from barnabas.broker.security.tls.stores import KeyStoreSettings
 from tests.certificates import Authority, self_signed
 from tests.protocol.mutilation import MUTATORS
 

@@ -4,10 +4,10 @@ import ssl
 
 import pytest
 
-from barnabas.broker.tls.cipher_suites import TLS12_SUITES, TLS13_SUITES
-from barnabas.broker.tls.errors import TlsError
-from barnabas.broker.tls.server import ServerSettings, server_tls
-from barnabas.broker.tls.stores import KeyStoreSettings, TrustStoreSettings
+from barnabas.broker.security.tls.cipher_suites import TLS12_SUITES, TLS13_SUITES
+from barnabas.broker.security.tls.errors import TlsError
+from barnabas.broker.security.tls.server import ServerSettings, server_tls
+from barnabas.broker.security.tls.stores import KeyStoreSettings, TrustStoreSettings
 from tests.broker.descriptors import left_open_since, open_descriptors
 from tests.broker.tls.handshakes import Pair, anyone, with_certificate
 from tests.certificates import Authority, rsa_key, self_signed

@@ -8,8 +8,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from barnabas.broker.tls.errors import TlsError
-from barnabas.broker.tls.stores import (
+from barnabas.broker.security.tls.errors import TlsError
+from barnabas.broker.security.tls.stores import (
     STORE_BYTES_MAX,
     KeyStoreSettings,
     TrustStoreSettings,

@@ -37,7 +37,7 @@ from barnabas.coordinator.transactions.state import (
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records import BatchHeader, encode_batch, read_header
 from barnabas.protocol.records import Record as LogRecord
-from barnabas.storage.producers import ProducerState
+from barnabas.storage.log.producers import ProducerState
 
 TOPIC: Final = "__transaction_state"
 PLACES: Final = (TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0))

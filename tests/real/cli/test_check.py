@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from barnabas.broker.cli import check as check_module
+from barnabas.broker.cli.commands import check as check_module
 from tests.broker.cli.test_check import check, copy, stopped
 from tests.real.cli.command import Served, barnabas, command, environment
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from barnabas.broker.cli.completion import script
+from barnabas.broker.cli.commands.completion import script
 from barnabas.broker.cli.main import COMMANDS, parser_with
 from barnabas.broker.config.broker_config import BROKER_CONFIGS
 from tests.real.cli.command import barnabas

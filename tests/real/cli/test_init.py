@@ -7,7 +7,7 @@ import pytest
 from cryptography import x509
 
 from barnabas.broker.cli.configuration import read_properties
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.loading.loader import load_config
 from tests.real.cli.command import barnabas, error_of
 
 SECRET = {

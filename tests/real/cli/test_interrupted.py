@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 
-from barnabas.broker.cli import group_member
+from barnabas.broker.cli.records import group_member
 from barnabas.protocol.messages.sync_group import SYNC_GROUP
 from tests.broker.cli.test_bench import topic
 from tests.broker.cli.test_consume import ten

@@ -14,17 +14,17 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 
-from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.opening.opened_directory import opened, scratch_directory
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import PRODUCE
-from barnabas.storage.leader_epochs import epochs_from
-from barnabas.storage.log_index import LogIndex
-from barnabas.storage.log_reading import read_log
+from barnabas.storage.log.leader_epochs import epochs_from
 from barnabas.storage.metastore.contents import Contents
 from barnabas.storage.metastore.interface import AclRow, QuotaRow, ScramRow
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
+from barnabas.storage.replicated.log_index import LogIndex
+from barnabas.storage.replicated.log_reading import read_log
 from barnabas.testing import Broker, ReceivedRecord
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.broker.held_markers import Markers

@@ -8,12 +8,12 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.broker.cli.check import problems_of
-from barnabas.broker.cli.cluster_transfer import export_directory, import_directory
-from barnabas.broker.config.loader import load_config
-from barnabas.broker.topics.identity import IMPORTED_MARK
+from barnabas.broker.cli.commands.check import problems_of
+from barnabas.broker.cli.directory.cluster_transfer import export_directory, import_directory
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.metadata.identity import IMPORTED_MARK
+from barnabas.broker.testing.store.base import MemoryStore
 from barnabas.storage.errors import StoreUnusable
-from barnabas.storage.memory_base import MemoryStore
 from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.testing import Broker
 from tests.broker.held_markers import Markers

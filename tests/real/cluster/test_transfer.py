@@ -8,15 +8,19 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.broker.cli.cluster_transfer import CLOSED, export_directory, import_directory
+from barnabas.broker.cli.directory.cluster_transfer import (
+    CLOSED,
+    export_directory,
+    import_directory,
+)
+from barnabas.broker.cli.directory.store_waits import StoreWaits
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.cli.store_waits import StoreWaits
-from barnabas.broker.config.loader import load_config
-from barnabas.broker.topics.identity import BACKUP_MANIFEST, mark_imported
-from barnabas.storage.cluster_transfer import IN_USE, NOT_EMPTY, NOT_WHOLE
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.metadata.identity import BACKUP_MANIFEST, mark_imported
+from barnabas.broker.testing.store.base import MemoryStore
+from barnabas.broker.testing.store.transfer import MemoryTransfer
 from barnabas.storage.errors import StoreUnusable
-from barnabas.storage.memory_base import MemoryStore
-from barnabas.storage.memory_transfer import MemoryTransfer
+from barnabas.storage.replicated.cluster_transfer import IN_USE, NOT_EMPTY, NOT_WHOLE
 from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
@@ -85,7 +89,7 @@ def transfer(monkeypatch):
     """Runs a command on a base."""
 
     def run(base, *words):
-        made = "barnabas.broker.cli.cluster_transfer.base_of"
+        made = "barnabas.broker.cli.directory.cluster_transfer.base_of"
         monkeypatch.setattr(made, lambda _config, _patience_s: base)
         address = "-Xbarnabas.metadata=postgresql://nowhere/cluster"
         return Shell(monkeypatch, "")("cluster", *words, address, server=False)
@@ -168,7 +172,7 @@ def test_an_export_to_where_nothing_can_be_leaves_the_cluster_as_it_is(
 @pytest.fixture
 def no_patience(monkeypatch):
     """Trouble is told of at once."""
-    monkeypatch.setattr("barnabas.broker.cli.store_waits.PATIENCE_S", 0.0)
+    monkeypatch.setattr("barnabas.broker.cli.directory.store_waits.PATIENCE_S", 0.0)
 
 
 @pytest.mark.usefixtures("no_patience")
@@ -194,7 +198,7 @@ def test_a_store_that_has_answered_is_waited_for(store, transfer, directory, mon
 
     say_it = StoreWaits._say
     monkeypatch.setattr(StoreWaits, "_say", say)
-    monkeypatch.setattr("barnabas.broker.cli.cluster_transfer.mark_imported", mark)
+    monkeypatch.setattr("barnabas.broker.cli.directory.cluster_transfer.mark_imported", mark)
     looked = new_event()
     end = MemoryTransfer.end_import
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from barnabas.broker.client.security import security_of
-from barnabas.broker.config.loader import load_config
-from barnabas.broker.peers.client import PeerClient
-from barnabas.broker.peers.connection import Network
-from barnabas.broker.peers.interface import Failure, Limits, NoAnswer, Purpose
-from barnabas.broker.peers.settings import security_of_brokers
+from barnabas.broker.cluster.peers.client import PeerClient
+from barnabas.broker.cluster.peers.connection import Network
+from barnabas.broker.cluster.peers.interface import Failure, Limits, NoAnswer, Purpose
+from barnabas.broker.cluster.peers.settings import security_of_brokers
+from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.runtime.clock import ManualClock, SystemClock
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_partitions_to_txn import (

@@ -11,7 +11,7 @@ from kafka import TopicPartition as PythonPartition
 
 from barnabas.broker.api.client_seen import KEPT_MOST, ClientSeen
 from barnabas.broker.api.fetch_sessions import FetchPlan
-from barnabas.broker.console import clients
+from barnabas.broker.console.pages import clients
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
 from tests.broker.producers import open_transaction, write

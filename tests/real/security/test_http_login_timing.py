@@ -5,15 +5,15 @@ import base64
 
 import pytest
 
-from barnabas.broker.http.answer import Answer
-from barnabas.broker.http.login import HttpLogin
-from barnabas.broker.http.request import Request
+from barnabas.broker.http.messages.answer import Answer
+from barnabas.broker.http.messages.request import Request
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.security.access import OPEN
-from barnabas.broker.security.failed_logins import FailedLogins
-from barnabas.broker.security.passwords import Passwords
-from barnabas.broker.security.plain_users import PlainUsers
-from barnabas.broker.security.scram_users import ScramUsers
+from barnabas.broker.security.acls.access import OPEN
+from barnabas.broker.security.sasl.failed_logins import FailedLogins
+from barnabas.broker.security.sasl.passwords import Passwords
+from barnabas.broker.security.sasl.plain_users import PlainUsers
+from barnabas.broker.security.sasl.scram_users import ScramUsers
+from barnabas.broker.security.web.login import HttpLogin
 from barnabas.protocol.sasl.scram import SCRAM_SHA_256, credential_of, salted_password
 from barnabas.storage.metastore.interface import ScramRow
 from tests.real.security.timing import ATTEMPTS, DIFFERENCES, NAMES, NOBODY
@@ -118,7 +118,7 @@ def here(monkeypatch):
     async def at_once(_pool, work):
         return work()
 
-    monkeypatch.setattr("barnabas.broker.security.passwords.Pool.run", at_once)
+    monkeypatch.setattr("barnabas.broker.security.sasl.passwords.Pool.run", at_once)
 
 
 CASES = pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 
 from barnabas.broker.config.oauth import ALGORITHMS
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.security import key_server
-from barnabas.broker.security.key_server import KeyServer, KeysUnavailable, fetch
-from barnabas.broker.security.token_keys import parse_keys
+from barnabas.broker.security.sasl import key_server
+from barnabas.broker.security.sasl.key_server import KeyServer, KeysUnavailable, fetch
+from barnabas.broker.security.sasl.token_keys import parse_keys
 from tests.issuer import key_set, public_entry, rsa_key, standard_set
 from tests.key_server import KeyServerForTests
 

@@ -4,8 +4,8 @@ from itertools import chain
 
 import pytest
 
-from barnabas.broker.security.plain_users import PlainUsers
-from barnabas.broker.security.scram_users import ScramUsers
+from barnabas.broker.security.sasl.plain_users import PlainUsers
+from barnabas.broker.security.sasl.scram_users import ScramUsers
 from barnabas.protocol.sasl.exchange import SaslFailed
 from barnabas.protocol.sasl.plain import PlainServer
 from barnabas.protocol.sasl.scram import (

@@ -6,13 +6,14 @@ import socket
 
 import pytest
 
+from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.records import iterate_batches
-from barnabas.storage import io, linux, segment_read
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.io import FileSlice, LocalFileSystem
-from barnabas.storage.linux import cached_pages
-from barnabas.storage.segment_read import FileSpan, read_cached
-from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.files import io, linux
+from barnabas.storage.files.io import FileSlice, LocalFileSystem
+from barnabas.storage.files.linux import cached_pages
+from barnabas.storage.log import segment_read
+from barnabas.storage.log.segment_read import FileSpan, read_cached
 from tests.seeds import SEED
 from tests.storage.page_cache import all_is_cached
 from tests.storage.stores import batch

@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from barnabas.broker.tls.client import client_context
-from barnabas.broker.tls.issuing import AUTHORITY_DAYS, CERTIFICATE_DAYS, Authority
-from barnabas.broker.tls.server import ServerSettings, server_tls
-from barnabas.broker.tls.stores import KeyStoreSettings, TrustStoreSettings
+from barnabas.broker.security.tls.client import client_context
+from barnabas.broker.security.tls.issuing import AUTHORITY_DAYS, CERTIFICATE_DAYS, Authority
+from barnabas.broker.security.tls.server import ServerSettings, server_tls
+from barnabas.broker.security.tls.stores import KeyStoreSettings, TrustStoreSettings
 from tests.checkout import SOURCES
 
 
@@ -132,7 +132,7 @@ def test_a_name_that_fits_into_no_certificate(authority):
 
 def test_the_module_costs_nothing_until_it_is_used():
     code = (
-        "import sys; import barnabas.broker.tls.issuing; "
+        "import sys; import barnabas.broker.security.tls.issuing; "
         "sys.exit('cryptography' in sys.modules or 'ssl' in sys.modules)"
     )
     environment = {"PYTHONPATH": str(SOURCES), "PATH": "/usr/bin:/bin"}

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from barnabas.storage.memory_base import MemoryStore
+from barnabas.broker.testing.store.base import MemoryStore
 from barnabas.storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
     AclRow,

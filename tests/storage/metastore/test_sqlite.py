@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from barnabas.storage.io import LocalFile
+from barnabas.storage.files.io import LocalFile
 from barnabas.storage.metastore.commit_count import CommitCount
 from barnabas.storage.metastore.interface import (
     AclRow,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from barnabas.storage.log_reading import BYTES_AT_ONCE
 from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+from barnabas.storage.replicated.log_reading import BYTES_AT_ONCE
 
 MOST = 1000
 

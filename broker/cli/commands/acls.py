@@ -1,0 +1,307 @@
+"""``barnabas acls``: list, add, remove."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any, Final
+
+from barnabas.broker.admin.acls import acls_in
+from barnabas.broker.cli.arguments import add_flag
+from barnabas.broker.cli.cluster_view import Cluster, check
+from barnabas.broker.cli.consent import add_yes, check_can_ask, confirm
+from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.output import count_text, print_json, print_table
+from barnabas.broker.cli.printing import print_text
+from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
+from barnabas.broker.security.acls.acls import EVERYWHERE, Acl, AclFilter
+from barnabas.broker.security.acls.operations import (
+    ANY,
+    ASKED_BESIDES,
+    CLUSTER_NAME,
+    MATCH,
+    SUPPORTED,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from barnabas.protocol.messages.create_acls import (
+    CREATE_ACLS,
+    AclCreation,
+    CreateAclsRequest,
+)
+from barnabas.protocol.messages.delete_acls import (
+    DELETE_ACLS,
+    DeleteAclsFilter,
+    DeleteAclsRequest,
+)
+from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
+
+_NAMED: Final = {
+    "topic": ResourceType.TOPIC,
+    "group": ResourceType.GROUP,
+    "transactional_id": ResourceType.TRANSACTIONAL_ID,
+}
+"""What is named by an option of its own; the cluster has no name to give."""
+USER_PREFIX: Final = "User:"
+_FILTERS_PER_REQUEST: Final = 100
+"""As many as a broker takes at once."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs with theirs."""
+    add_verbs(parser, _VERBS)
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    _add_rule(parser)
+    add_flag(parser, "--match", "all rules that apply to these names")
+    _add_permission(parser)
+
+
+def _add_add(parser: argparse.ArgumentParser) -> None:
+    _add_rule(parser)
+    add_flag(parser, "--deny", "forbid it, whatever else allows it")
+
+
+def _add_remove(parser: argparse.ArgumentParser) -> None:
+    _add_rule(parser)
+    _add_permission(parser)
+    add_flag(parser, "--dry-run", "only show what would be removed")
+    add_yes(parser)
+
+
+def _add_rule(parser: argparse.ArgumentParser) -> None:
+    """Add the parts of a rule, which all verbs speak of in the same words."""
+    parser.add_argument("--user", type=_user, metavar="NAME", help="who; '*' is everybody")
+    parser.add_argument(
+        "--operation", type=_operations, action="extend", default=[], metavar="NAME[,NAME]",
+        help="what: READ, WRITE, ... ALL",
+    )  # fmt: skip
+    for name in ("topic", "group", "transactional-id"):
+        parser.add_argument(
+            f"--{name}", action="append", default=[], metavar="NAME", help=argparse.SUPPRESS
+        )
+    parser.add_argument("--cluster", action="store_true", help=argparse.SUPPRESS)
+    add_flag(parser, "--prefixed", "names that begin with these")
+    parser.add_argument("--host", metavar="ADDRESS", help="from where; a network, too")
+    parser.epilog = (
+        "To what: --topic NAME, --group NAME, --transactional-id NAME (each repeatable, '*' is "
+        "all) and --cluster."
+    )
+
+
+def _add_permission(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--permission", choices=("allow", "deny"), help="only such rules")
+
+
+def _operations(text: str) -> list[Operation]:
+    found = []
+    for part in text.split(","):
+        name = part.strip().upper().replace("-", "_")
+        # As kafka-acls writes them, without the lines.
+        known = {key: each for each in Operation for key in (each.name, each.name.replace("_", ""))}
+        if name not in known:
+            names = ", ".join(each.name for each in Operation)
+            raise argparse.ArgumentTypeError(f"{part} is not one of {names}")
+        found.append(known[name])
+    return found
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb."""
+    if arguments.verb == "remove" and not arguments.dry_run:
+        check_can_ask(arguments)
+    return run_verb(arguments)
+
+
+def _resources(arguments: argparse.Namespace) -> list[tuple[ResourceType, str]]:
+    """Return what the options name, each once."""
+    found = [
+        (kind, name)
+        for option, kind in _NAMED.items()
+        for name in dict.fromkeys(getattr(arguments, option))
+    ]
+    return found + [(ResourceType.CLUSTER, CLUSTER_NAME)] * arguments.cluster
+
+
+def _user(text: str) -> str:
+    """Read a user's name, with or without Kafka's word before it; return the principal."""
+    name = text.removeprefix(USER_PREFIX)
+    if not name:
+        raise argparse.ArgumentTypeError("the name is empty")
+    return USER_PREFIX + name
+
+
+# ------------------------------------------------------------------------------------------- list
+
+
+def list_acls(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print the rules that the options mean, all by default."""
+    _print_acls(_meant(cluster, arguments, match=arguments.match), arguments.format)
+
+
+def _meant(cluster: Cluster, arguments: argparse.Namespace, *, match: bool = False) -> list[Acl]:
+    """Return the rules that the options mean, sorted."""
+    if match and arguments.prefixed:
+        raise CommandError("--match and --prefixed exclude each other", USAGE)
+    if match:
+        pattern = MATCH
+    elif arguments.prefixed:
+        pattern = PatternType.PREFIXED
+    else:
+        pattern = PatternType.LITERAL
+    # Of names the pattern counts, as for kafka-acls; what has no name has all of them.
+    filters = [AclFilter(kind, name, pattern) for kind, name in _resources(arguments)]
+    if not filters:
+        filters = [AclFilter(pattern=PatternType.PREFIXED if arguments.prefixed else ANY)]
+    found = {
+        acl
+        for wanted in filters
+        for operation in arguments.operation or [ANY]
+        for acl in _matching(cluster, arguments, wanted._replace(operation=operation))
+    }
+    return sorted(found)
+
+
+def _matching(cluster: Cluster, arguments: argparse.Namespace, wanted: AclFilter) -> Iterable[Acl]:
+    permission = arguments.permission
+    wanted = wanted._replace(
+        principal=arguments.user,
+        host=arguments.host,
+        permission=ANY if permission is None else Permission[permission.upper()],
+    )
+    # In the order of the message, which is that of a filter's parts.
+    answer = cluster.ask(DESCRIBE_ACLS, DescribeAclsRequest(*wanted))
+    check("ACLs", answer.error_code, answer.error_message)
+    return acls_in(answer)
+
+
+def _print_acls(acls: list[Acl], output_format: str) -> None:
+    if output_format == "json":
+        print_json([_as_json(acl) for acl in acls])
+        return
+    rows = []
+    in_order = sorted(acls, key=lambda acl: (_but_operation(acl), acl.operation))
+    for alike, group in groupby(in_order, _but_operation):
+        kind, name, pattern, principal, host, permission = alike
+        operations = ",".join(acl.operation.name for acl in group)
+        rows.append(
+            (_kind_text(kind), name, pattern.name.lower(), principal, host, permission.name,
+             operations)
+        )  # fmt: skip
+    print_table(
+        ("RESOURCE", "NAME", "PATTERN", "PRINCIPAL", "HOST", "PERMISSION", "OPERATIONS"), rows
+    )
+
+
+def _but_operation(acl: Acl) -> tuple[ResourceType, str, PatternType, str, str, Permission]:
+    return acl[:5] + acl[6:]
+
+
+def _as_json(acl: Acl) -> dict[str, Any]:
+    return {
+        "resource": _kind_text(acl.resource_type),
+        "name": acl.name,
+        "pattern": acl.pattern.name.lower(),
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": acl.operation.name,
+        "permission": acl.permission.name,
+    }
+
+
+def _kind_text(kind: ResourceType) -> str:
+    return kind.name.lower().replace("_", "-")
+
+
+# ------------------------------------------------------------------------------------ add, remove
+
+
+def add(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Add a rule for each operation on each thing; those that are there already stay."""
+    resources = _resources(arguments)
+    if arguments.user is None or not arguments.operation or not resources:
+        raise CommandError(
+            "a rule needs --user, --operation, and --topic, --group, --transactional-id or "
+            "--cluster",
+            USAGE,
+        )
+    acls = [
+        Acl(
+            kind,
+            name,
+            PatternType.PREFIXED if arguments.prefixed else PatternType.LITERAL,
+            arguments.user,
+            arguments.host or EVERYWHERE,
+            operation,
+            Permission.DENY if arguments.deny else Permission.ALLOW,
+        )
+        for kind, name in resources
+        for operation in dict.fromkeys(arguments.operation)
+    ]
+    _check_possible(acls)
+    # In the order of the message, which is that of an ACL's parts.
+    request = CreateAclsRequest([AclCreation(*acl) for acl in acls])
+    results = cluster.ask(CREATE_ACLS, request).results
+    for acl, result in zip(acls, results, strict=True):
+        check(_text(acl), result.error_code, result.error_message)
+    _print_acls(acls, arguments.format)
+
+
+def _check_possible(acls: Iterable[Acl]) -> None:
+    """Raise CommandError for a rule that could never apply: Apache Kafka stores such ones."""
+    for acl in acls:
+        known = (Operation.ALL, *SUPPORTED[acl.resource_type])
+        is_asked = (acl.operation, acl.resource_type) in ASKED_BESIDES
+        if acl.operation not in known and not is_asked:
+            names = ", ".join(each.name for each in known)
+            kind = _kind_text(acl.resource_type)
+            raise CommandError(
+                f"{acl.operation.name} is nothing that is done to a {kind}: {names}", USAGE
+            )
+        if acl.resource_type == ResourceType.CLUSTER and acl.pattern == PatternType.PREFIXED:
+            raise CommandError("--cluster and --prefixed exclude each other", USAGE)
+
+
+def _text(acl: Acl) -> str:
+    return f"{acl.operation.name} on {_kind_text(acl.resource_type)} {acl.name}"
+
+
+def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Show the rules that the options mean, and remove exactly these."""
+    is_said = [arguments.user, arguments.operation, arguments.host, arguments.permission]
+    if not any([*is_said, *_resources(arguments)]):
+        raise CommandError("say which rules: with --user, --topic or another part of them", USAGE)
+    acls = _meant(cluster, arguments)
+    if not acls:
+        raise CommandError("there is no such rule")
+    if arguments.dry_run:
+        _print_acls(acls, arguments.format)
+        return
+    if not arguments.yes:
+        _print_acls(acls, "text")
+        confirm(arguments, f"Remove {count_text(len(acls), 'rule')}")
+    for first in range(0, len(acls), _FILTERS_PER_REQUEST):
+        some = acls[first : first + _FILTERS_PER_REQUEST]
+        request = DeleteAclsRequest([DeleteAclsFilter(*acl) for acl in some])
+        for acl, result in zip(some, cluster.ask(DELETE_ACLS, request).filter_results, strict=True):
+            check(_text(acl), result.error_code, result.error_message)
+    if arguments.format == "json":
+        print_json([_as_json(acl) for acl in acls])
+    else:
+        print_text(f"{count_text(len(acls), 'rule')} removed")
+
+
+_VERBS: Final = {
+    "list": Verb("List who may do what", "[options]", _add_list, list_acls),
+    "add": Verb(
+        "Let somebody do something, or forbid it",
+        "--user NAME --operation NAME --topic NAME [options]",
+        _add_add,
+        add,
+    ),
+    "remove": Verb("Take rules away", "[options]", _add_remove, remove),
+}

@@ -1,0 +1,378 @@
+"""``barnabas cluster``: describe, configs, alter, move, release, drain; import, export, reopen."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+from barnabas.broker.cli.arguments import (
+    add_flag,
+    add_operand,
+    add_settings,
+    add_unset,
+    topic_partitions,
+    whole_number,
+)
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
+from barnabas.broker.cli.directory import cluster_transfer
+from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.leader_moves import (
+    Asked,
+    Move,
+    Mover,
+    Placed,
+    asked_for,
+    away_from,
+    placed,
+)
+from barnabas.broker.cli.outcome import Outcome
+from barnabas.broker.cli.output import as_json, print_json, print_pairs, print_rows, print_table
+from barnabas.broker.cli.printing import print_text
+from barnabas.broker.cli.resource_settings import (
+    BROKER,
+    DEFAULT_CONFIG,
+    SETTING_COLUMNS,
+    alter_settings,
+    changes_of,
+    setting_of,
+    settings_of,
+)
+from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
+from barnabas.broker.client.errors import Unreachable
+from barnabas.broker.cluster.moves import Pinning
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
+from barnabas.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS, DescribeLogDirsRequest
+from barnabas.protocol.messages.incremental_alter_configs import AlterableConfig
+
+CORDONED = "cordoned.log.dirs"
+"""The setting of a broker that is given no partitions: with Apache Kafka, no new ones."""
+CORDONED_SINCE = 5
+"""The version of DescribeLogDirs that says so (KIP-1066)."""
+_CORDONED_SECONDS = 2.0
+"""How long a broker may take to say whether it is: others may be of use without it."""
+_FEATURES = ("metadata.version", "group.version", "transaction.version")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs with theirs."""
+    add_verbs(parser, _VERBS, offline=cluster_transfer.VERBS)
+
+
+def _add_describe(_: argparse.ArgumentParser) -> None:
+    """Add nothing."""
+
+
+def _add_configs(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "keys", "KEY", count="*")
+    parser.add_argument(
+        "-a", "--all", action="store_true", help="defaults, too, not only what was set"
+    )
+    parser.add_argument(
+        "--broker", type=whole_number, metavar="ID", help="of this one (default: the first)"
+    )
+
+
+def _add_alter(parser: argparse.ArgumentParser) -> None:
+    add_settings(parser)
+    add_unset(parser, "setting")
+    parser.add_argument(
+        "--broker", type=whole_number, metavar="ID", help="of this one only (default: of all)"
+    )
+    add_flag(parser, "--dry-run", "only ask whether it would be done")
+
+
+def _add_move(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "partitions", "TOPIC", count="+", read=topic_partitions)
+    parser.add_argument(
+        "--to", type=whole_number, metavar="ID", required=True, help="who is to lead them"
+    )
+    add_flag(parser, "--dry-run", "only say what would be moved")
+
+
+def _add_release(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "partitions", "TOPIC", count="+", read=topic_partitions)
+    add_flag(parser, "--dry-run", "only say what would be released")
+
+
+def _add_drain(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "broker", "ID", read=whole_number)
+    add_flag(parser, "--undo", "let it lead partitions again")
+    add_flag(parser, "--dry-run", "only say what would be moved")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb."""
+    if arguments.verb in cluster_transfer.VERBS:
+        return cluster_transfer.run(arguments)
+    return run_verb(arguments)
+
+
+def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print who the cluster is."""
+    response = cluster.ask(DESCRIBE_CLUSTER, DescribeClusterRequest())
+    check("cluster", response.error_code, response.error_message)
+    broker = cluster.any()
+    partitions = placed(cluster)
+    leads = Counter(each.leader_id for each in partitions)
+    asked = _asked_for(cluster)
+    coming = None if asked is None else Counter(asked.ongoing.values())
+    cordoned = _cordoned(cluster)
+    found: dict[str, Any] = {
+        "cluster": response.cluster_id,
+        "controller": response.controller_id,
+        "features": {name: broker.feature_level(name) for name in _FEATURES},
+        "brokers": [
+            {
+                "id": each.broker_id,
+                "host": each.host,
+                "port": each.port,
+                "rack": each.rack,
+                "leads": leads[each.broker_id],
+                "coming": None if coming is None else coming[each.broker_id],
+                "cordoned": cordoned.get(each.broker_id),
+            }
+            for each in sorted(response.brokers, key=lambda each: each.broker_id)
+        ],
+        "pins": None if asked is None else _pins(asked, partitions),
+    }
+    if arguments.format == "json":
+        print_json(found)
+        return
+    pairs = [(name, found[name]) for name in ("cluster", "controller")]
+    print_pairs([*pairs, *found["features"].items()])
+    print_text()
+    said = {None: "unknown", True: "yes", False: "no"}
+    print_table(
+        ("BROKER", "HOST", "PORT", "RACK", "LEADS", "COMING", "CORDONED"),
+        [(*[*each.values()][:-1], said[each["cordoned"]]) for each in found["brokers"]],
+    )
+    if found["pins"]:
+        print_text()
+        print_table(
+            ("PARTITION", "PINNED TO", "LEADER"),
+            [tuple(each.values()) for each in found["pins"]],
+        )
+
+
+def _asked_for(cluster: Cluster) -> Asked | None:
+    """Return what reassignments have asked for; None: this may not be known."""
+    try:
+        return asked_for(cluster)
+    except Rejected as refused:
+        if refused.code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise
+        return None
+
+
+def _pins(asked: Asked, partitions: Sequence[Placed]) -> list[dict[str, Any]] | None:
+    """Return the partitions that are pinned, and who leads them; None: brokers know no pins."""
+    if asked.pins is None:
+        return None
+    return [
+        {
+            "partition": partition_text(each.topic_partition),
+            "broker": asked.pins[each.topic_partition],
+            "leader": each.leader_id,
+        }
+        for each in partitions
+        if each.topic_partition in asked.pins
+    ]
+
+
+def _cordoned(cluster: Cluster) -> dict[int, bool]:
+    """Return whether brokers are cordoned; without those that do not say so, or may not."""
+    found = {}
+    seconds = min(cluster.timeout_seconds, _CORDONED_SECONDS)
+    for node_id in cluster.node_ids:
+        try:
+            with contextlib.closing(cluster.connect(node_id, seconds)) as connection:
+                if not connection.speaks(DESCRIBE_LOG_DIRS, CORDONED_SINCE):
+                    continue
+                response = connection.ask(DESCRIBE_LOG_DIRS, DescribeLogDirsRequest([]))
+        except Unreachable:
+            continue
+        if response.results and not response.error_code:
+            found[node_id] = all(each.is_cordoned for each in response.results)
+    return found
+
+
+def configs(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print a broker's settings."""
+    cluster.topics([])
+    node_id = cluster.node_ids[0] if arguments.broker is None else arguments.broker
+    if node_id not in cluster.node_ids:
+        raise CommandError(f"there is no broker {node_id}")
+    (settings,) = settings_of(cluster.node(node_id), BROKER, [str(node_id)]).values()
+    unknown = sorted(set(arguments.keys) - {each.name for each in settings})
+    if unknown:
+        raise CommandError(f"{unknown[0]}: the broker has no such setting", USAGE)
+    found = [
+        setting_of(each)
+        for each in settings
+        if each.name in arguments.keys
+        or (not arguments.keys and (arguments.all or each.config_source != DEFAULT_CONFIG))
+    ]
+    if arguments.format == "json":
+        print_json({"broker": node_id, "configs": as_json(found)})
+    else:
+        print_rows(found, SETTING_COLUMNS)
+
+
+def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Change settings of one broker, or of all; they are kept over restarts."""
+    changes = changes_of(arguments.config, arguments.unset)
+    if not changes:
+        raise CommandError("nothing to alter: give -X or --unset", USAGE)
+    name = "" if arguments.broker is None else str(arguments.broker)
+    if arguments.broker is not None:
+        cluster.topics([])
+        _check_broker(cluster, arguments.broker)
+    asked = cluster if arguments.broker is None else cluster.node(arguments.broker)
+    alter_settings(asked, BROKER, name, changes, dry_run=arguments.dry_run)
+    done = "would be altered" if arguments.dry_run else "altered"
+    if arguments.format == "json":
+        print_json({"broker": arguments.broker, "changed": not arguments.dry_run})
+    else:
+        print_text(f"{f'broker {name}' if name else 'all brokers'} {done}")
+
+
+def move(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Have a broker lead partitions, and stay with it."""
+    chosen = _chosen(cluster, arguments)
+    _check_broker(cluster, arguments.to)
+    _carry_out(cluster, arguments, [Move(each, arguments.to) for each in chosen], Pinning.SET)
+
+
+def release(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Have partitions be pinned no more."""
+    chosen = _chosen(cluster, arguments)
+    pins = asked_for(cluster).pins
+    if pins is None:
+        raise CommandError("these brokers pin nothing")
+    verb = "would be released" if arguments.dry_run else "released"
+    outcome = Outcome("partition", verb, arguments.format)
+    pinned = [each for each in chosen if each.topic_partition in pins]
+    mover = Mover(cluster)
+    if pinned and not arguments.dry_run:
+        mover.release(pinned)
+    for each in chosen:
+        problem = mover.problems.get(each.topic_partition)
+        if problem is not None:
+            outcome.failed(problem)
+        else:
+            remark = "" if each in pinned else "is not pinned"
+            outcome.done(partition_text(each.topic_partition), remark)
+    outcome.conclude()
+
+
+def _chosen(cluster: Cluster, arguments: argparse.Namespace) -> list[Placed]:
+    """Return the partitions that a command names; raises CommandError."""
+    asked: dict[str, list[list[int]]] = {}
+    for topic, numbers in arguments.partitions:
+        asked.setdefault(topic, []).append(numbers)
+    found = placed(cluster, list(asked))
+    known = {each.topic_partition for each in found}
+    named = {(topic, each) for topic, lists in asked.items() for each in chain(*lists)}
+    for missing in sorted(named - known):
+        raise CommandError(f"there is no partition {partition_text(missing)}")
+    # One that is named alone, be it among others of its partitions, stands for all of them.
+    whole = {topic for topic, lists in asked.items() if [] in lists}
+    return [each for each in found if each.topic in whole or each.topic_partition in named]
+
+
+def drain(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Have a broker lead nothing, until that is undone."""
+    found = placed(cluster)
+    node_id = arguments.broker
+    _check_broker(cluster, node_id)
+    if arguments.undo:
+        _cordon(cluster, arguments, changes_of([], [CORDONED]))
+        if arguments.format == "json":
+            print_json({"broker": node_id, "changed": not arguments.dry_run})
+        else:
+            print_text(
+                f"broker {node_id} {'could' if arguments.dry_run else 'can'} lead partitions again"
+            )
+        return
+    cordoned = _cordoned(cluster)
+    takers = [each for each in cluster.node_ids if each != node_id and not cordoned.get(each)]
+    moves = away_from(node_id, found, takers or cluster.node_ids)
+    _cordon(cluster, arguments, changes_of([(CORDONED, "*")], []))
+    # What is pinned here returns when that is undone.
+    _carry_out(cluster, arguments, moves, Pinning.LEFT)
+
+
+def _cordon(
+    cluster: Cluster, arguments: argparse.Namespace, changes: list[AlterableConfig]
+) -> None:
+    """Change whether a broker is given partitions: it is asked itself, as Kafka's want it."""
+    node = cluster.node(arguments.broker)
+    alter_settings(node, BROKER, str(arguments.broker), changes, dry_run=arguments.dry_run)
+
+
+def _check_broker(cluster: Cluster, node_id: int) -> None:
+    if node_id not in cluster.node_ids:
+        raise CommandError(f"there is no broker {node_id}")
+
+
+def _carry_out(
+    cluster: Cluster, arguments: argparse.Namespace, moves: Sequence[Move], pinning: Pinning
+) -> None:
+    """Ask for moves, wait for them, and print what has become of each."""
+    outcome = Outcome(
+        "partition", "would be moved" if arguments.dry_run else "moved", arguments.format
+    )
+    mover = Mover(cluster)
+    wanted = [each for each in moves if each.partition.leader_id != each.to]
+    # Those that are led so already are to stay as well.
+    asked = moves if pinning is Pinning.SET else wanted
+    late: list[Move] = []
+    if asked and not arguments.dry_run:
+        # What leaves a broker may go to another one than asked for: whoever plans moves it, too.
+        late = mover.wait(mover.ask(asked, pinning), anywhere=pinning is Pinning.LEFT)
+    for each in moves:
+        name = partition_text(each.partition.topic_partition)
+        problem = mover.problems.get(each.partition.topic_partition)
+        if problem is not None:
+            outcome.failed(problem)
+        elif each in late:
+            outcome.failed(CommandError(f"{name}: not led by broker {each.to} yet"))
+        else:
+            remark = "" if each in wanted else f"is led by broker {each.to} already"
+            to = mover.leaders.get(each.partition.topic_partition, each.to)
+            outcome.done(name, remark, **{"from": each.partition.leader_id, "to": to})
+    outcome.conclude()
+
+
+_VERBS = {
+    "describe": Verb(
+        "Show a cluster's id, brokers, what they lead, and features",
+        "[options]",
+        _add_describe,
+        describe,
+    ),
+    "configs": Verb(
+        "Show settings of a broker and where they come from",
+        "[KEY...] [options]",
+        _add_configs,
+        configs,
+    ),
+    "alter": Verb("Change settings of brokers while they run", "[options]", _add_alter, alter),
+    "move": Verb(
+        "Have another broker lead partitions, and pin them there",
+        "TOPIC[:N,N]... --to ID [options]",
+        _add_move,
+        move,
+    ),
+    "release": Verb(
+        "Have partitions be pinned no more", "TOPIC[:N,N]... [options]", _add_release, release
+    ),
+    "drain": Verb(
+        "Have other brokers lead all that a broker leads", "ID [options]", _add_drain, drain
+    ),
+}

@@ -1,0 +1,218 @@
+"""``barnabas consume``: the records of a topic, printed as they come."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from barnabas.broker.admin.requests import TopicPartition
+from barnabas.broker.cli.arguments import (
+    add_server,
+    partition_numbers,
+    positive_number,
+    topic_partitions,
+)
+from barnabas.broker.cli.cluster_view import Cluster, Partition, partition_text
+from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.interruption import Interruption
+from barnabas.broker.cli.output import Progress, count_text
+from barnabas.broker.cli.records.consumer import Consumer
+from barnabas.broker.cli.records.group_reader import GroupReader
+from barnabas.broker.cli.records.offsets import ISOLATION, LATEST, offsets_at, patiently
+from barnabas.broker.cli.records.record_text import (
+    BadRecord,
+    Part,
+    Template,
+    record_as_json,
+    record_as_text,
+)
+from barnabas.broker.cli.where import Where
+from barnabas.storage.runtime.clock import monotonic
+
+FLUSH_SECONDS = 0.5
+"""How long records are printed before they are flushed, and the group receives a heartbeat."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what to read, from where to where, and how to print it."""
+    parser.usage = "barnabas consume TOPIC[:N,N]... [options]"
+    parser.epilog = (
+        "A TOPIC may be 'orders-*'. Templates: %t topic, %p partition, %o offset, %k key, "
+        "%v value, %h headers, %T ms, %D date, %K, %V lengths (-1: null), \\n, \\t."
+    )
+    parser.add_argument(
+        "topics", metavar="TOPIC[:N,N]", nargs="+", type=topic_partitions, help=argparse.SUPPRESS
+    )
+    parser.add_argument(
+        "-o", "--offset", default="end", metavar="WHERE",
+        help="beginning, end (default), N, -N, @TIME",
+    )  # fmt: skip
+    parser.add_argument(
+        "-p", "--partition", type=partition_numbers, action="extend", default=[], metavar="N[,N]",
+        help="only these partitions",
+    )  # fmt: skip
+    parser.add_argument(
+        "-g", "--group", metavar="GROUP", help="read as a member, commit what is printed"
+    )
+    parser.add_argument(
+        "-n", "--max-messages", type=positive_number, metavar="N", help="stop after so many records"
+    )
+    parser.add_argument("-e", "--exit", action="store_true", help="stop at what is the end now")
+    parser.add_argument(
+        "--isolation", choices=tuple(ISOLATION), default="read_committed", metavar="LEVEL",
+        help="read_committed (default), read_uncommitted",
+    )  # fmt: skip
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="values, or JSON with everything"
+    )
+    parser.add_argument(
+        "-J", "--json-values", action="store_true", help="with JSON: values that are JSON as such"
+    )
+    parser.add_argument(
+        "-K", "--key-separator", metavar="TEXT", help="print the keys, too, and this behind them"
+    )
+    parser.add_argument("-f", "--template", metavar="TEXT", help="print this for each record")
+    add_server(parser, timeout_seconds=30)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print records until all are, or a signal comes."""
+    printer = _printer(arguments)
+    where = Where(arguments.offset)
+    with (
+        Interruption() as interruption,
+        Cluster.of(arguments) as cluster,
+    ):
+        make = _consumer if arguments.group is None else _group_reader
+        reader = make(cluster, arguments, where, interruption)
+        try:
+            reader.open()
+            _print_all(reader, printer, arguments.max_messages, interruption)
+        except KeyboardInterrupt:
+            pass  # ``exit_code`` says which signal it was.
+        finally:
+            reader.close()
+    return interruption.exit_code
+
+
+def _print_all(
+    reader: Consumer | GroupReader, printer: Part, most: int | None, interruption: Interruption
+) -> None:
+    """Print records until there are ``most``, none are left to read, or a signal has come."""
+    count = 0
+    with Progress() as progress:
+        while count != most and not reader.at_end and not interruption.has_come():
+            flush_due_s = monotonic() + FLUSH_SECONDS
+            for record in reader.poll():
+                sys.stdout.buffer.write(printer(record))
+                count += 1
+                if count == most or interruption.has_come() or monotonic() > flush_due_s:
+                    break
+            sys.stdout.buffer.flush()
+            reader.printed()
+            progress.show(f"{count_text(count, 'record')} read")
+
+
+def _printer(arguments: argparse.Namespace) -> Part:
+    if arguments.template is not None:
+        if arguments.format == "json" or arguments.key_separator is not None:
+            raise CommandError("a template goes neither with JSON nor with -K", USAGE)
+        try:
+            return Template(arguments.template).fill
+        except BadRecord as problem:
+            raise CommandError(str(problem), USAGE) from None
+    if arguments.format == "json":
+        if arguments.key_separator is not None:
+            raise CommandError("-K does not go with JSON, which has the keys", USAGE)
+        as_json = arguments.json_values
+        return lambda record: record_as_json(record, json_values=as_json).encode() + b"\n"
+    if arguments.json_values:
+        raise CommandError("-J goes with --format json only", USAGE)
+    return record_as_text(arguments.key_separator)
+
+
+def _group_reader(
+    cluster: Cluster, arguments: argparse.Namespace, where: Where, interruption: Interruption
+) -> GroupReader:
+    if arguments.partition or any(numbers for _, numbers in arguments.topics):
+        raise CommandError(
+            "a group assigns partitions itself: -g goes neither with -p nor with TOPIC:N", USAGE
+        )
+    return GroupReader(
+        cluster,
+        arguments.group,
+        topics_of(cluster, [topic for topic, _ in arguments.topics]),
+        where,
+        isolation=arguments.isolation,
+        timeout_seconds=arguments.timeout,
+        to_the_end=arguments.exit,
+        wait=interruption.wait,
+    )
+
+
+def _consumer(
+    cluster: Cluster, arguments: argparse.Namespace, where: Where, interruption: Interruption
+) -> Consumer:
+    """Look up partitions and offsets, and be ready to read; raises CommandError."""
+    isolation, timeout_seconds = arguments.isolation, arguments.timeout
+    _partitions(cluster, arguments)  # Missing topics and partitions are reported at once.
+
+    def look_up() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+        partitions = _partitions(cluster, arguments)
+        ends = offsets_at(cluster, partitions, LATEST, isolation)
+        return where.positions(cluster, partitions, isolation), ends
+
+    positions, ends = patiently(cluster, timeout_seconds, look_up, interruption.wait)
+    return Consumer(
+        cluster,
+        positions,
+        isolation=isolation,
+        timeout_seconds=timeout_seconds,
+        ends=ends if arguments.exit else None,
+        wait=interruption.wait,
+    )
+
+
+def topics_of(cluster: Cluster, given: Sequence[str]) -> list[str]:
+    """Return the names of the topics that are meant, patterns resolved; raises CommandError."""
+    names: list[str] = []
+    for each in given:
+        if not set(each) & set("*?["):
+            cluster.partitions(each)  # A topic that is not there is reported at once.
+            names.append(each)
+            continue
+        there = [topic.name or "" for topic in cluster.topics() if not topic.is_internal]
+        matching = [name for name in there if fnmatchcase(name, each)]
+        if not matching:
+            raise CommandError(f"{each}: no topic matches")
+        names += matching
+    return list(dict.fromkeys(names))
+
+
+def _partitions(cluster: Cluster, arguments: argparse.Namespace) -> list[Partition]:
+    """Return the partitions that are meant; raises CommandError."""
+    given: Sequence[tuple[str, list[int]]] = arguments.topics
+    if arguments.partition:
+        if len(given) > 1 or given[0][1]:
+            raise CommandError("-p goes with one topic, named without partitions", USAGE)
+        given = [(given[0][0], arguments.partition)]
+    chosen: dict[TopicPartition, Partition] = {}
+    for name, numbers in given:
+        topics = topics_of(cluster, [name])
+        if arguments.partition and len(topics) > 1:
+            raise CommandError("-p goes with one topic", USAGE)
+        for topic in topics:
+            chosen |= {(topic, each.number): each for each in _of_topic(cluster, topic, numbers)}
+    return list(chosen.values())
+
+
+def _of_topic(cluster: Cluster, topic: str, numbers: Sequence[int]) -> list[Partition]:
+    """Return these partitions of a topic, or all of them if no number is given."""
+    found = cluster.partitions(topic)
+    for number in sorted(set(numbers) - {each.number for each in found}):
+        raise CommandError(
+            f"{partition_text((topic, number))}: the topic has only {len(found)} partitions"
+        )
+    return [each for each in found if not numbers or each.number in numbers]

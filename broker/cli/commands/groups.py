@@ -1,0 +1,311 @@
+"""``barnabas groups``: list, describe, reset-offsets, delete."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from functools import partial
+
+from barnabas.broker.admin.requests import TopicPartition, commits_of, deletions_of
+from barnabas.broker.cli.arguments import add_flag, add_operand, add_topics, one_of
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
+from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.group_view import (
+    GROUP_STATES,
+    GROUP_TYPES,
+    UNCOMMITTED,
+    GroupDescription,
+    coordinators,
+    describe_group,
+    led_partitions,
+    list_groups,
+    view_group,
+)
+from barnabas.broker.cli.outcome import Outcome
+from barnabas.broker.cli.output import (
+    as_json,
+    count_text,
+    print_each,
+    print_found,
+    print_json,
+    print_pairs,
+    print_rows,
+)
+from barnabas.broker.cli.printing import print_text
+from barnabas.broker.cli.records.offsets import EARLIEST, LATEST, offsets_at, patiently
+from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
+from barnabas.broker.cli.where import Where
+from barnabas.broker.client.connection import Connection
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT, OffsetCommitRequest
+from barnabas.protocol.messages.offset_delete import (
+    OFFSET_DELETE,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+)
+from barnabas.protocol.versions import OFFSET_COMMIT_BY_NAME
+
+_RENAMED = dict.fromkeys(("seek", "move", "reset"), "reset-offsets")
+_LISTED = {"GROUP": "group", "STATE": "state", "TYPE": "type", "PROTOCOL": "protocol_text"}
+_PARTITIONS = {
+    "TOPIC": "topic",
+    "PARTITION": "partition",
+    "COMMITTED": "committed_offset",
+    "START": "start_offset",
+    "END": "end_offset",
+    "LAG": "lag",
+    "MEMBER": "member",
+}
+_MEMBERS = {
+    "MEMBER": "member",
+    "INSTANCE": "instance",
+    "CLIENT": "client",
+    "HOST": "host",
+    "PARTITIONS": "partition_count",
+}
+_RESETS = {"TOPIC": "topic", "PARTITION": "partition", "OLD": "old_offset", "NEW": "new_offset"}
+
+
+@dataclass(frozen=True)
+class Reset:
+    """The committed offset of a partition before and after a reset."""
+
+    topic: str
+    partition: int
+    old_offset: int | None
+    new_offset: int
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs with theirs."""
+    add_verbs(parser, _VERBS, renamed=_RENAMED)
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--state", action="append", default=[], metavar="STATE", type=one_of(GROUP_STATES),
+        help="only in this state, such as Stable or Empty",
+    )  # fmt: skip
+    parser.add_argument(
+        "--type", action="append", default=[], metavar="TYPE", type=one_of(GROUP_TYPES),
+        help="only of this type, such as classic or consumer",
+    )  # fmt: skip
+
+
+def _add_describe(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "groups", "GROUP", count="+")
+
+
+def _add_reset_offsets(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "group", "GROUP")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--to", metavar="WHERE", help="beginning, end, N, -N (last N), @TIME")
+    where.add_argument("--by", type=int, metavar="N", help="so many on, or back if N is negative")
+    add_topics(parser, "only these (default: all it has read)")
+    add_flag(parser, "--dry-run", "only show what would be done")
+
+
+def _add_delete(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "groups", "GROUP", count="+")
+    add_flag(parser, "--if-exists", "a group that is not there is no error")
+
+
+def _add_delete_offsets(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "group", "GROUP")
+    add_topics(parser, "of these; repeatable", required=True)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb."""
+    if arguments.verb == "reset-offsets" and arguments.to is not None:
+        arguments.to = Where(arguments.to)
+    return run_verb(arguments, at_once=True)
+
+
+# -------------------------------------------------------------------------------- list, describe
+
+
+def list_all(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print every group's state and type."""
+    groups = patiently(
+        cluster,
+        arguments.timeout,
+        lambda: list_groups(cluster, arguments.state, arguments.type),
+    )
+    print_found(groups, _LISTED, arguments.format)
+
+
+def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print members, offsets and lag of groups."""
+    described = [
+        patiently(cluster, arguments.timeout, partial(describe_group, cluster, group_id))
+        for group_id in dict.fromkeys(arguments.groups)
+    ]
+    print_each(described, _print_description, arguments.format)
+
+
+def _print_description(group: GroupDescription) -> None:
+    names = ("group", "state", "type", "coordinator", "assignor", "epoch", "lag")
+    pairs = [(name, getattr(group, name)) for name in names]
+    print_pairs([*(each for each in pairs if each[1] is not None), ("members", len(group.members))])
+    for rows, columns in ((group.partitions, _PARTITIONS), (group.members, _MEMBERS)):
+        if rows:
+            print_text()
+            print_rows(rows, columns)
+
+
+# ---------------------------------------------------------------------------------- reset-offsets
+
+
+def reset_offsets(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Commit other offsets for a group without members; one that does not exist is created."""
+    cluster.chosen(arguments.topic)  # A topic that does not exist is reported at once.
+
+    def work_out() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+        return _offsets_to_commit(cluster, arguments, arguments.to)
+
+    old, new = patiently(cluster, arguments.timeout, work_out)
+    if not arguments.dry_run:
+        patiently(cluster, arguments.timeout, lambda: _commit(cluster, arguments.group, new))
+    resets = [Reset(*each, old.get(each), new[each]) for each in sorted(new)]
+    if arguments.format == "json":
+        changed = not arguments.dry_run
+        print_json({"group": arguments.group, "changed": changed, "offsets": as_json(resets)})
+    else:
+        print_rows(resets, _RESETS)
+
+
+def _offsets_to_commit(
+    cluster: Cluster, arguments: argparse.Namespace, where: Where | None
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    """Return the old and the new offsets of what is to be moved; raises CommandError."""
+    group_id = arguments.group
+    old = _offsets_of_idle_group(cluster, group_id)
+    partitions = (
+        cluster.chosen(arguments.topic) if arguments.topic else led_partitions(cluster, old)
+    )
+    if not partitions:
+        raise CommandError(f"{group_id}: it has read nothing yet, say which topics with -t", USAGE)
+    if where is not None:
+        return old, where.positions(cluster, partitions, UNCOMMITTED)
+    starts = offsets_at(cluster, partitions, EARLIEST, UNCOMMITTED)
+    ends = offsets_at(cluster, partitions, LATEST, UNCOMMITTED)
+    new = {}
+    for partition in partitions:
+        topic_partition = partition.topic_partition
+        if topic_partition not in old:
+            raise CommandError(
+                f"{partition_text(topic_partition)}: the group has no offset to move by"
+            )
+        new[topic_partition] = min(
+            max(old[topic_partition] + arguments.by, starts[topic_partition]), ends[topic_partition]
+        )
+    return old, new
+
+
+def _offsets_of_idle_group(cluster: Cluster, group_id: str) -> dict[TopicPartition, int]:
+    try:
+        view = view_group(cluster, group_id)
+    except Rejected as problem:
+        if problem.code != ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
+        return {}
+    if view.members:
+        members = count_text(len(view.members), "member")
+        raise CommandError(f"{group_id}: the group has {members}, which must stop first")
+    return view.offsets
+
+
+def _commit(cluster: Cluster, group_id: str, offsets: dict[TopicPartition, int]) -> None:
+    request = OffsetCommitRequest(group_id, -1, "", None, -1, commits_of(offsets))
+    broker = _coordinator(cluster, group_id)
+    for topic in broker.ask(OFFSET_COMMIT, request, OFFSET_COMMIT_BY_NAME).topics:
+        for each in topic.partitions:
+            check(partition_text((topic.name, each.partition_index)), each.error_code)
+
+
+def _coordinator(cluster: Cluster, group_id: str) -> Connection:
+    return cluster.node(coordinators(cluster, [group_id])[group_id])
+
+
+# ----------------------------------------------------------------------------------------- delete
+
+
+def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Delete groups one by one; what worked is said beside what did not."""
+    outcome = Outcome("group", "deleted", arguments.format)
+    for group_id in dict.fromkeys(arguments.groups):
+        try:
+            patiently(cluster, arguments.timeout, partial(_delete, cluster, group_id))
+        except Rejected as problem:
+            if arguments.if_exists and problem.code == ErrorCode.GROUP_ID_NOT_FOUND:
+                outcome.unchanged(group_id, "was not there")
+            else:
+                outcome.failed(problem)
+        else:
+            outcome.done(group_id)
+    outcome.conclude()
+
+
+def _delete(cluster: Cluster, group_id: str) -> None:
+    broker = _coordinator(cluster, group_id)
+    (result,) = broker.ask(DELETE_GROUPS, DeleteGroupsRequest([group_id])).results
+    check(group_id, result.error_code)
+
+
+# --------------------------------------------------------------------------------- delete-offsets
+
+
+def delete_offsets(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Delete committed offsets; of topics that a member reads the broker keeps them."""
+    group_id = arguments.group
+    topics = deletions_of(each.topic_partition for each in cluster.chosen(arguments.topic))
+    request = OffsetDeleteRequest(group_id, topics)
+
+    def ask() -> OffsetDeleteResponse:
+        response = _coordinator(cluster, group_id).ask(OFFSET_DELETE, request)
+        check(group_id, response.error_code)
+        return response
+
+    done: list[dict[str, str | int]] = []
+    problems: list[str] = []
+    for topic in patiently(cluster, arguments.timeout, ask).topics:
+        for each in topic.partitions:
+            at = topic.name, each.partition_index
+            if each.error_code:
+                problems.append(str(Rejected(partition_text(at), each.error_code)))
+                continue
+            done.append({"topic": at[0], "partition": at[1]})
+            if arguments.format == "text":
+                print_text(f"{partition_text(at)} deleted")
+    if arguments.format == "json":
+        print_json({"group": group_id, "deleted": done})
+    if problems:
+        raise CommandError("; ".join(problems))
+
+
+_VERBS = {
+    "list": Verb("List groups", "[options]", _add_list, list_all),
+    "describe": Verb(
+        "Show members, offsets and lag of groups", "GROUP... [options]", _add_describe, describe
+    ),
+    "reset-offsets": Verb(
+        "Reset the committed offsets of a group without members",
+        "GROUP (--to WHERE | --by N) [options]",
+        _add_reset_offsets,
+        reset_offsets,
+    ),
+    "delete": Verb(
+        "Delete groups without members, and their offsets",
+        "GROUP... [options]",
+        _add_delete,
+        delete,
+    ),
+    "delete-offsets": Verb(
+        "Delete offsets that a group has committed for topics it does not read",
+        "GROUP -t TOPIC[:N,N] [options]",
+        _add_delete_offsets,
+        delete_offsets,
+    ),
+}

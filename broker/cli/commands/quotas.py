@@ -1,0 +1,221 @@
+"""``barnabas quotas``: list, set, remove."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Final
+
+from barnabas.broker.cli.arguments import add_flag, add_operand
+from barnabas.broker.cli.cluster_view import Cluster, check
+from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.output import print_json, print_table
+from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
+from barnabas.broker.security.quotas.quota_limits import (
+    CLIENT_ID,
+    CONNECTIONS,
+    CONSUMER_BYTES,
+    CONTROLLER_MUTATIONS,
+    ENTITY_TYPES,
+    IP,
+    PRODUCER_BYTES,
+    REQUEST_PERCENTAGE,
+    USER,
+)
+from barnabas.protocol.messages.alter_client_quotas import (
+    ALTER_CLIENT_QUOTAS,
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
+)
+from barnabas.protocol.messages.describe_client_quotas import (
+    DESCRIBE_CLIENT_QUOTAS,
+    ComponentData,
+    DescribeClientQuotasRequest,
+)
+
+_KEYS: Final = (
+    PRODUCER_BYTES,
+    CONSUMER_BYTES,
+    REQUEST_PERCENTAGE,
+    CONTROLLER_MUTATIONS,
+    CONNECTIONS,
+)
+_EXACT, _DEFAULT = 0, 1
+"""How DescribeClientQuotas compares a name."""
+
+Entity = dict[str, str | None]
+"""Names by type, None for those without a limit of their own."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs with theirs."""
+    add_verbs(parser, _VERBS)
+
+
+def _add_set(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "limits", "KEY=VALUE", count="+", read=_limit)
+    _add_entity(parser)
+    add_flag(parser, "--dry-run", "only ask whether it would be done")
+    parser.epilog = f"Keys: {', '.join(_KEYS)}."
+
+
+def _add_remove(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "keys", "KEY", count="*")
+    _add_entity(parser)
+    add_flag(parser, "--dry-run", "only show what would be removed")
+
+
+def _add_entity(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--user", metavar="NAME", help="of this user")
+    parser.add_argument("--client-id", metavar="NAME", help="of this client id; with --user, both")
+    parser.add_argument("--ip", metavar="ADDRESS", help="of connections from this address")
+    parser.add_argument(
+        "--default", choices=ENTITY_TYPES, action="append", default=[], metavar="TYPE",
+        help="of each user, client-id or ip without its own",
+    )  # fmt: skip
+
+
+def _limit(text: str) -> tuple[str, float]:
+    key, _, value = text.partition("=")
+    try:
+        return _known(key), float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not KEY=NUMBER") from None
+
+
+def _known(key: str) -> str:
+    if key not in _KEYS:
+        raise argparse.ArgumentTypeError(f"{key} is not one of {', '.join(_KEYS)}")
+    return key
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb."""
+    arguments.entity = _entity(arguments)
+    if arguments.verb != "list" and not arguments.entity:
+        raise CommandError("whose limits? give --user, --client-id, --ip or --default", USAGE)
+    return run_verb(arguments)
+
+
+def _entity(arguments: argparse.Namespace) -> Entity:
+    given = {USER: arguments.user, CLIENT_ID: arguments.client_id, IP: arguments.ip}
+    entity: Entity = {kind: name for kind, name in given.items() if name is not None}
+    for kind in arguments.default:
+        if kind in entity and entity[kind] is not None:
+            raise CommandError(f"--default {kind} and --{kind} exclude each other", USAGE)
+        entity[kind] = None
+    if IP in entity and len(entity) > 1:
+        raise CommandError("addresses go neither with users nor with client ids", USAGE)
+    return entity
+
+
+# ------------------------------------------------------------------------------------------- list
+
+
+def list_quotas(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print the limits of all entities that the options mean, all by default."""
+    _print(_quotas(cluster, arguments.entity), arguments.format)
+
+
+def _quotas(
+    cluster: Cluster, entity: Entity, *, strict: bool = False
+) -> list[tuple[Entity, dict[str, float]]]:
+    """Return entities of which these are parts, or strictly this one, with their limits."""
+    components = [
+        ComponentData(kind, _DEFAULT if name is None else _EXACT, name)
+        for kind, name in entity.items()
+    ]
+    answer = cluster.ask(DESCRIBE_CLIENT_QUOTAS, DescribeClientQuotasRequest(components, strict))
+    check("quotas", answer.error_code, answer.error_message)
+    found = [
+        (
+            {part.entity_type: part.entity_name for part in entry.entity},
+            {each.key: each.value for each in entry.values},
+        )
+        for entry in answer.entries or []
+    ]
+    return sorted(found, key=lambda each: _place(each[0]))
+
+
+def _place(entity: Entity) -> list[tuple[bool, bool, str]]:
+    """Sort users before client ids before addresses, and what holds for the rest last."""
+    return [
+        (kind not in entity, entity.get(kind) is None, entity.get(kind) or "")
+        for kind in ENTITY_TYPES
+    ]
+
+
+def _print(quotas: list[tuple[Entity, dict[str, float]]], output_format: str) -> None:
+    if output_format == "json":
+        print_json([_as_json(entity, limits) for entity, limits in quotas])
+        return
+    print_table(
+        ("USER", "CLIENT ID", "ADDRESS", "KEY", "VALUE"),
+        [
+            (*(_name(entity, kind) for kind in ENTITY_TYPES), key, _number(value))
+            for entity, limits in quotas
+            for key, value in sorted(limits.items())
+        ],
+    )
+
+
+def _as_json(entity: Entity, limits: dict[str, float]) -> dict[str, Any]:
+    ordered = {kind: entity[kind] for kind in ENTITY_TYPES if kind in entity}
+    return {"entity": ordered, "limits": dict(sorted(limits.items()))}
+
+
+def _name(entity: Entity, kind: str) -> str | None:
+    if kind not in entity:
+        return None
+    name = entity[kind]
+    return "<default>" if name is None else name
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value.is_integer() else str(value)
+
+
+# ---------------------------------------------------------------------------------------- changes
+
+
+def set_limits(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Set limits of one entity; others that it has stay."""
+    entity, limits = arguments.entity, dict(arguments.limits)
+    _alter(cluster, entity, [OpData(*each) for each in limits.items()], dry_run=arguments.dry_run)
+    _print([(entity, limits)], arguments.format)
+
+
+def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Take limits of one entity away, all by default."""
+    entity = arguments.entity
+    there = next((limits for _, limits in _quotas(cluster, entity, strict=True)), {})
+    for key in arguments.keys:
+        if key not in there:
+            raise CommandError(f"{key}: there is no such limit")
+    limits = {key: there[key] for key in arguments.keys or there}
+    if not limits:
+        raise CommandError("there are no such limits")
+    _alter(cluster, entity, [OpData(key, remove=True) for key in limits], dry_run=arguments.dry_run)
+    _print([(entity, limits)], arguments.format)
+
+
+def _alter(cluster: Cluster, entity: Entity, changes: list[OpData], *, dry_run: bool) -> None:
+    entry = EntryData([EntityData(*each) for each in entity.items()], changes)
+    (result,) = cluster.ask(ALTER_CLIENT_QUOTAS, AlterClientQuotasRequest([entry], dry_run)).entries
+    names = ", ".join(f"{kind} {_name(entity, kind)}" for kind in entity)
+    check(names, result.error_code, result.error_message)
+
+
+_VERBS: Final = {
+    "list": Verb(
+        "List limits of users, clients and addresses", "[options]", _add_entity, list_quotas
+    ),
+    "set": Verb(
+        "Limit what a user, a client or an address may use",
+        "KEY=VALUE... --user NAME [options]",
+        _add_set,
+        set_limits,
+    ),
+    "remove": Verb("Take limits away", "[KEY...] --user NAME [options]", _add_remove, remove),
+}

@@ -1,0 +1,351 @@
+"""``barnabas topics``: list, describe, create, delete, alter."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from functools import partial
+
+from barnabas.broker.cli.arguments import (
+    add_flag,
+    add_operand,
+    add_settings,
+    add_unset,
+    positive_number,
+)
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
+from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.outcome import Outcome
+from barnabas.broker.cli.output import print_each, print_found, print_pairs, print_rows
+from barnabas.broker.cli.printing import print_text
+from barnabas.broker.cli.records.offsets import EARLIEST, LATEST, offsets_at, patiently
+from barnabas.broker.cli.resource_settings import (
+    DYNAMIC_TOPIC_CONFIG,
+    SETTING_COLUMNS,
+    TOPIC,
+    Setting,
+    alter_settings,
+    changes_of,
+    setting_of,
+    settings_of,
+)
+from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.internal_records import uuid_text
+from barnabas.protocol.messages.create_partitions import (
+    CREATE_PARTITIONS,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.delete_topics import (
+    DELETE_TOPICS,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from barnabas.protocol.messages.metadata import MetadataResponseTopic
+
+_BROKER_DEFAULT = -1
+_PARTITIONS = {
+    "PARTITION": "partition",
+    "LEADER": "leader",
+    "EPOCH": "leader_epoch",
+    "REPLICAS": "replicas_text",
+    "IN SYNC": "in_sync_text",
+    "START": "start_offset",
+    "END": "end_offset",
+}
+
+
+@dataclass(frozen=True)
+class ListedTopic:
+    """A topic in a list."""
+
+    topic: str | None
+    topic_id: str
+    internal: bool
+    partitions: int
+    replicas: int
+
+
+@dataclass(frozen=True)
+class TopicPartition:
+    """A partition of a topic, with ``None`` for what is not known without a leader."""
+
+    partition: int
+    leader: int | None
+    leader_epoch: int
+    replicas: list[int]
+    in_sync: list[int]
+    start_offset: int | None
+    end_offset: int | None
+
+    @property
+    def replicas_text(self) -> str:
+        """Replicas for people."""
+        return ",".join(map(str, self.replicas)) or "-"
+
+    @property
+    def in_sync_text(self) -> str:
+        """Replicas in sync for people."""
+        return ",".join(map(str, self.in_sync)) or "-"
+
+
+@dataclass(frozen=True)
+class TopicDescription:
+    """A topic with its configurations and partitions."""
+
+    topic: str | None
+    topic_id: str
+    internal: bool
+    partitions: list[TopicPartition]
+    replicas: int
+    configs: list[Setting]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs with theirs."""
+    add_verbs(parser, _VERBS)
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-i", "--internal", action="store_true", help="also those of the broker itself"
+    )
+
+
+def _add_describe(parser: argparse.ArgumentParser) -> None:
+    _add_names(parser)
+    parser.add_argument(
+        "-c", "--configs", action="store_true", help="all configurations, not only those set"
+    )
+
+
+def _add_create(parser: argparse.ArgumentParser) -> None:
+    _add_names(parser)
+    parser.add_argument(
+        "-p", "--partitions", type=positive_number, default=_BROKER_DEFAULT, metavar="N",
+        help="how many (default: the broker decides)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-r", "--replication-factor", type=positive_number, default=_BROKER_DEFAULT, metavar="N",
+        help="copies (default: the broker decides)",
+    )  # fmt: skip
+    add_settings(parser)
+    add_flag(parser, "--if-not-exists", "a topic that is there is no error")
+    add_flag(parser, "--dry-run", "only ask whether it would be done")
+
+
+def _add_delete(parser: argparse.ArgumentParser) -> None:
+    _add_names(parser)
+    add_flag(parser, "--if-exists", "a topic that is not there is no error")
+
+
+def _add_alter(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "topic", "TOPIC")
+    parser.add_argument(
+        "-p", "--partitions", type=positive_number, metavar="N",
+        help="how many it shall have in all; never fewer",
+    )  # fmt: skip
+    add_settings(parser)
+    add_unset(parser, "configuration")
+    add_flag(parser, "--dry-run", "only ask whether it would be done")
+
+
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "topics", "TOPIC", count="+")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb."""
+    return run_verb(arguments)
+
+
+# -------------------------------------------------------------------------------- list, describe
+
+
+def list_topics(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print name, partitions and replicas of every topic."""
+    topics = [each for each in cluster.topics() if arguments.internal or not each.is_internal]
+    columns = {"TOPIC": "topic", "PARTITIONS": "partitions", "REPLICAS": "replicas"}
+    print_found([_listed(topic) for topic in topics], columns, arguments.format)
+
+
+def _listed(topic: MetadataResponseTopic) -> ListedTopic:
+    replicas = max((len(each.replica_nodes) for each in topic.partitions), default=0)
+    topic_id = uuid_text(topic.topic_id)
+    return ListedTopic(topic.name, topic_id, topic.is_internal, len(topic.partitions), replicas)
+
+
+def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print everything about topics: ids, configurations, leaders, replicas and offsets."""
+    names = list(dict.fromkeys(arguments.topics))
+    topics = cluster.topics(names)
+    for topic in topics:
+        check(topic.name or "", topic.error_code)
+    settings = settings_of(cluster, TOPIC, names)
+    described = [
+        TopicDescription(
+            **{
+                **vars(_listed(topic)),
+                "partitions": _partitions(cluster, topic, arguments.timeout),
+            },
+            configs=[
+                setting_of(each)
+                for each in settings[topic.name or ""]
+                if arguments.configs or each.config_source == DYNAMIC_TOPIC_CONFIG
+            ],
+        )
+        for topic in topics
+    ]
+    show = partial(_print_description, every=arguments.configs)
+    print_each(described, show, arguments.format)
+
+
+def _partitions(
+    cluster: Cluster, topic: MetadataResponseTopic, timeout_seconds: float
+) -> list[TopicPartition]:
+    """Return leader, replicas and offsets of a topic's partitions, in their order."""
+    name = topic.name or ""
+
+    def offsets() -> list[dict[tuple[str, int], int]]:
+        led = [each for each in cluster.partitions(name) if each.leader_id >= 0]
+        return [offsets_at(cluster, led, when, "read_uncommitted") for when in (EARLIEST, LATEST)]
+
+    starts, ends = patiently(cluster, timeout_seconds, offsets)
+    return [
+        TopicPartition(
+            each.partition_index,
+            each.leader_id if each.leader_id >= 0 else None,
+            each.leader_epoch,
+            each.replica_nodes,
+            each.isr_nodes,
+            starts.get((name, each.partition_index)),
+            ends.get((name, each.partition_index)),
+        )
+        for each in topic.partitions
+    ]
+
+
+def _print_description(topic: TopicDescription, *, every: bool) -> None:
+    print_pairs(
+        [
+            ("topic", topic.topic),
+            ("id", topic.topic_id),
+            ("partitions", len(topic.partitions)),
+            ("replicas", topic.replicas),
+        ]
+    )
+    if every:
+        print_text()
+        print_rows(topic.configs, SETTING_COLUMNS)
+    else:
+        for each in topic.configs:
+            print_text(f"config      {each.key}={each.value}")
+    print_text()
+    print_rows(topic.partitions, _PARTITIONS)
+
+
+# ---------------------------------------------------------------------------------------- changes
+
+
+def create(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Create topics that are all alike."""
+    configs = [CreatableTopicConfig(key, value) for key, value in arguments.config]
+    wanted = [
+        CreatableTopic(name, arguments.partitions, arguments.replication_factor, [], configs)
+        for name in dict.fromkeys(arguments.topics)
+    ]
+    timeout_ms = int(arguments.timeout * 1000)
+    request = CreateTopicsRequest(wanted, timeout_ms, arguments.dry_run)
+    outcome = Outcome(
+        "topic", "would be created" if arguments.dry_run else "created", arguments.format
+    )
+    results = cluster.ask(CREATE_TOPICS, request).topics
+    if not arguments.dry_run:
+        made = [result.name for result in results if not result.error_code]
+        patiently(cluster, arguments.timeout, lambda: _check_visible(cluster, made))
+    for result in results:
+        if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS and arguments.if_not_exists:
+            outcome.unchanged(result.name, "was there already")
+        elif outcome.settled(result.name, result.error_code, result.error_message):
+            counts = {"partitions": result.num_partitions, "replicas": result.replication_factor}
+            outcome.done(result.name, "", **counts)
+    outcome.conclude()
+
+
+def _check_visible(cluster: Cluster, names: list[str]) -> None:
+    """Raise Rejected until every topic can be used: Kafka's own metadata follows a little later."""
+    for topic in cluster.topics(names) if names else []:
+        check(topic.name or "", topic.error_code)
+        for each in topic.partitions:
+            if each.leader_id < 0:
+                raise Rejected(topic.name or "", ErrorCode.LEADER_NOT_AVAILABLE)
+
+
+def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Delete topics."""
+    names = list(dict.fromkeys(arguments.topics))
+    timeout_ms = int(arguments.timeout * 1000)
+    # Versions before 6 take the names from the second list.
+    states = [DeleteTopicState(name=name) for name in names]
+    request = DeleteTopicsRequest(states, names, timeout_ms)
+    outcome = Outcome("topic", "deleted", arguments.format)
+    for result in cluster.ask(DELETE_TOPICS, request).responses:
+        name = result.name or ""
+        if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and arguments.if_exists:
+            outcome.unchanged(name, "was not there")
+        elif outcome.settled(name, result.error_code, result.error_message):
+            outcome.done(name)
+    outcome.conclude()
+
+
+def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Change a topic's configurations, then the number of its partitions."""
+    changes = changes_of(arguments.config, arguments.unset)
+    if not changes and arguments.partitions is None:
+        raise CommandError("nothing to alter: give -p, -X or --unset", USAGE)
+    name = arguments.topic
+    if changes:
+        alter_settings(cluster, TOPIC, name, changes, dry_run=arguments.dry_run)
+    if arguments.partitions is not None:
+        _add_partitions(cluster, arguments)
+    outcome = Outcome(
+        "topic", "would be altered" if arguments.dry_run else "altered", arguments.format
+    )
+    outcome.done(name)
+    outcome.conclude()
+
+
+def _add_partitions(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    wanted = [CreatePartitionsTopic(arguments.topic, arguments.partitions, None)]
+    timeout_ms = int(arguments.timeout * 1000)
+    request = CreatePartitionsRequest(wanted, timeout_ms, arguments.dry_run)
+    (result,) = cluster.ask(CREATE_PARTITIONS, request).results
+    check(arguments.topic, result.error_code, result.error_message)
+
+
+_VERBS = {
+    "list": Verb("List topics", "[options]", _add_list, list_topics),
+    "describe": Verb(
+        "Show partitions, offsets and configurations of topics",
+        "TOPIC... [options]",
+        _add_describe,
+        describe,
+    ),
+    "create": Verb("Create topics", "TOPIC... [options]", _add_create, create),
+    "delete": Verb(
+        "Delete topics with all their records", "TOPIC... [options]", _add_delete, delete
+    ),
+    "alter": Verb(
+        "Add partitions to a topic, change its configurations",
+        "TOPIC [options]",
+        _add_alter,
+        alter,
+    ),
+}

@@ -1,0 +1,297 @@
+"""``barnabas transactions``: list, describe, holders, abort."""
+
+from __future__ import annotations
+
+import argparse
+
+from barnabas.broker.cli.arguments import add_operand, add_topics, seconds, whole_number
+from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, partition_text
+from barnabas.broker.cli.consent import add_yes, check_can_ask, confirm
+from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.output import (
+    as_json,
+    count_text,
+    duration_text,
+    print_each,
+    print_found,
+    print_json,
+    print_pairs,
+    print_table,
+    time_text,
+)
+from barnabas.broker.cli.printing import print_text
+from barnabas.broker.cli.records.offsets import patiently
+from barnabas.broker.cli.transaction_abort import abort_everywhere, abort_hanging, check_open
+from barnabas.broker.cli.transaction_view import (
+    HANGING,
+    NEVER_MS,
+    PREPARED,
+    Filters,
+    Listing,
+    OpenTransaction,
+    Transaction,
+    describe_transactions,
+    held_partitions,
+    list_reachable,
+)
+from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
+from barnabas.broker.client.errors import Unreachable
+
+_LARGEST_OFFSET = 2**63 - 1
+_LISTED = {
+    "ID": "transactional_id",
+    "STATE": "state",
+    "PRODUCER": "producer_id",
+    "EPOCH": "producer_epoch",
+    "OPEN FOR": "age_text",
+    "PARTITIONS": "partition_count",
+    "CLIENT": "client_text",
+    "HOST": "host",
+}
+_HOLDER_COLUMNS = (
+    *("TOPIC", "PARTITION", "STABLE", "END"),
+    *("FROM", "PRODUCER", "EPOCH", "ID", "STATE", "OPEN FOR", "CLIENT", "HOST"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs with theirs."""
+    add_verbs(parser, _VERBS)
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--state", action="append", default=[], metavar="STATE",
+        help="only in this state, such as Ongoing",
+    )  # fmt: skip
+    parser.add_argument(
+        "--longer-than", type=seconds, metavar="SECONDS", help="only what has been open for longer"
+    )
+    parser.add_argument(
+        "--producer-id", type=_offset, action="append", default=[], metavar="N",
+        help="only of this producer",
+    )  # fmt: skip
+    parser.add_argument("--pattern", metavar="REGEX", help="only ids that match, in RE2's language")
+
+
+def _add_describe(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "ids", "ID", count="+")
+
+
+def _add_holders(parser: argparse.ArgumentParser) -> None:
+    add_topics(parser, "only of these (default: all topics)")
+
+
+def _add_abort(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "id", "ID", count="?")
+    parser.add_argument("-t", "--topic", help="where a transaction hangs")
+    parser.add_argument("-p", "--partition", type=whole_number, metavar="N", help="which partition")
+    parser.add_argument(
+        "--start-offset", type=_offset, metavar="N", help="where it begins: holders shows it"
+    )
+    add_yes(parser)
+
+
+def _offset(text: str) -> int:
+    return whole_number(text, most=_LARGEST_OFFSET)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb."""
+    if arguments.verb == "abort":
+        _check_abort(arguments)
+    return run_verb(arguments, at_once=True)
+
+
+# -------------------------------------------------------------------------------- list, describe
+
+
+def list_all(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print every transactional id with what it is doing."""
+    longer_than = arguments.longer_than
+    filters = Filters(
+        arguments.state,
+        arguments.producer_id,
+        -1 if longer_than is None else int(longer_than * 1000),
+        arguments.pattern,
+    )
+    listing = Listing([], {}, has_moved=False)
+
+    def attempt() -> None:
+        nonlocal listing
+        listing = list_reachable(cluster, filters)
+        listing.check()
+
+    problem: CommandError | Unreachable | None = None
+    try:
+        patiently(cluster, arguments.timeout, attempt)
+    except (Rejected, Unreachable) as error:
+        if not listing.transactions:
+            raise
+        problem = error
+    print_found(listing.transactions, _LISTED, arguments.format)
+    if problem is not None:
+        missing = [f"broker {node_id}: {each}" for node_id, each in listing.unreached.items()]
+        raise CommandError(f"not all is listed: {'; '.join(missing) or problem}")
+
+
+def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print all there is to know of transactional ids."""
+    ids = list(dict.fromkeys(arguments.ids))
+    found = patiently(cluster, arguments.timeout, lambda: describe_transactions(cluster, ids))
+    print_each(found, _print_description, arguments.format)
+
+
+def _print_description(transaction: Transaction) -> None:
+    timeout_ms = transaction.timeout_ms
+    pairs: list[tuple[str, str | int | None]] = [
+        ("transactional id", transaction.transactional_id),
+        ("state", transaction.state),
+        ("producer id", transaction.producer_id),
+        ("producer epoch", transaction.producer_epoch),
+        ("timeout", "none" if timeout_ms == NEVER_MS else duration_text(timeout_ms)),
+    ]
+    if transaction.start_time_ms is not None:
+        pairs.append(("since", time_text(transaction.start_time_ms)))
+        pairs.append(("open for", transaction.age_text))
+        pairs.append(("ends", _end_text(transaction)))
+    pairs.append(("coordinator", transaction.coordinator))
+    if transaction.host is not None:
+        pairs += [("client", transaction.client_text), ("host", transaction.host)]
+    print_pairs(pairs)
+    if transaction.partitions:
+        print_text()
+        print_table(("TOPIC", "PARTITION"), transaction.partitions)
+
+
+def _end_text(transaction: Transaction) -> str:
+    """When it will be over at the latest, and by whose doing."""
+    if transaction.state in PREPARED:
+        left = count_text(len(transaction.partitions), "partition")
+        return f"when the marker is written on {left}"
+    remaining_ms = transaction.remaining_ms
+    if remaining_ms is None:
+        return "when somebody decides: it has no timeout (two-phase commit)"
+    return f"aborted in {duration_text(remaining_ms)} unless its producer ends it"
+
+
+# ---------------------------------------------------------------------------------------- holders
+
+
+def holders(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print the open transactions that keep committed records from their readers."""
+    _chosen(cluster, arguments.topic)  # A topic that is not there is reported at once.
+    held = patiently(
+        cluster,
+        arguments.timeout,
+        lambda: held_partitions(cluster, _chosen(cluster, arguments.topic)),
+    )
+    if arguments.format == "json":
+        print_json(as_json(held))
+        return
+    print_table(
+        _HOLDER_COLUMNS,
+        [
+            (*(each.topic, each.partition, each.stable_offset, each.end_offset), *_holder(holder))
+            for each in held
+            for holder in each.transactions
+        ],
+    )
+
+
+def _chosen(cluster: Cluster, wanted: list[tuple[str, list[int]]]) -> list[Partition]:
+    """Return the partitions that are meant; by default all that have a leader.
+
+    Raises CommandError.
+    """
+    if not wanted:
+        return [
+            Partition(topic.name or "", each.partition_index, each.leader_id)
+            for topic in cluster.topics()
+            for each in topic.partitions
+            if each.leader_id >= 0
+        ]
+    return cluster.chosen(wanted)
+
+
+def _holder(each: OpenTransaction) -> tuple[str | int | None, ...]:
+    found = each.transaction
+    of_producer = each.start_offset, each.producer_id, each.producer_epoch
+    if found is None:
+        return (*of_producer, None, HANGING, None, None, None)
+    return (*of_producer, *(getattr(found, _LISTED[name]) for name in _HOLDER_COLUMNS[7:]))
+
+
+# ------------------------------------------------------------------------------------------ abort
+
+
+def abort(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Abort a transaction by its id, or a hanging one by its place."""
+    if arguments.id is not None:
+        _abort_by_id(cluster, arguments)
+    else:
+        _abort_by_place(cluster, arguments)
+
+
+def _check_abort(arguments: argparse.Namespace) -> None:
+    topic_partition = (arguments.topic, arguments.partition, arguments.start_offset)
+    if (arguments.id is None) == (topic_partition == (None, None, None)):
+        raise CommandError("say which one: ID, or -t, -p and --start-offset", USAGE)
+    if arguments.id is None and None in topic_partition:
+        raise CommandError("a place is -t, -p and --start-offset together", USAGE)
+    check_can_ask(arguments)
+
+
+def _abort_by_id(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    key = arguments.id
+    (transaction,) = patiently(
+        cluster, arguments.timeout, lambda: describe_transactions(cluster, [key])
+    )
+    check_open(transaction)
+    question = (
+        f"Abort {key}, open for {transaction.age_text} on "
+        f"{count_text(len(transaction.partitions), 'partition')}, and fence its producer"
+    )
+    if transaction.timeout_ms == NEVER_MS:
+        question += " (another system may have promised to commit it: two-phase commit)"
+    confirm(arguments, question)
+    patiently(cluster, arguments.timeout, lambda: abort_everywhere(cluster, transaction))
+    if arguments.format == "json":
+        print_json({"transactional_id": key, "changed": True})
+    else:
+        print_text(f"{key} aborted")
+
+
+def _abort_by_place(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    topic_partition, start_offset = (arguments.topic, arguments.partition), arguments.start_offset
+    (partition,) = cluster.chosen([(topic_partition[0], [topic_partition[1]])])
+    confirm(
+        arguments,
+        f"Abort what hangs on {partition_text(topic_partition)} from offset {start_offset} on",
+    )
+    patiently(cluster, arguments.timeout, lambda: abort_hanging(cluster, partition, start_offset))
+    if arguments.format == "json":
+        place = dict(zip(("topic", "partition"), topic_partition, strict=True))
+        print_json({**place, "start_offset": start_offset, "changed": True})
+    else:
+        print_text(f"{partition_text(topic_partition)} from offset {start_offset} on aborted")
+
+
+_VERBS = {
+    "list": Verb("List transactional ids and their transactions", "[options]", _add_list, list_all),
+    "describe": Verb(
+        "Show all there is to know of transactional ids",
+        "ID... [options]",
+        _add_describe,
+        describe,
+    ),
+    "holders": Verb(
+        "Show whose open transactions readers wait for", "[options]", _add_holders, holders
+    ),
+    "abort": Verb(
+        "Abort an open transaction and fence its producer",
+        "(ID | -t TOPIC -p N --start-offset N) ...",
+        _add_abort,
+        abort,
+    ),
+}

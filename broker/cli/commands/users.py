@@ -1,0 +1,225 @@
+"""``barnabas users``: list, create, alter, delete.
+
+Users of SCRAM, which the broker stores. A password is never an argument, which everybody on a
+machine can read; the broker is sent what it is verified by, not the password.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Final
+
+from barnabas.broker.cli.arguments import add_flag, add_operand, one_of, whole_number
+from barnabas.broker.cli.cluster_view import Cluster, check
+from barnabas.broker.cli.outcome import Outcome
+from barnabas.broker.cli.output import print_json, print_table
+from barnabas.broker.cli.passwords import add_password, password_of
+from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
+from barnabas.broker.security.sasl.scram_users import new_salt
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.alter_user_scram_credentials import (
+    ALTER_USER_SCRAM_CREDENTIALS,
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from barnabas.protocol.messages.describe_user_scram_credentials import (
+    DESCRIBE_USER_SCRAM_CREDENTIALS,
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
+from barnabas.protocol.sasl.scram import (
+    ITERATIONS_MAX,
+    ITERATIONS_MIN,
+    MECHANISMS,
+    SCRAM_SHA_512,
+    salted_password,
+)
+
+_BY_NUMBER: Final = {each.number: each for each in MECHANISMS.values()}
+
+Credentials = dict[str, dict[str, int]]
+"""Iterations by mechanism, by user."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs with theirs."""
+    add_verbs(parser, _VERBS)
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "users", "USER", count="*")
+
+
+def _add_create(parser: argparse.ArgumentParser) -> None:
+    _add_credential(parser)
+    add_flag(parser, "--if-not-exists", "a user who is there is no error, and stays")
+
+
+def _add_credential(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "user", "USER")
+    _add_mechanism(parser, f"repeatable (default {SCRAM_SHA_512.name})")
+    add_password(parser)
+    parser.add_argument(
+        "--iterations",
+        type=lambda text: whole_number(text, least=ITERATIONS_MIN, most=ITERATIONS_MAX),
+        default=ITERATIONS_MIN,
+        metavar="N",
+        help=f"{ITERATIONS_MIN} (default) to {ITERATIONS_MAX}",
+    )
+
+
+def _add_delete(parser: argparse.ArgumentParser) -> None:
+    add_operand(parser, "users", "USER", count="+")
+    _add_mechanism(parser, "only this credential; repeatable")
+    add_flag(parser, "--if-exists", "a user who is not there is no error")
+    add_flag(parser, "--dry-run", "only say who would be deleted")
+
+
+def _add_mechanism(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument(
+        "--mechanism", type=one_of(list(MECHANISMS)), action="append", default=[],
+        metavar="NAME", help=text,
+    )  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb."""
+    if arguments.verb in {"create", "alter"}:
+        arguments.password = password_of(arguments, f"Password of {arguments.user}")
+        arguments.mechanism = list(dict.fromkeys(arguments.mechanism)) or [SCRAM_SHA_512.name]
+    return run_verb(arguments)
+
+
+# ------------------------------------------------------------------------------------------- list
+
+
+def list_users(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print each user with the mechanisms that there is a credential for."""
+    found = _credentials(cluster, arguments.users)
+    missing = [name for name in dict.fromkeys(arguments.users) if name not in found]
+    if arguments.format == "json":
+        print_json([_as_json(name, found[name]) for name in sorted(found)])
+    elif found or not missing:
+        print_table(
+            ("USER", "MECHANISM", "ITERATIONS"),
+            [
+                (name, mechanism, iterations)
+                for name in sorted(found)
+                for mechanism, iterations in sorted(found[name].items())
+            ],
+        )
+    for name in missing:
+        check(name, ErrorCode.RESOURCE_NOT_FOUND, _NOBODY)
+
+
+_NOBODY: Final = "there is no such user"
+
+
+def _as_json(name: str, credentials: dict[str, int]) -> dict[str, Any]:
+    return {
+        "user": name,
+        "credentials": [
+            {"mechanism": mechanism, "iterations": iterations}
+            for mechanism, iterations in sorted(credentials.items())
+        ],
+    }
+
+
+def _credentials(cluster: Cluster, names: list[str]) -> Credentials:
+    """Return who of these is there, or all users."""
+    users = [UserName(name) for name in dict.fromkeys(names)] or None
+    answer = cluster.ask(
+        DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest(users)
+    )
+    check("users", answer.error_code, answer.error_message)
+    found: Credentials = {}
+    for result in answer.results:
+        if result.error_code == ErrorCode.RESOURCE_NOT_FOUND:
+            continue
+        check(result.user, result.error_code, result.error_message)
+        found[result.user] = {
+            _BY_NUMBER[each.mechanism].name: each.iterations for each in result.credential_infos
+        }
+    return found
+
+
+# ---------------------------------------------------------------------------------------- changes
+
+
+def create(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Make a user, or give one who has another mechanism this one, too."""
+    user, outcome = arguments.user, Outcome("user", "created", arguments.format)
+    there = _credentials(cluster, [user]).get(user, {})
+    taken = [name for name in arguments.mechanism if name in there]
+    if taken and not arguments.if_not_exists:
+        check(user, ErrorCode.DUPLICATE_RESOURCE, f"is there already, for {', '.join(taken)}")
+    arguments.mechanism = [name for name in arguments.mechanism if name not in there]
+    if arguments.mechanism:
+        _set(cluster, arguments, outcome)
+    else:
+        outcome.unchanged(user, "was there already")
+    outcome.conclude()
+
+
+def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Replace what the password of a user is verified by; who was logged in by it is no longer."""
+    user, outcome = arguments.user, Outcome("user", "altered", arguments.format)
+    if user not in _credentials(cluster, [user]):
+        check(user, ErrorCode.RESOURCE_NOT_FOUND, _NOBODY)
+    _set(cluster, arguments, outcome)
+    outcome.conclude()
+
+
+def _set(cluster: Cluster, arguments: argparse.Namespace, outcome: Outcome) -> None:
+    for name in arguments.mechanism:
+        mechanism, salt, count = MECHANISMS[name], new_salt(), arguments.iterations
+        upsertion = ScramCredentialUpsertion(
+            name=arguments.user,
+            mechanism=mechanism.number,
+            iterations=count,
+            salt=salt,
+            salted_password=salted_password(mechanism, arguments.password, salt, count),
+        )
+        _alter(cluster, AlterUserScramCredentialsRequest([], [upsertion]))
+    outcome.done(arguments.user, mechanisms=arguments.mechanism)
+
+
+def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Delete users, or one of their credentials."""
+    dry_run = arguments.dry_run
+    outcome = Outcome("user", "would be deleted" if dry_run else "deleted", arguments.format)
+    found = _credentials(cluster, arguments.users)
+    for user in dict.fromkeys(arguments.users):
+        there = sorted(found.get(user, {}))
+        mechanisms = [name for name in there if name in (arguments.mechanism or there)]
+        if mechanisms:
+            for name in [] if dry_run else mechanisms:
+                deletion = ScramCredentialDeletion(user, MECHANISMS[name].number)
+                _alter(cluster, AlterUserScramCredentialsRequest([deletion], []))
+            outcome.done(user, mechanisms=mechanisms)
+        elif arguments.if_exists:
+            outcome.unchanged(user, "was not there")
+        else:
+            outcome.settled(user, ErrorCode.RESOURCE_NOT_FOUND, _NOBODY)
+    outcome.conclude()
+
+
+def _alter(cluster: Cluster, request: AlterUserScramCredentialsRequest) -> None:
+    """Change one credential: a request may name a user only once."""
+    (result,) = cluster.ask(ALTER_USER_SCRAM_CREDENTIALS, request).results
+    check(result.user, result.error_code, result.error_message)
+
+
+_VERBS: Final = {
+    "list": Verb(
+        "List users of SCRAM and how they may log in", "[USER...] [options]", _add_list, list_users
+    ),
+    "create": Verb(
+        "Make a user who logs in with a password", "USER [options]", _add_create, create
+    ),
+    "alter": Verb("Give a user another password", "USER [options]", _add_credential, alter),
+    "delete": Verb(
+        "Delete users; their sessions end at once", "USER... [options]", _add_delete, delete
+    ),
+}

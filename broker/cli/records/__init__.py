@@ -1,0 +1,1 @@
+"""Producing and consuming by the command line."""

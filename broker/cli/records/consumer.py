@@ -1,0 +1,231 @@
+"""A blocking consumer for the command line: positions, fetches, records as they may be seen.
+
+Rules of this file:
+
+1. A position moves only after everything before it was handed out; a broken connection or a moved
+   leader is tried again from there.
+2. An offset that the log does not hold ends the reading: nothing is ever passed over silently.
+3. Checksums are verified, and what a batch expands to is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+
+from barnabas.broker.admin.requests import TopicPartition
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.interruption import Wait
+from barnabas.broker.cli.records.offsets import ISOLATION, patiently
+from barnabas.broker.client.connection import Connection
+from barnabas.broker.client.errors import Unreachable
+from barnabas.broker.client.topic_reader import (
+    EXPANDED_BYTES,
+    FETCH_BY_NAME,
+    ReceivedRecord,
+    next_offset,
+    visible_batches,
+)
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.fetch import (
+    FETCH,
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    PartitionData,
+)
+from barnabas.protocol.records import (
+    CorruptBatch,
+    InvalidBatch,
+    iterate_records,
+    verify_batch,
+)
+
+FETCH_BYTES_MAX = 16 * 1024 * 1024
+PARTITION_BYTES_MAX = 1024 * 1024
+WAIT_MS = 500
+
+
+class Consumer:
+    """Reads partitions from given offsets on.
+
+    ``positions`` holds the offset that comes next in each; ``ends`` where to stop, if anywhere.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        positions: Mapping[TopicPartition, int],
+        *,
+        isolation: str,
+        timeout_seconds: float,
+        ends: Mapping[TopicPartition, int] | None = None,
+        wait: Wait = nullcontext,
+    ) -> None:
+        self._wait = wait
+        self._unread: Iterator[ReceivedRecord] = iter(())
+        self._cluster = cluster
+        self._isolation = isolation
+        self._timeout_seconds = timeout_seconds
+        self._leaders: dict[TopicPartition, int] | None = None
+        self.positions = dict(positions)
+        self.ends = dict(ends or {})
+
+    @property
+    def at_end(self) -> bool:
+        """Whether every partition has been read to where it should be."""
+        return not self._wanted()
+
+    def _wanted(self) -> list[TopicPartition]:
+        return [
+            topic_partition
+            for topic_partition, offset in self.positions.items()
+            if topic_partition not in self.ends or offset < self.ends[topic_partition]
+        ]
+
+    def open(self) -> None:
+        """Nothing has to be waited for."""
+
+    def printed(self) -> None:
+        """Take note that the records given out have been printed; other consumers ignore it."""
+
+    def close(self) -> None:
+        """Nothing has to be given back."""
+
+    def poll(self) -> Iterator[ReceivedRecord]:
+        """Yield what one round of fetches brings, perhaps nothing; raises CommandError.
+
+        A caller that stops in the middle gets the rest of it from the next ``poll``.
+        """
+        is_empty = True
+        for record in self._unread:
+            is_empty = False
+            yield record
+        if is_empty:
+            self._unread = self._round()
+            for record in self._unread:  # Not ``yield from``, which would close it, too.
+                yield record
+
+    def _round(self) -> Iterator[ReceivedRecord]:
+        with self._wait():
+            answers = patiently(self._cluster, self._timeout_seconds, self._fetch)
+        for topic_partition, data in answers:
+            yield from self._records(topic_partition, data)
+
+    # ---------------------------------------------------------------------------------- fetch
+
+    def _fetch(self) -> list[tuple[TopicPartition, PartitionData]]:
+        """Ask every leader at once, then take the answers."""
+        wanted = self._wanted()
+        try:
+            leaders = self._leaders = self._leaders or self._look_up()
+            by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
+            for topic_partition in wanted:
+                if leaders[topic_partition] < 0:
+                    raise Rejected(partition_text(topic_partition), ErrorCode.LEADER_NOT_AVAILABLE)
+                by_leader[leaders[topic_partition]].append(topic_partition)
+            asked = [
+                (self._cluster.node(leader), topic_partitions)
+                for leader, topic_partitions in by_leader.items()
+            ]
+            for broker, topic_partitions in asked:
+                broker.send(FETCH, self._request(topic_partitions), FETCH_BY_NAME)
+            return [answer for broker, _ in asked for answer in self._answers(broker)]
+        except (CommandError, Unreachable):
+            self._leaders = None
+            raise
+
+    def _look_up(self) -> dict[TopicPartition, int]:
+        """Return who leads the partitions; raises Rejected if one of them is not there any more."""
+        topics = sorted({topic for topic, _ in self.positions})
+        found: dict[TopicPartition, int] = {}
+        for topic in topics:
+            found |= {
+                each.topic_partition: each.leader_id for each in self._cluster.partitions(topic)
+            }
+        for topic_partition in self.positions:
+            if topic_partition not in found:
+                raise Rejected(
+                    partition_text(topic_partition), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                )
+        return found
+
+    def _request(self, topic_partitions: list[TopicPartition]) -> FetchRequest:
+        topics: dict[str, list[FetchPartition]] = defaultdict(list)
+        for topic, number in topic_partitions:
+            topics[topic].append(
+                FetchPartition(
+                    number,
+                    fetch_offset=self.positions[topic, number],
+                    partition_max_bytes=PARTITION_BYTES_MAX,
+                )
+            )
+        return FetchRequest(
+            max_wait_ms=WAIT_MS,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES_MAX,
+            isolation_level=ISOLATION[self._isolation],
+            session_id=0,
+            session_epoch=-1,
+            topics=[FetchTopic(topic, partitions=each) for topic, each in topics.items()],
+        )
+
+    def _answers(self, broker: Connection) -> list[tuple[TopicPartition, PartitionData]]:
+        response = broker.receive(FETCH)
+        check(broker.name, response.error_code)
+        answers = []
+        for topic in response.responses:
+            for data in topic.partitions:
+                topic_partition = topic.topic, data.partition_index
+                if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                    offset = self.positions[topic_partition]
+                    raise CommandError(
+                        f"{partition_text(topic_partition)}: offset {offset} is not there"
+                    )
+                check(partition_text(topic_partition), data.error_code)
+                answers.append((topic_partition, data))
+        return answers
+
+    # -------------------------------------------------------------------------------- records
+
+    def _records(
+        self, topic_partition: TopicPartition, data: PartitionData
+    ) -> Iterator[ReceivedRecord]:
+        records = data.records
+        if records is None or not len(records):
+            return
+        aborted = sorted(
+            ((each.first_offset, each.producer_id) for each in data.aborted_transactions or ()),
+            reverse=True,
+        )
+        position, end = self.positions[topic_partition], self.ends.get(topic_partition)
+        try:
+            for batch, header in visible_batches(records, aborted):
+                if header.last_offset < position:
+                    continue
+                verify_batch(batch)
+                for record in iterate_records(batch, limit_bytes=EXPANDED_BYTES):
+                    if record.offset < self.positions[topic_partition]:
+                        continue
+                    if end is not None and record.offset >= end:
+                        break
+                    # Before it is handed out: a caller that stops after this record has had it.
+                    self.positions[topic_partition] = record.offset + 1
+                    yield ReceivedRecord(
+                        *topic_partition,
+                        record.offset,
+                        record.timestamp,
+                        record.key,
+                        record.value,
+                        tuple(record.headers),
+                    )
+            self.positions[topic_partition] = max(
+                self.positions[topic_partition], next_offset(records, position)
+            )
+        except (CorruptBatch, InvalidBatch) as problem:
+            offset = self.positions[topic_partition]
+            raise CommandError(
+                f"{partition_text(topic_partition)} at offset {offset}: {problem}"
+            ) from None

@@ -1,0 +1,1 @@
+"""Coordinators on other brokers: requests, markers, verification."""

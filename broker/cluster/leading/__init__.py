@@ -1,0 +1,1 @@
+"""Partitions that this broker leads: loading, release, upkeep in the store."""

@@ -1,0 +1,414 @@
+"""This broker's session in its cluster, what it knows of the others, and what it plans for all.
+
+Rules of this file:
+
+* What waits for the store is on threads, each with a way there of its own: one keeps the session
+  alive, one looks and, where the store says so, plans. What they find out is told on the loop. Who
+  has a session begun brings a way there.
+* A broker may show what it has read only while nobody else can have taken over: until two thirds of
+  its lease have passed since *before* its last good heartbeat was sent. The clock for that goes on
+  while the machine sleeps. Who writes is decided by the store alone.
+* Others are fenced by a broker whose own heartbeats have come through for a lease. When the store
+  was away everybody's lease is over, and everybody is on his way back.
+* What a broker writes into records by its wall clock is not compared with the store's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from barnabas.broker.cluster.endpoints import (
+    Place,
+    UnreadableEndpoints,
+    decode_place,
+    encode_place,
+)
+from barnabas.broker.cluster.membership.assigner import Rules, plan
+from barnabas.broker.cluster.membership.snapshot_view import SnapshotView, Unseen
+from barnabas.broker.cluster.view import Node
+from barnabas.broker.config.addresses import address_text
+from barnabas.storage.replicated.cluster_index import ClusterSnapshot, Led, Member
+from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.replicated.log_reading import FIRST_AT_ONCE
+from barnabas.storage.runtime.chance import random_uuid
+from barnabas.storage.runtime.clock import boot_seconds, monotonic
+from barnabas.storage.runtime.threads import new_event, new_lock, start_thread
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from barnabas.broker.cluster.membership.base import ClusterBase
+    from barnabas.storage.replicated.cluster_index import ClusterIndex
+    from barnabas.storage.replicated.log_index import LogBeginning
+    from barnabas.storage.runtime.threads import Thread
+
+logger = logging.getLogger("barnabas.broker.cluster")
+
+HEARTBEATS_PER_LEASE: Final = 5
+SERVED_SHARE: Final = 2 / 3
+"""Of the lease, while which this broker may show what it has read."""
+LOOK_EVERY_S: Final = 0.5
+"""Where nothing was notified: notifications get lost."""
+REFRESH_EVERY_S: Final = 0.1
+GAINED_AT_ONCE: Final = 64
+"""Logs whose beginnings come with a look: more than are handed over together, and few enough that
+a look which finds many after a broker's end is not long in coming."""
+GAINED_BYTES: Final = 4 * 1024 * 1024
+"""Of those, for the same reason."""
+
+_NOTHING_PLANNED: Final = -1
+"""In the place of a picture's version."""
+
+
+class NodeIdTaken(Exception):
+    """Another broker was started with this broker's node id; the message is for the operator."""
+
+
+class Membership:
+    """One broker among the others of its cluster."""
+
+    def __init__(
+        self,
+        base: ClusterBase,
+        *,
+        node_id: int,
+        place: Place,
+        lease_ms: int,
+        loop: asyncio.AbstractEventLoop,
+        on_changed: Callable[[], object],
+        on_ended: Callable[[int], object],
+        on_fatal: Callable[[BaseException], object],
+        on_polled: Callable[[], object] = lambda: None,
+        on_gained: Callable[[Sequence[LogBeginning]], object] = lambda _gained: None,
+        clock: Callable[[], float] = boot_seconds,
+    ) -> None:
+        """Begin nothing yet.
+
+        ``place`` is what the others are told of this broker. On ``loop`` are called: ``on_changed``
+        when the view or the version of the metadata is another one, ``on_ended`` with each session
+        of this broker that the store has ended, once, and ``on_fatal`` with what this broker cannot
+        go on with; ``on_polled`` after every look. ``on_gained`` is told, on a thread, of logs that
+        the view will show this broker to lead, and did not yet (``StoredLogs.bring``). ``clock``:
+        see ``boot_seconds``. Raises ValueError for a place that no broker could read.
+        """
+        self._base = base
+        self._node_id = node_id
+        self._place = encode_place(place)
+        self._lease_ms = lease_ms
+        self._loop = loop
+        self._on_changed = on_changed
+        self._on_ended = on_ended
+        self._on_fatal = on_fatal
+        self._on_looked = on_polled
+        self._on_gained = on_gained
+        self._clock = clock
+        own = Node(node_id, place.rack, place.endpoints, place.features)
+        self.view = SnapshotView(own, self.may_serve)
+        """What this broker knows of the cluster; to be read on the loop."""
+        self._lock = new_lock()
+        self._session: int | None = None
+        self._served_until_s = -math.inf
+        self._fences_from_s = math.inf
+        self.polls_started = 0
+        """See ``Polls``; any thread may ask."""
+        self.polls_applied = 0
+        """See ``Polls``; to be read on the loop."""
+        self._unseen: Unseen | None = None
+        self._unseen_poll = 0
+        """The newest look in it."""
+        self._known: dict[int, Led] = {}
+        self._known_version = 0
+        self._polls_everything = True
+        self._planned_version = _NOTHING_PLANNED
+        self._rules = Rules()
+        self._planned_rules = self._rules
+        self._is_closed = new_event()
+        self._is_asked = new_event()
+        self._beating: ClusterIndex
+        self._polling: ClusterIndex
+        self._threads: list[Thread] = []
+
+    # ------------------------------------------------------------------------------------- the life
+
+    def open(self, index: ClusterIndex) -> int:
+        """Register, and return the session; what this node was before is fenced by that.
+
+        Called on a thread, waits for a store that is away. Raises what ``ClusterBase`` raises.
+        """
+        self._beating = self._base.cluster_index()
+        self._polling = self._base.cluster_index()
+        return self._register(index)
+
+    def start(self) -> None:
+        """Keep the session alive from now on, and look at what the others do."""
+        for name, run in (("heartbeat", self._beat), ("look", self._watch)):
+            thread = start_thread(f"barnabas-{name}", partial(self._run, run))
+            self._threads.append(thread)
+
+    def new_session(self, index: ClusterIndex) -> int:
+        """Register anew after the session has ended and all of it is forgotten; return the session.
+
+        Called on a thread. Raises NodeIdTaken when another broker has registered as this node.
+        """
+        for member in index.snapshot(0).members:
+            if member.node_id == self._node_id and member.session != self._session:
+                raise NodeIdTaken(
+                    f"another broker has joined the cluster with node.id={self._node_id}"
+                    f"{_whereabouts(member)}: each needs one of its own"
+                )
+        return self._register(index)
+
+    def close(self) -> None:
+        """Hear of nothing any more, and let the threads end. The session is left as it is."""
+        self._is_closed.set()
+        self._is_asked.set()
+        for name in ("_beating", "_polling"):
+            index: ClusterIndex | None = getattr(self, name, None)
+            if index is not None:
+                index.close()
+        for thread in self._threads:
+            thread.join()
+
+    # -------------------------------------------------------------------------------- what is asked
+
+    @property
+    def session(self) -> int | None:
+        """Return the newest session of this broker; any thread may ask."""
+        return self._session
+
+    def may_serve(self) -> bool:
+        """Whether nobody else can have taken over what is led here; any thread may ask."""
+        return self._clock() < self._served_until_s
+
+    def lease_age_s(self) -> float:
+        """Return how long ago the last heartbeat was sent that kept the session alive.
+
+        Infinite once the session has ended. Any thread may ask.
+        """
+        return self._clock() - (self._served_until_s - self._lease_s * SERVED_SHARE)
+
+    @property
+    def metadata_version(self) -> int:
+        """Return that of the MetaStore's image, or a later one, as of the view."""
+        return self.view.metadata_version
+
+    def wanted_elsewhere(self, session: int) -> Sequence[int]:
+        """Return the partitions that a session of this broker leads and another node is to."""
+        return self.view.wanted_elsewhere(session)
+
+    def wanted_session(self, partition_id: int) -> int | None:
+        """Return the session of the node that is to lead a partition; None: there is none now."""
+        node_id = self.view.wanted(partition_id)
+        return None if node_id is None else self.view.session_of(node_id)
+
+    def epoch_of(self, partition_id: int) -> int:
+        """Return the epoch in which a partition is led; -1: it is not known."""
+        return self.view.leader_of(partition_id).epoch
+
+    def plan_by(self, rules: Rules) -> None:
+        """Plan by other rules from now on, where this broker plans. On the loop."""
+        if rules != self._rules:
+            self._rules = rules
+            self.view.plan_by(rules)
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Have a look be taken at once, or soon if there was one just now; any thread may ask."""
+        self._is_asked.set()
+
+    # ------------------------------------------------------------------------------------- sessions
+
+    def beat_once(self) -> None:
+        """Keep the session alive, and end those of brokers that do not. On one thread."""
+        session, sent_s = self._session, self._clock()
+        assert session is not None, "it was opened"
+        if self._beating.heartbeat(session, self._lease_ms):
+            self._note_heartbeat(session, sent_s)
+        else:
+            self._note_end(session)
+        if self._clock() >= self._fences_from_s:
+            for fenced in sorted(self._beating.fence_expired()):
+                logger.warning("fenced a broker whose lease is over session=%d", fenced)
+
+    def _register(self, index: ClusterIndex) -> int:
+        sent_s = self._clock()
+        session = index.register(random_uuid(), self._node_id, self._place, self._lease_ms)
+        with self._lock:
+            self._session = session
+            self._served_until_s = sent_s + self._lease_s * SERVED_SHARE
+            self._fences_from_s = self._clock() + self._lease_s
+        return session
+
+    @property
+    def _lease_s(self) -> float:
+        return self._lease_ms / 1000
+
+    def _note_heartbeat(self, session: int, sent_s: float) -> None:
+        with self._lock:
+            if session != self._session:
+                return
+            if sent_s >= self._served_until_s or self._clock() - sent_s > self._lease_s / 2:
+                # The store was away, or this broker was.
+                self._fences_from_s = self._clock() + self._lease_s
+            self._served_until_s = sent_s + self._lease_s * SERVED_SHARE
+
+    def _note_end(self, session: int) -> None:
+        with self._lock:
+            if session != self._session or self._served_until_s == -math.inf:
+                return
+            self._served_until_s = -math.inf
+            self._fences_from_s = math.inf
+        self._tell(self._on_ended, session)
+
+    # -------------------------------------------------------------------------------- what is known
+
+    def look_once(self) -> None:
+        """Take a picture, have it shown, and plan if this broker does that. On one thread."""
+        self.polls_started += 1
+        since = 0 if self._polls_everything else self._known_version
+        snapshot = self._taken_snapshot(since)
+        changed = Unseen()
+        changed.add(snapshot, is_whole=since == 0)
+        changed.update(self._known)
+        self._known_version = snapshot.version
+        self._polls_everything = False
+        self._show(snapshot, is_whole=since == 0)
+        session = self._session
+        if session is not None and snapshot.controller in {None, session}:
+            self._control(session, snapshot)
+
+    def _taken_snapshot(self, since: int) -> ClusterSnapshot:
+        session = self._session
+        if session is None or not since:  # Of all partitions: those that are led here were read.
+            return self._polling.snapshot(since)
+        snapshot, gained = self._polling.poll(
+            since,
+            session,
+            most_logs=GAINED_AT_ONCE,
+            most=FIRST_AT_ONCE,
+            most_bytes=GAINED_BYTES,
+        )
+        if gained:
+            self._on_gained(gained)
+        return snapshot
+
+    def _show(self, snapshot: ClusterSnapshot, *, is_whole: bool) -> None:
+        """Have the loop apply it, together with those that it has not come to yet."""
+        with self._lock:
+            is_asked = self._unseen is not None
+            if self._unseen is None:
+                self._unseen = Unseen()
+            self._unseen.add(snapshot, is_whole=is_whole)
+            self._unseen_poll = self.polls_started
+        if not is_asked:
+            self._tell(self._apply)
+
+    def _apply(self) -> None:
+        with self._lock:
+            unseen, self._unseen = self._unseen, None
+            look = self._unseen_poll
+        assert unseen is not None
+        if self.view.apply(unseen) and not self._is_closed.is_set():
+            self._on_changed()
+        self.polls_applied = look
+        self._on_looked()
+
+    def _control(self, session: int, snapshot: ClusterSnapshot) -> None:
+        """Plan what is not planned yet, if this broker is the one that does."""
+        rules = self._rules
+        is_planned = (self._planned_version, self._planned_rules) == (snapshot.version, rules)
+        if is_planned or not self._polling.control(session):
+            return
+        members, cordoned = _as_takers(snapshot.members)
+        by_all = rules._replace(cordoned=rules.all_cordoned(cordoned))
+        planned = plan(members, self._known.values(), rules=by_all)
+        refused = {each.partition_id for each in planned.assignments}
+        if planned.assignments:
+            refused -= self._polling.assign(planned.assignments)
+        if planned.wishes:
+            self._polling.want(planned.wishes)
+        if not planned.is_empty:
+            logger.info(
+                "partitions assigned=%d refused=%d wished=%d",
+                len(planned.assignments) - len(refused),
+                len(refused),
+                len(planned.wishes),
+            )
+        # What was refused may be gone for so long that no picture tells of it any more.
+        self._polls_everything = bool(refused)
+        self._planned_version = _NOTHING_PLANNED if refused else snapshot.version
+        self._planned_rules = rules
+
+    # ---------------------------------------------------------------------------------- the threads
+
+    def _run(self, run: Callable[[], None]) -> None:
+        try:
+            run()
+        except IndexClosed:
+            return
+        except Exception as error:  # noqa: BLE001  Told where it ends the broker.
+            with contextlib.suppress(IndexClosed):
+                self._tell(self._on_fatal, error)
+
+    def _beat(self) -> None:
+        while not self._is_closed.wait(self._lease_s / HEARTBEATS_PER_LEASE):
+            self.beat_once()
+
+    def _watch(self) -> None:
+        while not self._is_closed.is_set():
+            self._is_asked.clear()
+            self.look_once()
+            self._pause()
+
+    def _pause(self) -> None:
+        """Wait until there is a reason to look."""
+        looked_s = monotonic()
+        while not self._is_closed.is_set():
+            before_s = monotonic()
+            self._polling.wait(self._known_version, REFRESH_EVERY_S)
+            now_s = monotonic()
+            if now_s - before_s < REFRESH_EVERY_S:
+                # Something has changed. Where much does, it is looked at together.
+                return
+            if self._is_asked.is_set() or now_s - looked_s >= LOOK_EVERY_S:
+                return
+
+    def _tell(self, told: Callable[..., object], *arguments: object) -> None:
+        """Call something on the loop, unless that is over."""
+        try:
+            self._loop.call_soon_threadsafe(told, *arguments)
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
+            raise IndexClosed from None
+
+
+def _whereabouts(member: Member) -> str:
+    """Return where another broker says that it is, for an operator; empty where that is unclear."""
+    try:
+        endpoints = decode_place(member.endpoints).endpoints
+    except UnreadableEndpoints:
+        return ""
+    found = ", ".join(address_text(host, port) for host, port in endpoints.values())
+    return f" at {found}" if found else ""
+
+
+def _as_takers(members: Sequence[Member]) -> tuple[list[Member], frozenset[int]]:
+    """Return brokers as plans see them, and the nodes that are cordoned where they are configured.
+
+    One that this release cannot read gives up what it leads: nobody is sent to it.
+    """
+    takers, cordoned = [], set()
+    for member in members:
+        try:
+            if decode_place(member.endpoints).is_cordoned:
+                cordoned.add(member.node_id)
+            takers.append(member)
+        except UnreadableEndpoints:
+            takers.append(member._replace(is_draining=True))
+    return takers, frozenset(cordoned)

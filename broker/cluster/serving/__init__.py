@@ -1,0 +1,1 @@
+"""Rules of a cluster around request handlers."""

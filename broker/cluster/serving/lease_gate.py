@@ -1,0 +1,152 @@
+"""What is led by a broker of a cluster is asked of it while its lease is valid only.
+
+Once the lease is over another broker may lead, and what this one still believes is old. What it
+would append the store refuses; but a refusal that it gives by what it knows, or what it shows,
+nobody else looks at: a sequence out of order, a producer's epoch that is too low, a transaction
+without this partition. So such a request is answered as by a broker that does not lead.
+
+OffsetFetch gets NOT_COORDINATOR in the form that the client's library needs
+(``offset_fetch_errors.py``).
+
+A producer without a transactional id has no coordinator, and its new id was durably given to this
+broker (S10): whether the lease lasts does not matter to it. Told NOT_COORDINATOR, kafka-python and
+Java's producer look for the coordinator of no id, and the first does so for ever.
+
+Of batches that are refused a note is taken, or one that was sent behind them could take their place
+once the lease is valid again (``metadata/pending_retries.py``).
+
+Reads are not here: Fetch, ListOffsets and OffsetForLeaderEpoch are refused partition by partition,
+a Fetch when it is answered, however long it has waited (``LeasedPartition``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from barnabas.broker.api.offset_fetch_errors import refused_fetch
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.api.dispatch import DurableAnswer, RequestContext, Routes, Shortcut
+    from barnabas.protocol.frame import FrameBuffer
+    from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+    from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest
+    from barnabas.protocol.messages.produce import ProduceRequest
+
+OF_LEADERS: Final = frozenset(
+    {
+        "DeleteRecords",
+        "DescribeProducers",
+        "WriteTxnMarkers",
+    }
+)
+OF_COORDINATORS: Final = frozenset(
+    {
+        "AddOffsetsToTxn",
+        "AddPartitionsToTxn",
+        "ConsumerGroupDescribe",
+        "ConsumerGroupHeartbeat",
+        "DeleteGroups",
+        "DescribeGroups",
+        "DescribeTransactions",
+        "EndTxn",
+        "Heartbeat",
+        "JoinGroup",
+        "LeaveGroup",
+        "OffsetCommit",
+        "OffsetDelete",
+        "SyncGroup",
+        "TxnOffsetCommit",
+    }
+)
+OF_PRODUCERS: Final = "InitProducerId"
+OF_BATCHES: Final = "Produce"
+OF_OFFSETS: Final = "OffsetFetch"
+
+Refusal: TypeAlias = Callable[["RequestContext", Any], Exception | None]
+"""What a request is answered with; None: it needs no lease."""
+Note: TypeAlias = Callable[["RequestContext", "ProduceRequest"], None]
+
+
+def gate(routes: Routes, may_serve: Callable[[], bool], note_refused: Note) -> None:
+    """Have routes that are bound refuse what this broker may not serve now.
+
+    ``note_refused`` is told of each Produce that is: what was sent behind it must not overtake it.
+    """
+    refusal: Refusal
+    for route in routes:
+        if route.name in OF_LEADERS:
+            refusal = partial(_refusal, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif route.name in OF_COORDINATORS:
+            refusal = partial(_refusal, ErrorCode.NOT_COORDINATOR)
+        elif route.name == OF_PRODUCERS:
+            refusal = _refusal_of_producer
+        elif route.name == OF_BATCHES:
+            refusal = partial(_refusal_of_batches, note_refused)
+        elif route.name == OF_OFFSETS:
+            route.handler = _gated_fetch(route.handler, may_serve)
+            continue
+        else:
+            continue
+        route.handler = _gated(route.handler, refusal, may_serve)
+        if route.shortcut is not None:
+            route.shortcut = _gated_shortcut(route.shortcut, may_serve)
+
+
+def _refusal(code: ErrorCode, _context: object, _request: object) -> Exception:
+    return KafkaError(code)
+
+
+def _refusal_of_batches(note: Note, context: RequestContext, request: ProduceRequest) -> Exception:
+    note(context, request)
+    return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+def _refusal_of_producer(_context: object, request: InitProducerIdRequest) -> Exception | None:
+    if request.transactional_id is None:
+        return None
+    return KafkaError(ErrorCode.NOT_COORDINATOR)
+
+
+def _gated_fetch(handler: Callable[..., Any], may_serve: Callable[[], bool]) -> Callable[..., Any]:
+    def gated(context: RequestContext, request: OffsetFetchRequest) -> Any:  # noqa: ANN401
+        if may_serve():
+            return handler(context, request)
+        seen = context.connection.seen
+        return refused_fetch(request, ErrorCode.NOT_COORDINATOR, context.api_version, seen)
+
+    return gated
+
+
+def _gated(
+    handler: Callable[..., Any], refusal: Refusal, may_serve: Callable[[], bool]
+) -> Callable[..., Any]:
+    def gated(context: RequestContext, request: Any) -> Any:  # noqa: ANN401
+        if not may_serve():
+            refused = refusal(context, request)
+            if refused is not None:
+                raise refused
+        return handler(context, request)
+
+    return gated
+
+
+def _gated_shortcut(
+    new_shortcut: Callable[..., Shortcut], may_serve: Callable[[], bool]
+) -> Callable[..., Shortcut]:
+    return lambda context: _LeasedShortcut(new_shortcut(context), may_serve)
+
+
+class _LeasedShortcut:
+    """A ``Shortcut`` that leaves everything to the handler while the lease is not valid."""
+
+    def __init__(self, shortcut: Shortcut, may_serve: Callable[[], bool]) -> None:
+        self.learn = shortcut.learn
+        self._take = shortcut.take
+        self._may_serve = may_serve
+
+    def take(self, frames: FrameBuffer) -> DurableAnswer | None:
+        """See ``Shortcut``."""
+        return self._take(frames) if self._may_serve() else None

@@ -1,0 +1,120 @@
+"""Where new partitions are asked to be: replication factors, and assignments made by hand.
+
+One broker that is alone holds one replica of everything: the only replication factor is 1 (-1
+stands for it), and the only manual assignment is to this broker. In a cluster copies are the
+store's business (see broker/cluster/damaged_copies.py): any replication factor is taken and
+reported, and a manual assignment says by its first replica who is to lead a partition: it is pinned
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+from barnabas.broker.cluster.moves import Moves
+from barnabas.broker.cluster.serving.brokers import Brokers
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.topic_configs import REPLICATION_FACTOR
+from barnabas.broker.config.topic_values import effective_value
+from barnabas.broker.metadata.topic import Partition
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+USE_DEFAULT: Final = -1
+
+
+class Placement:
+    """What can be asked of this broker, alone or in a cluster."""
+
+    def __init__(self, brokers: Brokers, moves: Moves | None) -> None:
+        self._in_service = {node.node_id for node in brokers.view.nodes}
+        self._fenced = {node.node_id for node in brokers.view.fenced}
+        self._moves = moves
+
+    @property
+    def is_in_cluster(self) -> bool:
+        """Return whether topics can have another replication factor than 1."""
+        return self._moves is not None
+
+    def check_replicas(self, broker_ids: Sequence[int]) -> None:
+        """Raise KafkaError unless the replicas of a partition are brokers, each of them once.
+
+        Some of them can be fenced, the preferred leader, too, but not all.
+        """
+        check_replicas(broker_ids, self._in_service | self._fenced)
+        if self._in_service.isdisjoint(broker_ids):
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"All brokers specified in the manual partition assignment {list(broker_ids)} are "
+                "fenced.",
+            )
+
+    def check_factor(self, factor: int) -> None:
+        """Raise KafkaError for a replication factor that no topic can have."""
+        if factor != USE_DEFAULT and factor < 1:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                "Replication factor must be larger than 0, or -1 to use the default value.",
+            )
+        if factor > 1 and self._moves is None:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"Unable to replicate the partition {factor} time(s): The target replication "
+                f"factor of {factor} cannot be reached because only 1 broker(s) are registered or "
+                "some brokers have all their log directories cordoned.",
+            )
+
+    def configs_with(
+        self, factor: int, configs: Mapping[str, str | None], broker_config: BrokerConfig
+    ) -> Mapping[str, str | None]:
+        """Return a new topic's settings, the replication factor it was asked for among them."""
+        if factor in {USE_DEFAULT, broker_config.default_replication_factor}:
+            return configs
+        return configs if self._moves is None else {**configs, REPLICATION_FACTOR: str(factor)}
+
+    def factor_of(self, configs: Mapping[str, str], broker_config: BrokerConfig) -> int:
+        """Return the replication factor that is reported of a topic with these settings."""
+        if self._moves is None:
+            return 1
+        factor = effective_value(REPLICATION_FACTOR, configs, broker_config)
+        assert isinstance(factor, int)
+        return max(factor, 1)
+
+    async def place(self, partitions: Sequence[Partition], assigned: Mapping[int, int]) -> None:
+        """Pin new partitions, durably, to the leaders that were given by index."""
+        pins: dict[int, int | None] = {
+            each.partition_id: assigned[each.index] for each in partitions if each.index in assigned
+        }
+        # A broker that is alone leads what it is asked to.
+        if pins and self._moves is not None:
+            await self._moves.pin(pins)
+
+
+def check_replicas(broker_ids: Sequence[int], node_ids: Collection[int]) -> None:
+    """Raise KafkaError unless the replicas of a partition are among some brokers, each once."""
+    problem = "" if broker_ids else "an empty replica list."
+    for before, broker_id in pairwise([None, *sorted(broker_ids)]):
+        if broker_id not in node_ids:
+            problem = f"broker {broker_id}, but no such broker is registered."
+        elif broker_id == before:
+            problem = f"the broker {broker_id} more than once."
+        if problem:
+            break
+    if problem:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"The manual partition assignment includes {problem}",
+        )
+
+
+def check_sizes(assignments: Sequence[Sequence[int]]) -> None:
+    """Raise KafkaError unless the partitions of a topic have as many replicas each."""
+    for each in assignments:
+        if len(each) != len(assignments[0]):
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"The manual partition assignment includes a partition with {len(each)} "
+                "replica(s), but this is not consistent with previous partitions, which have "
+                f"{len(assignments[0])} replica(s).",
+            )

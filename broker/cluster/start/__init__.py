@@ -1,0 +1,1 @@
+"""Start of a cluster member, and the end of its membership."""

@@ -1,0 +1,18 @@
+"""Why a broker ends by itself, in words for the operator."""
+
+from __future__ import annotations
+
+from barnabas.broker.cluster.membership.membership import NodeIdTaken
+from barnabas.broker.config.types import ConfigError
+from barnabas.storage.errors import StoreUnusable
+
+
+def words_of_end(error: BaseException) -> str:
+    """Return what is wrong. Nothing is, with what was written, where the words do not say so."""
+    if isinstance(error, NodeIdTaken):
+        return str(error)
+    if isinstance(error, StoreUnusable):
+        return f"the store of the cluster cannot be used any more: {error}"
+    if isinstance(error, ConfigError):
+        return f"settings that another broker has committed cannot be used here: {error}"
+    return f"what was written is not safe: {error!r}"

@@ -1,0 +1,365 @@
+"""A broker that has joined its cluster: what it has as one of several, and how it leaves.
+
+Rules of this file:
+
+* A member is one of several from ``register`` on (``Newcomer.join``), has heard of the others from
+  ``new_peers`` on, and leads, and shows, what the store says from ``serve`` on (``leading.py``,
+  ``sessions.py``).
+* All of it is on the loop, but for what its threads are asked, which may wait for ever: each has a
+  way to the store of its own.
+* Ways are connections of a server that has so many only. What must not wait for anything else has
+  one alone: heartbeats, looks, flushes, changes of the metadata, the rows of leadership checks. So
+  has upkeep, for which nothing may wait. All the rest are errands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.broker.cluster.coordinating.leadership_check import LeadershipCheck
+from barnabas.broker.cluster.endpoints import Place
+from barnabas.broker.cluster.leading.upkeep import Upkeep
+from barnabas.broker.cluster.membership.assigner import Rules
+from barnabas.broker.cluster.membership.drain import Drain
+from barnabas.broker.cluster.membership.durable_logs import StoredLogs
+from barnabas.broker.cluster.membership.handovers import HandOvers
+from barnabas.broker.cluster.membership.membership import Membership
+from barnabas.broker.cluster.membership.store_calls import Errands
+from barnabas.broker.cluster.membership.stored_moves import StoredMoves
+from barnabas.broker.cluster.metadata_refresh import Misses
+from barnabas.broker.cluster.peers.client import PeerClient
+from barnabas.broker.cluster.peers.connection import Network
+from barnabas.broker.cluster.peers.settings import (
+    limits_of,
+    listener_of_brokers,
+    security_of_brokers,
+)
+from barnabas.broker.cluster.start.leading import Service
+from barnabas.broker.cluster.start.metadata_follower import MetadataFollower
+from barnabas.broker.cluster.start.sessions import Sessions
+from barnabas.broker.config.cluster import CORDONED
+from barnabas.broker.config.features import FEATURES
+from barnabas.broker.metrics.cluster import Standing
+from barnabas.broker.metrics.collectors import register_cluster, register_cluster_store
+
+if TYPE_CHECKING:
+    from barnabas.broker.cluster.leading.leadership import Leadership
+    from barnabas.broker.cluster.membership.base import ClusterBase
+    from barnabas.broker.cluster.peers.connection import Transport
+    from barnabas.broker.cluster.peers.interface import Peers
+    from barnabas.broker.cluster.start.cluster_directory import ClusterHome
+    from barnabas.broker.cluster.start.store_watch import StoreWatch
+    from barnabas.broker.cluster.view import ClusterView
+    from barnabas.broker.config.broker_config import BrokerConfig
+    from barnabas.broker.metadata.changes import Changes
+    from barnabas.broker.metrics.families import Metrics
+    from barnabas.broker.runtime.host import Host
+    from barnabas.storage.log.partition_log import PartitionLog
+    from barnabas.storage.replicated.cluster_index import ClusterIndex, HandOver
+    from barnabas.storage.replicated.log_index import LogIndex
+    from barnabas.storage.store.log_store import LogStore
+
+logger = logging.getLogger("barnabas.broker.cluster")
+
+NAMED_MOST: Final = 10
+"""So many damaged partitions are named."""
+LEAVE_TIMEOUT_S: Final = 3.0
+"""How long a broker that ends tries to tell the others; else they find out by its lease."""
+
+
+class Surroundings(NamedTuple):
+    """What a member has of its broker; see ``Newcomer``."""
+
+    host: Host
+    home: ClusterHome
+    base: ClusterBase
+    logs: LogStore
+    watch: StoreWatch
+    over: Callable[[Transport], Transport]
+    lease_clock: Callable[[], float]
+    on_event: Callable[[str, str], object]
+    on_brokers_changed: Callable[[], object]
+
+
+class Ways(NamedTuple):
+    """What a member asks the store on, beside its heartbeats and looks."""
+
+    errands: ClusterIndex
+    checks: LogIndex
+    upkeep: LogIndex
+
+    @classmethod
+    def open(cls, base: ClusterBase) -> Ways:
+        """On a thread; raises what ``ClusterBase`` raises."""
+        return cls(base.cluster_index(), base.log_index(), base.log_index())
+
+
+class ClusterMember:
+    """One broker as one of several, once it has registered."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        node_id: int,
+        endpoints: Mapping[str, tuple[str, int]],
+        ways: Ways,
+    ) -> None:
+        """Ask nothing yet. ``endpoints``: host and port by the name of the listener."""
+        host = around.host
+        self._around = around
+        self._ways = ways
+        self._errands = Errands(ways.errands)
+        self.durable_logs = StoredLogs(around.base)
+        self._membership = Membership(
+            around.base,
+            node_id=node_id,
+            place=Place(
+                host.config.broker_rack, endpoints, bool(host.config.cordoned_log_dirs), FEATURES
+            ),
+            lease_ms=host.config.lease_ms,
+            loop=host.loop,
+            on_changed=self._changed,
+            on_ended=self._session_ended,
+            on_fatal=host.fatal,
+            on_polled=self._looked,
+            on_gained=self.durable_logs.bring,
+            clock=around.lease_clock,
+        )
+        self._sessions = Sessions(
+            host,
+            around.home,
+            around.logs,
+            self.durable_logs,
+            lambda: self._errands.run(self._membership.new_session),
+            self._changed,
+            around.on_event,
+        )
+        self.misses = Misses(
+            self._membership, self._is_following, lambda: bool(around.base.last_error), host.clock
+        )
+        """Who asks for what is not known here."""
+        self.moves = StoredMoves(self._errands, self._membership.view, self._membership.refresh)
+        """Who is to lead what."""
+        self.leadership_check = LeadershipCheck(
+            host, ways.checks, around.logs, self._sessions.leading, self.may_serve
+        )
+        """Whether a partition is led here still."""
+        self._upkeep = Upkeep(host, around.logs, ways.upkeep, self._sessions.leading)
+        """Of the store's copy of the logs that are led here."""
+        self._service: Service | None = None
+        """Once anything is led here."""
+        self._drain: Drain | None = None
+        """Once this broker gives up what it leads."""
+        self._has_looked = asyncio.Event()
+        self._is_closed = False
+
+    def register(self) -> None:
+        """On a thread: begin the first session. Raises what ``ClusterBase`` raises."""
+        self._around.home.session = self._membership.open(self._ways.errands)
+
+    @property
+    def node_id(self) -> int:
+        """Return this broker's id."""
+        return self.view.node_id
+
+    @property
+    def view(self) -> ClusterView:
+        """Return what is known of the cluster."""
+        return self._membership.view
+
+    def may_serve(self) -> bool:
+        """Return whether what is led here may be read."""
+        return self._membership.may_serve()
+
+    async def look_around(self) -> None:
+        """Return once the view shows the others; waits for a store that is away."""
+        await self._has_looked.wait()
+
+    def new_peers(self) -> Peers:
+        """Begin to hear of the others, and return what asks them; raises ConfigError."""
+        host, view = self._around.host, self.view
+        if self._around.base.warning is not None:
+            logger.warning("%s", self._around.base.warning)
+        listener, limits = listener_of_brokers(host.config).name, limits_of(host.config)
+
+        def address_of(node_id: int) -> tuple[str, int] | None:
+            found = {each.node_id: each.endpoints for each in view.nodes}
+            return found.get(node_id, {}).get(listener)
+
+        network = Network(lambda: security_of_brokers(host.config), limits)
+        peers = PeerClient(
+            node_id=self.node_id,
+            session=self._sessions.newest,
+            address_of=address_of,
+            transport=self._around.over(network),
+            clock=host.clock,
+            limits=limits,
+        )
+        self._membership.start()
+        return peers
+
+    def serve(self, peers: Peers, leadership: Leadership, changes: Changes) -> None:
+        """Lead, and show, what the store says; ``leadership`` is open, ``changes`` are loaded."""
+        host, on_event = self._around.host, self._around.on_event
+        on_brokers_changed = self._around.on_brokers_changed
+        on_event("cluster_joined", f"node {self.node_id}, session {self._sessions.newest}")
+        membership, sessions = self._membership, self._sessions
+        hand_overs = HandOvers(
+            membership,
+            lambda: sessions.newest,
+            leadership.release,
+            self._hand_over,
+            host.spawn,
+            sleep=host.clock.sleep,
+        )
+        follower = MetadataFollower(host, membership, changes, self.misses.wake)
+        self._service = Service(
+            self.view,
+            peers,
+            leadership,
+            hand_overs,
+            follower,
+            on_event,
+            on_brokers_changed,
+            membership.view.session_of,
+        )
+        sessions.lead()
+        self._upkeep.start()
+        self._changed()
+
+    def register_metrics(self, metrics: Metrics, leadership: Leadership) -> None:
+        """Register what is counted of this broker as one of several; its logs are open."""
+        committer, base, membership = (
+            self._around.home.committer,
+            self._around.base,
+            self._membership,
+        )
+        assert committer is not None
+        lease_ms = self._around.host.config.lease_ms
+        standing = Standing(lease_ms, membership.lease_age_s, membership.may_serve)
+        register_cluster(metrics, standing, leadership)
+        register_cluster_store(
+            metrics, committer.counts, self._upkeep.counts, lambda: base.last_error
+        )
+
+    def warnings(self) -> dict[str, str]:
+        """Return what an operator must look after, in words that everybody may read."""
+        away_s, found = self._around.watch.away_s, {}
+        if away_s is not None:
+            found["store"] = f"away for {away_s:.0f} s: nothing is acknowledged, nothing changes"
+        if not self.may_serve():
+            found["lease"] = "not renewed in time: what is led here is not read either"
+        damaged = [] if self._service is None else self._service.leadership.damaged()
+        if damaged:
+            more = f" and {len(damaged) - NAMED_MOST} more" if len(damaged) > NAMED_MOST else ""
+            found["partitions"] = (
+                f"damaged in the store, not served: {', '.join(damaged[:NAMED_MOST])}{more}"
+            )
+        return found
+
+    def plan_by(self, config: BrokerConfig, overrides: Mapping[str, Mapping[str, str]]) -> None:
+        """Take note of settings; ``overrides``: those of all brokers, by node id in decimal."""
+        said = {
+            int(entity): bool(settings[CORDONED].strip())
+            for entity, settings in overrides.items()
+            if entity and CORDONED in settings
+        }
+        cordoned = frozenset(node_id for node_id, is_cordoned in said.items() if is_cordoned)
+        levels = config.auto_leader_rebalance_enable
+        self._membership.plan_by(Rules(levels, cordoned, frozenset(said)))
+
+    def forgotten(self, logs: Sequence[PartitionLog], moved: frozenset[int]) -> None:
+        """See ``StoreCallbacks.on_forgotten``; begin anew where the session is lost."""
+        assert self._service is not None, "nothing is placed before"
+        self._service.leadership.forgotten(logs, moved)
+        self._sessions.forgotten()
+
+    # ------------------------------------------------------------------------------- what it hears
+
+    def _changed(self) -> None:
+        if self._service is not None:
+            self._service.changed()
+            if self._drain is not None:
+                self._drain.changed()
+
+    def _looked(self) -> None:
+        self._has_looked.set()
+        self.misses.wake()
+
+    def _session_ended(self, session: int) -> None:
+        self._sessions.ended(session)
+
+    def _is_following(self) -> bool:
+        return self._service is not None and self._service.follower.is_under_way
+
+    async def _hand_over(self, session: int, partitions: Sequence[HandOver]) -> None:
+        await self._errands.run(lambda index: index.hand_over(session, partitions))
+        self._membership.refresh()
+
+    # ------------------------------------------------------------------------------------- the end
+
+    @property
+    def led_count(self) -> int:
+        """See ``Leading``."""
+        return 0 if self._service is None else self._service.led_count
+
+    @property
+    def has_others(self) -> bool:
+        """See ``Leading``."""
+        view = self._membership.view
+        others = (each.node_id for each in view.nodes if each.node_id != view.node_id)
+        return any(map(view.could_lead, others))
+
+    async def drain(self, timeout_ms: int) -> None:
+        """Have others lead what is led here, as far as they do in time."""
+        self._sessions.begin_no_other()
+        self._drain = Drain(self, self._take_no_more, self._around.host.clock)
+        await self._drain.run(timeout_ms)
+
+    async def _take_no_more(self) -> None:
+        await self._errands.run(lambda index: index.drain(self._sessions.newest))
+        self._membership.refresh()
+
+    def stop(self) -> None:
+        """Follow nothing any more: this broker ends, and gives up what it leads by ``leave``."""
+        self._sessions.begin_no_other()
+        if self._service is not None:
+            self._service.stop()
+
+    def _fence(self, index: ClusterIndex) -> None:
+        """End the newest session that was registered, be it begun here or not."""
+        session = self._membership.session
+        assert session is not None, "registered"
+        index.fence(session)
+
+    async def leave(self) -> None:
+        """End the session, so that others take over at once instead of after its lease.
+
+        Everything that was placed here is durable, or given up.
+        """
+        if self._is_closed:
+            return
+        self.close()
+        leaving = self._errands.run(self._fence)
+        try:
+            async with self._around.host.clock.timeout(LEAVE_TIMEOUT_S):
+                await leaving
+        except TimeoutError:
+            logger.warning("left without a word: the store of the cluster does not answer")
+
+    def close(self) -> None:
+        """Hear of nothing any more; what waits for the store ends when it is closed."""
+        self._is_closed = True
+        self.stop()
+        self._around.watch.stop()
+        self._sessions.close()
+        self._upkeep.stop()
+
+    def abandon(self) -> None:
+        """Let go of the threads, whose ways to the store are closed."""
+        self.close()
+        self._membership.close()
+        self._errands.close()

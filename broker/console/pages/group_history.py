@@ -1,0 +1,53 @@
+"""How the lag of a group has gone, and when its members were shared out anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from barnabas.broker.api.checks import DESCRIBE, GROUP, GROUP_DENIED, Check, Denial
+from barnabas.broker.console.pages import groups
+from barnabas.broker.console.pages.lag_points import trend_of
+from barnabas.broker.console.route import Route
+from barnabas.broker.console.shapes_story import GroupHistory, GroupRebalance
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.console.questions import Question
+
+REBALANCES_PER_UNIT: Final = 10
+"""Of all groups, looked through for those of one."""
+
+
+async def history(question: Question) -> GroupHistory:
+    """Return what was measured of a group since somebody looked at it."""
+    group_id = question.names["group"]
+    if groups.machine_of(question) is None:
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+    question.lags.look(question, group_id)
+    points = await question.lags.of(question, group_id)
+    seen = points or ()
+    rebalances = question.broker.groups.rebalances
+    await question.pace.spend(1 + len(rebalances) // REBALANCES_PER_UNIT)
+    return GroupHistory(
+        question.now_ms,
+        group_id,
+        points is None,
+        seen[0].time_ms if seen else None,
+        trend_of(seen, question.now_ms),
+        tuple(each.time_ms for each in seen),
+        tuple(each.lag - each.lag_held_back for each in seen),
+        tuple(each.lag_held_back for each in seen),
+        rebalances.complete_since_ms,
+        tuple(GroupRebalance(each.time_ms, each.generation) for each in rebalances.of(group_id)),
+    )
+
+
+GROUP_HISTORY_ROUTES: Final = (
+    Route(
+        "/api/v1/groups/{group}/history",
+        "The lag of a group since it was looked at, and its rebalances",
+        history,
+        GroupHistory,
+        Check(DESCRIBE, GROUP, "group", GROUP_DENIED, Denial.REQUEST),
+    ),
+)

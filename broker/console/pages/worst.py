@@ -1,0 +1,172 @@
+"""The worst groups and partitions of all, which takes a walk through everything to find.
+
+Rules of this file:
+
+* Nobody walks while nobody asks, and not more often than every ten seconds.
+* A walk that was long is followed by a longer rest: see pacing.py for its share of the time.
+* What was found for a client is shown again only as far as the client may see it now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeAlias
+
+from barnabas.broker.api.checks import GROUP, READ, TOPIC, TRANSACTIONAL_ID
+from barnabas.broker.console.pacing import CountingPace, Pace, rest_seconds
+from barnabas.broker.console.pages import groups, transactions
+from barnabas.broker.console.questions import Question
+from barnabas.broker.console.shapes import (
+    GroupRow,
+    HeldPartition,
+    OpenTransaction,
+    Waiting,
+    Worst,
+)
+from barnabas.broker.security.acls.access import Access
+from barnabas.protocol.errors import KafkaError
+
+logger = logging.getLogger("barnabas.broker.console")
+
+SHOWN: Final = 5
+REST_SECONDS: Final = 10.0
+LONG_MS: Final = 10_000
+"""Transactions are open all the time: those that are open for longer are worth a sentence."""
+PATIENCE_SECONDS: Final = 0.5
+"""How long who asks waits for a walk, before he is shown what was found before."""
+
+
+Client: TypeAlias = tuple[str, str]
+"""Principal and host."""
+
+
+class _Found(NamedTuple):
+    """What a walk has found."""
+
+    good_until_s: float
+    worst: Worst
+
+
+class WorstFinder:
+    """What the last walks have found, one for each client that asks."""
+
+    def __init__(self) -> None:
+        self._found: dict[Client, _Found] = {}
+        self._walking: dict[Client, asyncio.Event] = {}
+        """What is set when the walk for a client is over."""
+
+    async def of(self, question: Question) -> Worst | None:
+        """Return what was found last; None where the first walk for a client takes long."""
+        access = question.access
+        client = access.principal, access.host
+        found = self._found.get(client)
+        is_due = found is None or question.broker.clock.monotonic() >= found.good_until_s
+        if is_due and client not in self._walking:
+            self._walking[client] = asyncio.Event()
+            # Whoever asks may go: a walk that is given up would be begun again and again.
+            question.broker.spawn(self._walk_for(question, client), "console-walk")
+        walk = self._walking.get(client)
+        if walk is not None:
+            with suppress(TimeoutError):
+                async with question.broker.clock.timeout(PATIENCE_SECONDS):
+                    await walk.wait()
+        found = self._found.get(client)
+        return None if found is None else _still_seen(found.worst, access)
+
+    async def _walk_for(self, question: Question, client: Client) -> None:
+        clock, pace = question.broker.clock, CountingPace()
+        try:
+            worst = await _walk(question, pace)
+        except KafkaError:
+            pass  # Coordinators load, of which readiness speaks.
+        except Exception:
+            logger.exception("the console cannot look for what is worst")
+        else:
+            now_s = clock.monotonic()
+            rest_s = rest_seconds(pace, REST_SECONDS)
+            self._found = {
+                each: found for each, found in self._found.items() if now_s < found.good_until_s
+            }
+            self._found[client] = _Found(now_s + rest_s, worst)
+        finally:
+            self._walking.pop(client).set()
+
+
+async def _walk(question: Question, pace: Pace) -> Worst:
+    def asking(sort: str) -> Question:
+        return replace(question, names={}, values={"sort": sort, "limit": SHOWN}, pace=pace)
+
+    as_of = question.now_ms
+    count, waiting_groups, lagging = await _lagging(asking("-lag"))
+    held_back, waiting = await _held_back(asking("-held_back"), as_of)
+    await question.broker.transactions.durable()
+    waiting = replace(waiting, groups=waiting_groups)
+    return Worst(as_of, count, lagging, held_back, waiting)
+
+
+async def _lagging(question: Question) -> tuple[int, int, tuple[GroupRow, ...]]:
+    """Return the number of groups, the number that wait, and those with the largest lag."""
+    coordinator = groups.loaded(question)
+    selection, waiting = question.selection(groups.ORDERS), 0
+    for machine in coordinator.machines:
+        for group_id in machine.keys():  # noqa: SIM118  No mapping: a list of what there is.
+            await question.pace.spend()
+            if question.access.may_see(GROUP, group_id):
+                lag = await groups.lag_of(question, machine, group_id)
+                waiting += lag.lag_held_back > 0
+                selection.offer(lag.lag, group_id)
+    page, _ = selection.page()
+    question.lags.look_at_rows(question, (str(place[-1]) for place in page))
+    rows = []
+    for place in page:
+        found = groups.machine_that_knows(coordinator, str(place[-1]))
+        if found is not None:  # Not deleted meanwhile.
+            rows.append(await groups.row_of(question, found, str(place[-1])))
+    return selection.total, waiting, tuple(each for each in rows if each.lag)
+
+
+async def _held_back(question: Question, as_of: int) -> tuple[tuple[HeldPartition, ...], Waiting]:
+    """Return the partitions of which most is held back, and sums of all that wait for long."""
+    selection = question.selection(transactions.HOLDER_ORDERS)
+    producers: dict[str, bool] = {}
+    partitions = records = 0
+    async for partition, held_back in transactions.held_partitions(question):
+        selection.offer(held_back, partition.topic.name, partition.index)
+        first = next(transactions.open_on(question, partition, as_of), None)
+        if first is not None and _is_long(first, as_of):
+            producers[first.producer_id] = first.hanging or producers.get(first.producer_id, False)
+            partitions += 1
+            records += held_back
+    rows = await transactions.held_rows(question, selection.page()[0], as_of)
+    hanging = sum(producers.values())
+    return tuple(rows), Waiting(len(producers), hanging, partitions, records, 0)
+
+
+def _is_long(first: OpenTransaction, now_ms: int) -> bool:
+    """Return whether readers have waited for a transaction for long, or wait for one that hangs."""
+    known = first.transaction
+    since_ms = None if known is None else known.start_time_ms
+    begun_ms = first.last_timestamp_ms if since_ms is None else since_ms
+    return first.hanging or now_ms - begun_ms >= LONG_MS
+
+
+def _still_seen(worst: Worst, access: Access) -> Worst:
+    """Return what a client may see at this moment."""
+    if access.is_open:
+        return worst
+    return replace(
+        worst,
+        lagging=tuple(each for each in worst.lagging if access.may_see(GROUP, each.group)),
+        held_back=tuple(each for each in worst.held_back if _is_seen(each, access)),
+    )
+
+
+def _is_seen(held: HeldPartition, access: Access) -> bool:
+    return access.may_see(TOPIC, held.topic, READ) and all(
+        access.may_see(TRANSACTIONAL_ID, each.transaction.transactional_id)
+        for each in held.transactions
+        if each.transaction is not None
+    )

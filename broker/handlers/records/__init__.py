@@ -1,0 +1,1 @@
+"""Produce, Fetch, ListOffsets and requests about offsets of records."""

@@ -1,0 +1,237 @@
+"""Fetch 4-18.
+
+Version notes: v7 sessions (KIP-227); v12 flexible, diverging epochs; v13 topics by id; v15 has the
+replica id in a tag; v16 node endpoints (only with other brokers); v17 and v18 concern replicas.
+Knowingly absent: fetching by replicas (there is one copy), preferred read replicas, rack ids.
+
+Whether the client may read a partition is checked in every pass over it, so also when a fetch that
+has waited is answered, and for what its session remembers.
+
+Of a partition that another broker leads the answer names that one, from version 16 on.
+
+A fetch reads what is there; when that is less than ``min_bytes`` it waits until more becomes
+visible, its time is up, or another kind of request queues behind it. Data that is not in the page
+cache is read on a thread, as much as an answer may copy in one go, then the fetch starts over with
+that at hand. Very many partitions, of a request or of its session, are read and answered in slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, TypeAlias
+
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.api.division import by, parts
+from barnabas.broker.api.driver import Run
+from barnabas.broker.api.fetch_sessions import (
+    Asked,
+    FetchSessions,
+    Key,
+    asked_of,
+)
+from barnabas.broker.api.waiting import FetchWaits, Watch
+from barnabas.broker.api.waits import Aside, Turn
+from barnabas.broker.api.waits import Readable as BytesReadable
+from barnabas.broker.cluster.serving.brokers import Brokers
+from barnabas.broker.handlers.records.fetch_reader import Readable, Reader, Result, failed
+from barnabas.broker.metadata.catalogue import Catalogue
+from barnabas.broker.runtime.disk_readers import DiskReaders
+from barnabas.broker.runtime.host import Host
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.fetch import (
+    FETCH,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+)
+from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED, PartitionLog
+
+TOPIC_IDS_SINCE: Final = 13
+COLD_ROUNDS_MAX: Final = 4
+"""Reads aside for one request. One is enough unless segments change meanwhile; after the last the
+fetch waits on the loop for what is still missing."""
+PARTITIONS_AT_ONCE: Final = 2000
+"""More are read in slices."""
+BY_PARTITION: Final = by("topics.partitions")
+_NEVER_WRITTEN_BYTES: Final = 1 << 62
+
+FetchAnswer: TypeAlias = FetchResponse | Run[FetchResponse]
+
+
+def refuse_fetch(request: FetchRequest, code: ErrorCode, message: str | None) -> FetchResponse:
+    """Answer one error for the whole request, and for its partitions: before v7 only they have one.
+
+    Not in a session: what an incremental request leaves out is meant too.
+    """
+    del message
+    topics = request.topics if request.session_epoch <= 0 else []
+    return FetchResponse(
+        error_code=code,
+        responses=[
+            FetchableTopicResponse(
+                topic.topic,
+                topic.topic_id,
+                [failed(asked, code) for asked in topic.partitions],
+            )
+            for topic in topics
+        ],
+    )
+
+
+@serves(FETCH, versions=(4, 18), refuse=refuse_fetch, in_slices=True, short=True)
+def fetch(
+    catalogue: Catalogue,
+    brokers: Brokers,
+    fetch_sessions: FetchSessions,
+    fetch_waits: FetchWaits,
+    readers: DiskReaders,
+    host: Host,
+    context: RequestContext,
+    request: FetchRequest,
+) -> FetchAnswer:
+    """Return the batches that the client fetches, or wait until there are enough of them."""
+    if not READ_UNCOMMITTED <= request.isolation_level <= READ_COMMITTED:
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    if _names_many(request):
+        start = partial(_plan, catalogue, brokers, fetch_sessions, host, context, request)
+        return Run(_fetch_named(fetch_waits, readers, host, request, start), is_large=True)
+    reader = _plan(catalogue, brokers, fetch_sessions, host, context, request, None)
+    if len(reader.plan.asked) > PARTITIONS_AT_ONCE:
+        return Run(_fetch_in_slices(fetch_waits, readers, host, reader), is_large=True)
+    result = reader.read()
+    if reader.cold:
+        return Run(_fetch_cold(readers, reader))
+    missing_bytes = reader.missing_bytes(result)
+    if missing_bytes <= 0 or request.max_wait_ms <= 0 or not reader.plan.asked:
+        return reader.respond(result)
+    waiting = _fetch_when_enough(fetch_waits, reader, result.logs, missing_bytes)
+    return Run(waiting, is_task=False)
+
+
+def _names_many(request: FetchRequest) -> bool:
+    count = 0
+    for topic in request.topics:
+        count += len(topic.partitions)
+    return count > PARTITIONS_AT_ONCE
+
+
+def _plan(
+    catalogue: Catalogue,
+    brokers: Brokers,
+    fetch_sessions: FetchSessions,
+    host: Host,
+    context: RequestContext,
+    request: FetchRequest,
+    asked: list[Asked] | None,
+) -> Reader:
+    """Return what reads the partitions; ``asked``: those that the request names, or None."""
+    by_id = context.api_version >= TOPIC_IDS_SINCE
+    readable = Readable(context.access, is_replica=_is_of_replica(request))
+
+    def exists(each: Asked) -> bool:
+        topic = catalogue.topic_by_id(each.topic_id) if by_id else catalogue.topic(each.topic)
+        return (
+            topic is not None
+            and 0 <= each.request.partition < len(topic.partitions)
+            and readable.has(each, topic.name)
+        )
+
+    plan = fetch_sessions.plan(
+        request,
+        principal=context.access.principal,
+        by_id=by_id,
+        now_ms=host.clock.now_ms(),
+        exists=exists,
+        asked=asked,
+    )
+    context.connection.seen.fetches(request.isolation_level, plan)
+    return Reader(catalogue, brokers, context, request, plan, readable, fetch_sessions, by_id=by_id)
+
+
+async def _fetch_when_enough(
+    fetch_waits: FetchWaits, reader: Reader, logs: list[PartitionLog], missing_bytes: int
+) -> FetchResponse:
+    """Wait until there are ``missing_bytes`` more, the time is over, or the connection needs it."""
+    request = reader.request
+    watch = Watch(fetch_waits, logs, missing_bytes=missing_bytes, wait_ms=request.max_wait_ms)
+    try:
+        while await BytesReadable(watch):
+            # More bytes in the log need not be more for a reader of committed ones: it looks again.
+            if request.isolation_level != READ_COMMITTED:
+                break
+            response = reader.read_if_enough()
+            if response is not None:
+                return response
+            watch.wait_for(1)
+        return reader.read_and_respond()
+    finally:
+        watch.close()
+
+
+async def _fetch_cold(readers: DiskReaders, reader: Reader) -> FetchResponse:
+    """Start over once a thread has read what is not in the page cache."""
+    for _ in range(COLD_ROUNDS_MAX - 1):
+        await Aside(lambda: readers.run(reader.warm))
+        result = reader.read()
+        if not reader.cold:
+            return reader.respond(result)
+    await Aside(lambda: readers.run(reader.warm))
+    return reader.read_and_respond()
+
+
+async def _fetch_named(
+    fetch_waits: FetchWaits,
+    readers: DiskReaders,
+    host: Host,
+    request: FetchRequest,
+    start: Callable[[list[Asked]], Reader],
+) -> FetchResponse:
+    """Fetch the partitions of a request that names very many."""
+    named: dict[Key, Asked] = {}
+    for part, _ in parts(request, BY_PARTITION):
+        for each in asked_of(part):
+            named[each.key] = each
+        await Turn()
+    reader = start(list(named.values()))
+    return await _fetch_in_slices(fetch_waits, readers, host, reader)
+
+
+async def _fetch_in_slices(
+    fetch_waits: FetchWaits, readers: DiskReaders, host: Host, reader: Reader
+) -> FetchResponse:
+    """Read and answer very many partitions in slices, with waits as for any other fetch.
+
+    It waits on each log from the turn on in which it has read it, so that nothing is missed.
+    """
+    deadline = host.clock.monotonic() + reader.request.max_wait_ms / 1000
+    is_over = reader.request.max_wait_ms <= 0
+    while True:
+        left_ms = max(0.0, (deadline - host.clock.monotonic()) * 1000)
+        watch = Watch(fetch_waits, (), missing_bytes=_NEVER_WRITTEN_BYTES, wait_ms=left_ms)
+        try:
+            result = await _read_in_slices(readers, reader, watch)
+            missing_bytes = reader.missing_bytes(result)
+            if missing_bytes <= 0 or is_over:
+                return await reader.respond_in_slices(result)
+            watch.missing_bytes -= _NEVER_WRITTEN_BYTES - missing_bytes
+            is_over = not await BytesReadable(watch)
+        finally:
+            watch.close()
+
+
+async def _read_in_slices(readers: DiskReaders, reader: Reader, watch: Watch) -> Result:
+    """Read, and read again what a thread had to read."""
+    for _ in range(COLD_ROUNDS_MAX):
+        result = await reader.read_in_slices(watch.wait_on)
+        if not reader.cold:
+            return result
+        await Aside(lambda: readers.run(reader.warm))
+    reader.wait_for_the_disk()
+    return await reader.read_in_slices(watch.wait_on)
+
+
+def _is_of_replica(request: FetchRequest) -> bool:
+    """Whether a fetch says that it comes from another broker; the id has moved in version 15."""
+    state = request.replica_state
+    return request.replica_id >= 0 or (state is not None and state.replica_id >= 0)

@@ -1,0 +1,446 @@
+"""Reads the partitions of one Fetch, as often as it takes, and builds the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, cast
+
+from barnabas.broker.api.checks import CLUSTER, CLUSTER_ACTION, READ, TOPIC
+from barnabas.broker.api.dispatch import RequestContext
+from barnabas.broker.api.fetch_sessions import (
+    NO_SESSION,
+    Asked,
+    FetchPlan,
+    FetchSessions,
+    Key,
+    served_first,
+)
+from barnabas.broker.api.storage_errors import error_code_of
+from barnabas.broker.api.waits import Turn
+from barnabas.broker.cluster.serving.brokers import Brokers
+from barnabas.broker.metadata.catalogue import Catalogue
+from barnabas.broker.metadata.topic import Topic
+from barnabas.broker.security.acls.access import Access
+from barnabas.broker.security.acls.operations import CLUSTER_NAME
+from barnabas.broker.security.quotas.quotas import told_ms
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+from barnabas.storage.errors import Corrupt, Rejected
+from barnabas.storage.log.memory_read import MemorySlice
+from barnabas.storage.log.partition_log import READ_COMMITTED, PartitionLog
+from barnabas.storage.log.segment_read import FileSpan, LoadedSpan, read_cached, read_waiting
+
+NAMES_LEADERS_SINCE: Final = 16
+UNKNOWN_OFFSET: Final = -1
+COPIED_BYTES_MAX: Final = 4 * 1024 * 1024
+"""Of one answer, what cannot be sent from the page cache and so is in memory until the client has
+read it: where many ask for much and read nothing, each keeps no more than this and one batch."""
+PARTITIONS_PER_SLICE: Final = 250
+_NOTHING: Final = memoryview(b"")
+_LEADER_IS_ANOTHER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+"""What a client hears that has to turn to another broker, or to the same in its newer epoch."""
+
+
+class Readable:
+    """What the client of one fetch may read; asked again when anything has changed of that."""
+
+    def __init__(self, access: Access, *, is_replica: bool) -> None:
+        self._access = access
+        self._is_replica = is_replica
+        self.mark = access.mark
+        """What is allowed is marked with this; asked before every pass."""
+
+    def look_again(self) -> None:
+        """Take note of what has changed."""
+        self.mark = self._access.mark
+
+    def has(self, asked: Asked, name: str) -> bool:
+        """Whether the client may read a topic, of which ``asked`` is a partition."""
+        if asked.allowed_mark == self.mark and not self._is_replica:
+            return True
+        if self._is_replica:  # No consumer gets past its own rights by calling itself one.
+            return self._access.may(CLUSTER_ACTION, CLUSTER, CLUSTER_NAME)
+        if not self._access.may(READ, TOPIC, name):
+            return False
+        asked.allowed_mark = self.mark
+        return True
+
+
+class Result:
+    """Data that one pass over the partitions found; no dataclass: mypyc makes those slowly."""
+
+    __slots__ = ("copied_bytes", "data", "logs", "sent", "size_bytes", "urgent")
+
+    def __init__(self) -> None:
+        self.data: list[tuple[Asked, PartitionData]] = []
+        self.logs: list[PartitionLog] = []
+        self.sent: list[tuple[PartitionLog, int]] = []
+        """The logs with data to send, and how much of it; counted once it is sent."""
+        self.size_bytes = 0
+        self.copied_bytes = 0
+        """Bytes of ``data`` in memory of their own, those included that the disk still has."""
+        self.urgent = False
+        """Whether the response leaves at once, however small: an error, or more data elsewhere."""
+
+
+class Reader:
+    """Reads the partitions of one request, as often as it takes."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        brokers: Brokers,
+        context: RequestContext,
+        request: FetchRequest,
+        plan: FetchPlan,
+        readable: Readable,
+        sessions: FetchSessions,
+        *,
+        by_id: bool,
+    ) -> None:
+        self._find: Callable[[Asked], Topic | None] = (
+            (lambda asked: catalogue.topic_by_id(asked.topic_id))
+            if by_id
+            else (lambda asked: catalogue.topic(asked.topic))
+        )
+        self._by_id = by_id
+        self._readable = readable
+        self.request = request
+        self.plan = plan
+        self._sessions = sessions
+        self._brokers = brokers
+        self._context = context
+        self._quota = quota = context.quota
+        self._max_bytes = min(request.max_bytes, catalogue.configs.broker_config.fetch_max_bytes)
+        if quota is not None:
+            self._max_bytes = quota.fetch_bytes_max(self._max_bytes)
+        self._min_bytes = min(request.min_bytes, self._max_bytes)
+        self.cold: list[tuple[Key, FileSpan]] = []
+        """What the last pass met that the disk has to be waited for."""
+        self._warm: dict[Key, tuple[FileSpan, LoadedSpan | Exception]] = {}
+        self._may_wait = False
+
+    def read(self) -> Result:
+        """Read every partition within the request's bounds; what is cold is only noted."""
+        result = Result()
+        self.cold = []
+        self._read_some(self.plan.asked, result)
+        return result
+
+    async def read_in_slices(self, looked_at: Callable[[list[PartitionLog]], object]) -> Result:
+        """As ``read``; ``looked_at`` is called with the logs in the turn in which they are read.
+
+        In an incremental session only what is news is kept.
+        """
+        result = Result()
+        self.cold = []
+        asked, incremental = self.plan.asked, self.plan.incremental
+        for start in range(0, len(asked), PARTITIONS_PER_SLICE):
+            before, read = len(result.data), len(result.logs)
+            self._read_some(asked[start : start + PARTITIONS_PER_SLICE], result)
+            if incremental:
+                result.data[before:] = [each for each in result.data[before:] if _is_news(*each)]
+            looked_at(result.logs[read:])
+            await Turn()
+        return result
+
+    def _read_some(self, some: list[Asked], result: Result) -> None:
+        self._readable.look_again()
+        for asked in some:
+            data = self._read_partition(asked, result)
+            if data.error_code or data.diverging_epoch is not None:
+                result.urgent = True
+            result.data.append((asked, data))
+
+    def missing_bytes(self, result: Result) -> int:
+        """How many bytes more the reader wants to wait for."""
+        return 0 if result.urgent else self._min_bytes - result.size_bytes
+
+    def read_and_respond(self) -> FetchResponse:
+        """Answer with what there is now, waiting for the disk if it must be."""
+        self._may_wait = True
+        return self.respond(self.read())
+
+    def read_if_enough(self) -> FetchResponse | None:
+        """Answer if there is as much as was asked for."""
+        self._may_wait = True
+        result = self.read()
+        return self.respond(result) if self.missing_bytes(result) <= 0 else None
+
+    def wait_for_the_disk(self) -> None:
+        """From now on wait on the loop for what is cold."""
+        self._may_wait = True
+
+    def warm(self) -> None:
+        """Load what was cold, on a thread; errors come out where the data would have been used."""
+        for key, span in self.cold:
+            try:
+                loaded = span.load(read_waiting)
+            except (Corrupt, OSError) as damage:
+                self._warm[key] = span, damage
+            else:
+                assert loaded is not None
+                self._warm[key] = span, loaded
+
+    def _read_partition(self, asked: Asked, result: Result) -> PartitionData:
+        log, error = self._log(asked)
+        if log is None:
+            return self._refused(asked, error)
+        try:
+            if asked.request.last_fetched_epoch >= 0:
+                divergence = _divergence(log, asked.request)
+                if divergence is not None:
+                    return divergence
+            return self._read_log(log, asked, result)
+        except Rejected as refused:
+            log.counts.failed_reads += 1
+            return failed(asked.request, error_code_of(refused))
+        except (Corrupt, OSError) as damage:
+            log.counts.failed_reads += 1
+            log.suspect(asked.request.fetch_offset, damage)
+            return failed(asked.request, ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def _log(self, asked: Asked) -> tuple[PartitionLog | None, ErrorCode]:
+        topic = self._find(asked)
+        if topic is None and self._by_id:
+            return None, ErrorCode.UNKNOWN_TOPIC_ID
+        if not self._readable.has(asked, asked.topic if topic is None else topic.name):
+            return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if topic is None:
+            return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        index = asked.request.partition
+        if not 0 <= index < len(topic.partitions):
+            return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        partition = topic.partitions[index]
+        error = partition.leader_epoch_error(asked.request.current_leader_epoch)
+        return (None, error) if error else (partition.log, ErrorCode.NONE)
+
+    def _refused(self, asked: Asked, error: ErrorCode) -> PartitionData:
+        data = failed(asked.request, error)
+        if error in _LEADER_IS_ANOTHER and self._context.api_version >= NAMES_LEADERS_SINCE:
+            topic = self._find(asked)
+            assert topic is not None
+            partition = topic.partitions[asked.request.partition]
+            leader = self._brokers.view.leader_of(partition.partition_id)
+            data.current_leader = LeaderIdAndEpoch(leader.node_id, leader.epoch)
+        return data
+
+    def _read_log(self, log: PartitionLog, asked: Asked, result: Result) -> PartitionData:
+        wanted = asked.request
+        isolation = self.request.isolation_level
+        room = self._max_bytes - result.size_bytes
+        result.logs.append(log)
+        log.counts.reads += 1
+        records, upper_offset = _NOTHING, wanted.fetch_offset
+        # The first partition with data gets at least one batch, however small the bounds are.
+        at_least_one = result.size_bytes == 0
+        limit = min(room, wanted.partition_max_bytes)
+        plan = log.plan_read(wanted.fetch_offset, max(limit, 0), isolation)
+        if plan is not None and (limit > 0 or at_least_one):
+            found = self._load(log, asked, plan, result)
+            if found is not None:
+                records, upper_offset = found
+            if len(records) > limit and not at_least_one:
+                records = _NOTHING
+            elif len(records) < self._min_bytes and upper_offset < log.visible_end(isolation):
+                result.urgent = True  # The rest is elsewhere: in memory, in the next segment.
+        if len(records):
+            result.sent.append((log, len(records)))
+            result.size_bytes += len(records)
+        aborted = None
+        if isolation == READ_COMMITTED:
+            aborted = _aborted(log, wanted.fetch_offset, upper_offset) if len(records) else []
+        return PartitionData(
+            wanted.partition,
+            0,
+            log.high_watermark,
+            log.last_stable_offset,
+            log.log_start_offset,
+            aborted_transactions=aborted,
+            records=records,
+        )
+
+    def _load(
+        self, log: PartitionLog, asked: Asked, plan: FileSpan | MemorySlice, result: Result
+    ) -> tuple[memoryview, int] | None:
+        """Batches and the offset behind them; None when they are cold, or too much with the rest.
+
+        Many are left in the page cache: a ``FileSlice`` stands in for them, of which only the
+        length is asked until the connection sends it.
+        """
+        if isinstance(plan, MemorySlice):
+            chunks = plan.chunks
+            data = chunks[0] if len(chunks) == 1 else memoryview(b"".join(chunks))
+            return data, plan.upper_offset
+        loaded = self._warmed(asked, plan) if self._warm else None
+        if loaded is not None:
+            result.copied_bytes += len(loaded.data)
+        else:
+            sliced = plan.slice()
+            if sliced is not None:
+                return cast("memoryview", sliced[0]), sliced[1]
+            room = COPIED_BYTES_MAX - result.copied_bytes
+            if room <= 0:
+                result.urgent = True  # The rest is for the next Fetch.
+                return None
+            if plan.max_bytes > room:
+                isolation = self.request.isolation_level
+                plan = cast("FileSpan", log.plan_read(asked.request.fetch_offset, room, isolation))
+            result.copied_bytes += plan.size_bytes
+            loaded = plan.load(read_waiting if self._may_wait else read_cached)
+        if loaded is None:
+            # After a round on the thread there is something to answer with; more is not waited for.
+            if not (self._warm and result.size_bytes):
+                self.cold.append((asked.key, plan))
+                result.size_bytes += plan.size_bytes
+            return None
+        return loaded.data, loaded.upper_offset
+
+    def _warmed(self, asked: Asked, plan: FileSpan) -> LoadedSpan | None:
+        """What was loaded on a thread for this partition, if it is what is wanted now."""
+        span, loaded = self._warm.get(asked.key, (None, None))
+        if span is None or span.file is not plan.file or span.start_offset != plan.start_offset:
+            return None
+        if isinstance(loaded, Exception):
+            raise loaded
+        return loaded
+
+    # The response
+
+    def respond(self, result: Result) -> FetchResponse:
+        """Build the response; in an incremental session only of what is new."""
+        response = FetchResponse(session_id=self.plan.session_id)
+        if self._is_within_quota(response, result):
+            self._respond_some(response, result.data)
+            self._count(result)
+        if result.urgent:
+            self._add_endpoints(response)
+        return response
+
+    async def respond_in_slices(self, result: Result) -> FetchResponse:
+        """As ``respond``."""
+        response = FetchResponse(session_id=self.plan.session_id)
+        if not self._is_within_quota(response, result):
+            return response
+        for start in range(0, len(result.data), PARTITIONS_PER_SLICE):
+            self._respond_some(response, result.data[start : start + PARTITIONS_PER_SLICE])
+            await Turn()
+        self._count(result)
+        self._add_endpoints(response)
+        return response
+
+    def _add_endpoints(self, response: FetchResponse) -> None:
+        """Say where the leaders are that the answer names."""
+        leaders = [
+            data.current_leader.leader_id
+            for topic in response.responses
+            for data in topic.partitions
+            if data.current_leader is not None
+        ]
+        if leaders:
+            reachable = self._brokers.reachable_of(self._context, leaders)
+            response.node_endpoints = [NodeEndpoint(*each) for each in reachable]
+
+    def _is_within_quota(self, response: FetchResponse, result: Result) -> bool:
+        """Count what is read; when it is too much the client gets nothing yet, and waits (KIP-219).
+
+        It asks for all of that again, so a session goes on as if nothing had been asked, and one
+        that would begin does not: the client takes such an answer for that.
+        """
+        if self._quota is None:
+            return True
+        may_leave, throttle_ms = self._quota.consumed(result.size_bytes)
+        response.throttle_time_ms = told_ms(throttle_ms)
+        if not may_leave and not self.plan.incremental:
+            self._sessions.forget(self.plan)
+            response.session_id = NO_SESSION
+        return may_leave
+
+    def _respond_some(
+        self, response: FetchResponse, some: list[tuple[Asked, PartitionData]]
+    ) -> None:
+        session = self.plan.session
+        served: list[Asked] = []
+        topics = response.responses
+        last = topics[-1] if topics else None
+        for asked, data in some:
+            if session is not None:
+                if self.plan.incremental and not _is_news(asked, data):
+                    continue
+                asked.sent_high_watermark = data.high_watermark
+                asked.sent_log_start = data.log_start_offset
+                if data.records:
+                    served.append(asked)
+            if last is None or last.topic != asked.topic or last.topic_id != asked.topic_id:
+                last = FetchableTopicResponse(asked.topic, asked.topic_id, [])
+                topics.append(last)
+            last.partitions.append(data)
+        if session is not None:
+            served_first(session, served)
+
+    def _count(self, result: Result) -> None:
+        for log, size_bytes in result.sent:
+            log.counts.read_bytes += size_bytes
+
+
+def _is_news(asked: Asked, data: PartitionData) -> bool:
+    """Whether an incremental answer must mention a partition (KIP-227)."""
+    return bool(
+        data.records
+        or data.error_code
+        or data.diverging_epoch is not None
+        or data.high_watermark != asked.sent_high_watermark
+        or data.log_start_offset != asked.sent_log_start
+    )
+
+
+def failed(wanted: FetchPartition, error: ErrorCode) -> PartitionData:
+    """Return the answer for a partition of which nothing can be read."""
+    return PartitionData(
+        wanted.partition,
+        error,
+        UNKNOWN_OFFSET,
+        UNKNOWN_OFFSET,
+        UNKNOWN_OFFSET,
+        aborted_transactions=None,
+        records=_NOTHING,
+    )
+
+
+def _divergence(log: PartitionLog, wanted: FetchPartition) -> PartitionData | None:
+    """What to tell a reader whose last epoch ended before its offset: it has another log (KIP-595).
+
+    An epoch that has not begun here, and an offset that is deleted, are out of range.
+    """
+    epoch, end_offset = log.end_offset_for_epoch(wanted.last_fetched_epoch)
+    if epoch < 0 or wanted.fetch_offset < log.log_start_offset:
+        return failed(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+    if epoch >= wanted.last_fetched_epoch and end_offset >= wanted.fetch_offset:
+        return None
+    return PartitionData(
+        wanted.partition,
+        0,
+        log.high_watermark,
+        log.last_stable_offset,
+        log.log_start_offset,
+        diverging_epoch=EpochEndOffset(epoch, end_offset),
+        aborted_transactions=None,
+        records=_NOTHING,
+    )
+
+
+def _aborted(log: PartitionLog, offset: int, upper_offset: int) -> list[AbortedTransaction]:
+    return [
+        AbortedTransaction(transaction.producer_id, transaction.first_offset)
+        for transaction in log.aborted_transactions(offset, upper_offset)
+    ]

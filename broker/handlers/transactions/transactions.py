@@ -1,0 +1,293 @@
+"""AddPartitionsToTxn 0-5, EndTxn 0-5: a transaction grows and ends.
+
+Version notes. AddPartitionsToTxn: up to v3 a client adds partitions of one transaction; from v4 on
+a broker asks for several, perhaps only to verify (KIP-890). EndTxn: v5 is the protocol of KIP-890,
+its answer carries the epoch of the next transaction. Before v2 a fenced producer receives
+INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
+
+A request that had to wait for the transaction before is asked again whether it is allowed. A broker
+that asks never waits for it, for on its connection the answers to others wait behind: it is told,
+and asks again. So what it asks is decided as it is handled, and nothing is of a connection that was
+ended since (R10). What it is told is durable (R9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final
+
+from barnabas.broker.api.checks import (
+    TOPIC,
+    TOPIC_DENIED,
+    TRANSACTIONAL_ID,
+    TRANSACTIONAL_ID_DENIED,
+    WRITE,
+)
+from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
+from barnabas.broker.coordination.shard import java_hash
+from barnabas.broker.coordination.transactions import Transactions
+from barnabas.broker.metadata.catalogue import Catalogue
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, INTERNAL
+from barnabas.coordinator.transactions.commands import (
+    AddPartitions,
+    Command,
+    EndTransaction,
+    Outcome,
+    VerifyPartitions,
+)
+from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2, TopicPartition
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.add_partitions_to_txn import (
+    ADD_PARTITIONS_TO_TXN,
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
+
+FENCED_SINCE: Final = 2
+BATCHED_SINCE: Final = 4
+EPOCH_EACH_SINCE: Final = 5
+"""From this version of EndTxn on each transaction has an epoch of its own (KIP-890)."""
+
+Errors = dict[TopicPartition, ErrorCode]
+
+
+def error_of_version(error: ErrorCode, version: int) -> ErrorCode:
+    """What old clients know a fenced producer by."""
+    if error == ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error
+
+
+# ----------------------------------------------------------------------------- AddPartitionsToTxn
+
+
+def refuse_add_partitions(
+    request: AddPartitionsToTxnRequest, code: ErrorCode, _message: str | None
+) -> AddPartitionsToTxnResponse:
+    """Answer one error: at the top (since v4), and for every partition (before)."""
+    topics = request.v3_and_below_topics
+    errors = {
+        TopicPartition(topic.name, index): code for topic in topics for index in topic.partitions
+    }
+    return AddPartitionsToTxnResponse(
+        error_code=code,
+        results_by_topic_v3_and_below=_topic_results(topics, errors, BATCHED_SINCE),
+    )
+
+
+@serves(ADD_PARTITIONS_TO_TXN, versions=(0, 5), refuse=refuse_add_partitions, short=True)
+def add_partitions_to_txn(
+    catalogue: Catalogue,
+    transactions: Transactions,
+    context: RequestContext,
+    request: AddPartitionsToTxnRequest,
+) -> Deferred[AddPartitionsToTxnResponse]:
+    """Add partitions to transactions, or verify that they are part of them."""
+    pending: Deferred[AddPartitionsToTxnResponse] = Deferred()
+    if context.api_version >= BATCHED_SINCE:
+        _add_several(catalogue, transactions, context, request.transactions, pending)
+        return pending
+    asked = AddPartitionsToTxnTransaction(
+        request.v3_and_below_transactional_id,
+        request.v3_and_below_producer_id,
+        request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+
+    def respond(errors: Errors) -> None:
+        topics = _topic_results(asked.topics, errors, context.api_version)
+        pending.complete(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics))
+
+    _add(catalogue, transactions, context, asked, respond)
+    return pending
+
+
+def _add_several(
+    catalogue: Catalogue,
+    transactions: Transactions,
+    context: RequestContext,
+    asked: list[AddPartitionsToTxnTransaction],
+    pending: Deferred[AddPartitionsToTxnResponse],
+) -> None:
+    results: list[AddPartitionsToTxnResult] = [AddPartitionsToTxnResult()] * len(asked)
+    missing = len(asked)
+
+    def respond(number: int, errors: Errors) -> None:
+        nonlocal missing
+        topics = _topic_results(asked[number].topics, errors, context.api_version)
+        results[number] = AddPartitionsToTxnResult(asked[number].transactional_id, topics)
+        missing -= 1
+        if not missing:
+            pending.complete(AddPartitionsToTxnResponse(results_by_transaction=results))
+
+    if not asked:
+        pending.complete(AddPartitionsToTxnResponse())
+    for number, transaction in enumerate(asked):
+        _add(
+            catalogue,
+            transactions,
+            context,
+            transaction,
+            partial(respond, number),
+        )
+
+
+def _add(
+    catalogue: Catalogue,
+    transactions: Transactions,
+    context: RequestContext,
+    asked: AddPartitionsToTxnTransaction,
+    respond: Callable[[Errors], None],
+) -> None:
+    """Add all partitions of a transaction, or none if one of them does not exist."""
+    key = asked.transactional_id
+    topic_partitions = frozenset(
+        TopicPartition(topic.name, index) for topic in asked.topics for index in topic.partitions
+    )
+    if not key:
+        respond(dict.fromkeys(topic_partitions, ErrorCode.INVALID_REQUEST))
+        return
+    producer = (asked.producer_id, asked.producer_epoch)
+    link = context.connection.link
+
+    if asked.verify_only:
+        verification = VerifyPartitions(key, *producer, topic_partitions)
+        transactions.submit(
+            lambda: verification,
+            lambda outcome: respond(_errors(topic_partitions, outcome)),
+            key=key,
+            waits=link is None,
+        )
+        return
+
+    def command() -> AddPartitions | Outcome:
+        errors = _refused(catalogue, context, key, topic_partitions)
+        if errors:
+            return Outcome(partition_errors=errors)
+        # A leader adds what is written to it, which only clients of KIP-890 leave to it.
+        version = CLASSIC if link is None else TRANSACTIONS_V2
+        return AddPartitions(key, *producer, topic_partitions, version)
+
+    refused = _refused(catalogue, context, key, topic_partitions)
+    if refused:
+        respond(refused)
+        return
+    transactions.submit(
+        command,
+        lambda outcome: respond(_errors(topic_partitions, outcome)),
+        key=key,
+        context=context if context.api_version < BATCHED_SINCE else None,
+        waits=link is None,
+    )
+
+
+def _refused(
+    catalogue: Catalogue,
+    context: RequestContext,
+    key: str,
+    topic_partitions: frozenset[TopicPartition],
+) -> Errors:
+    """Why none of these partitions is added: one error, or one for each; nothing if they may be.
+
+    Up to v3 a client asks, which has to have the right to; nobody adds an internal topic like this.
+    A broker that asks leads the partitions: those that are not known here are not known yet.
+    """
+    refused: Errors = {}
+    may_write: dict[str, bool] = {}
+    if context.api_version < BATCHED_SINCE:
+        access = context.access
+        if not access.may(WRITE, TRANSACTIONAL_ID, key):
+            return dict.fromkeys(topic_partitions, TRANSACTIONAL_ID_DENIED)
+        for name in {topic_partition.topic for topic_partition in topic_partitions}:
+            may_write[name] = name not in INTERNAL and access.may(WRITE, TOPIC, name)
+    for topic_partition in topic_partitions:
+        if not may_write.get(topic_partition.topic, True):
+            refused[topic_partition] = TOPIC_DENIED
+        elif catalogue.partition(*topic_partition) is None:
+            refused[topic_partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if not refused:
+        return {}
+    if context.connection.link is not None:
+        return dict.fromkeys(topic_partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return dict.fromkeys(topic_partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
+
+
+def _errors(topic_partitions: Iterable[TopicPartition], outcome: Outcome) -> Errors:
+    return dict(outcome.partition_errors) or dict.fromkeys(topic_partitions, outcome.error)
+
+
+def _topic_results(
+    topics: Iterable[AddPartitionsToTxnTopic], errors: Errors, version: int
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            topic.name,
+            [
+                AddPartitionsToTxnPartitionResult(
+                    index, error_of_version(errors[TopicPartition(topic.name, index)], version)
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
+
+
+def offsets_partition(catalogue: Catalogue, group_id: str) -> TopicPartition:
+    """Where the offsets of a group are committed; ``__consumer_offsets`` must be there."""
+    topic = catalogue.topics[GROUP_OFFSETS]
+    return TopicPartition(GROUP_OFFSETS, java_hash(group_id) % len(topic.partitions))
+
+
+# ------------------------------------------------------------------------------------------ EndTxn
+
+
+def refuse_end_txn(
+    _request: EndTxnRequest, code: ErrorCode, _message: str | None
+) -> EndTxnResponse:
+    """Answer an error, and no epoch."""
+    return EndTxnResponse(error_code=code)
+
+
+@serves(END_TXN, versions=(0, 5), refuse=refuse_end_txn, short=True)
+def end_txn(
+    transactions: Transactions, context: RequestContext, request: EndTxnRequest
+) -> Deferred[EndTxnResponse]:
+    """Commit or abort; answered when the decision is durable."""
+    pending: Deferred[EndTxnResponse] = Deferred()
+    key = request.transactional_id
+    version = context.api_version
+
+    def respond(outcome: Outcome) -> None:
+        pending.complete(
+            EndTxnResponse(
+                error_code=error_of_version(outcome.error, version),
+                producer_id=outcome.producer_id,
+                producer_epoch=outcome.producer_epoch,
+            )
+        )
+
+    def command() -> Command | Outcome:
+        if not context.access.may(WRITE, TRANSACTIONAL_ID, key):
+            return Outcome(TRANSACTIONAL_ID_DENIED)
+        return EndTransaction(
+            key,
+            request.producer_id,
+            request.producer_epoch,
+            request.committed,
+            TRANSACTIONS_V2 if version >= EPOCH_EACH_SINCE else CLASSIC,
+            transactions.fresh_producer_id,
+        )
+
+    if not key:
+        respond(Outcome(ErrorCode.INVALID_REQUEST))
+    else:
+        transactions.submit(command, respond, key=key, context=context)
+    return pending

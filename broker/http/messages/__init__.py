@@ -1,0 +1,1 @@
+"""HTTP requests and responses, without I/O."""

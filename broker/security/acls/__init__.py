@@ -1,0 +1,1 @@
+"""Operations on resources, ACLs, and the authorizer."""

@@ -1,0 +1,1 @@
+"""Security of each listener: TLS, mechanisms, certificates."""

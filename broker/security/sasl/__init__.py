@@ -1,0 +1,1 @@
+"""Logins by SASL: users, passwords, tokens."""

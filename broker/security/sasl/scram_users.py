@@ -1,0 +1,202 @@
+"""The users of SCRAM: what is stored of them, and what is said of those that there are not.
+
+Rules of this file:
+
+* **Which names are users does not show.** For every other name there is a salt, made of the name
+  and a secret of this cluster, always the same one; it looks like the salts of ``kafka-configs``.
+  It is made for names of users as well: both take the same time.
+* A credential of fewer iterations than Kafka allows (from a directory of Apache Kafka; it can be
+  stored in no other way) is as good as none.
+* A change is in the MetaStore before it counts here (``broker/metadata/user_credentials.py``).
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.protocol.sasl.scram import (
+    ITERATIONS_MIN,
+    MECHANISMS,
+    ScramCredential,
+    ScramMechanism,
+    credential_of,
+    salted_password,
+)
+from barnabas.storage.metastore.interface import ScramRow
+from barnabas.storage.runtime.chance import random_bytes
+
+if TYPE_CHECKING:
+    from barnabas.broker.config.scram_credentials import NewCredential
+    from barnabas.storage.metastore.interface import MetaStore
+
+logger = logging.getLogger("barnabas.broker.security.sasl.scram_users")
+
+KEPT_AS: Final = "scram salts"
+"""The name of the secret in the MetaStore."""
+USERS_MAX: Final = 100_000
+"""Credentials that there may be: they are in memory."""
+_SALT_BITS: Final = 130
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class Owner(NamedTuple):
+    """Whose a credential is: a user has one for each mechanism."""
+
+    user: str
+    mechanism: str
+
+
+class ScramUsers:
+    """The credentials of one broker, and what is said where there is none."""
+
+    def __init__(self, iterations: int = ITERATIONS_MIN) -> None:
+        """``iterations`` are those of users who are not there, and of new ones."""
+        self._iterations = iterations
+        self._by_owner: dict[Owner, ScramCredential] = {}
+        # Another one is kept in most cases (keep_secret).
+        self._secret = random_bytes(32)
+        self._nothing = random_bytes(64)
+
+    def keep_secret(self, metastore: MetaStore) -> None:
+        """Say of those that are not there what was said before the restart."""
+        self._secret = metastore.keep_secret(KEPT_AS, self._secret)
+
+    def load(self, rows: Iterable[ScramRow]) -> None:
+        """Take over what is stored."""
+        self._by_owner = {Owner(row.user, row.mechanism): _credential(row) for row in rows}
+        for owner, credential in self._by_owner.items():
+            if credential.iterations < ITERATIONS_MIN:
+                logger.warning(
+                    "user=%r cannot log in with %s: its credential has %d iterations, fewer "
+                    "than %d",
+                    owner.user,
+                    owner.mechanism,
+                    credential.iterations,
+                    ITERATIONS_MIN,
+                )
+
+    # ---------------------------------------------------------------------------------- questions
+
+    def __len__(self) -> int:
+        return len(self._by_owner)
+
+    def __contains__(self, owner: Owner) -> bool:
+        return owner in self._by_owner
+
+    def has_users_of(self, mechanism: str) -> bool:
+        """Whether anybody can log in with a mechanism."""
+        return any(
+            owner.mechanism == mechanism and credential.iterations >= ITERATIONS_MIN
+            for owner, credential in self._by_owner.items()
+        )
+
+    def rows(self) -> list[ScramRow]:
+        """Return all credentials as they are stored."""
+        return [
+            row_of(owner.user, MECHANISMS[owner.mechanism], credential)
+            for owner, credential in self._by_owner.items()
+        ]
+
+    def names(self) -> list[str]:
+        """Return who has a credential."""
+        return sorted({owner.user for owner in self._by_owner})
+
+    def iterations_of(self, user: str) -> list[tuple[ScramMechanism, int]]:
+        """Return for which mechanisms a user has a credential, and its iterations."""
+        return [
+            (mechanism, self._by_owner[Owner(user, name)].iterations)
+            for name, mechanism in MECHANISMS.items()
+            if Owner(user, name) in self._by_owner
+        ]
+
+    def finder(self, mechanism: ScramMechanism) -> Callable[[str], ScramCredential]:
+        """Return what finds the credential of a name: of a user, or one that nothing matches."""
+
+        def find(name: str) -> ScramCredential:
+            made_up = self._made_up(mechanism, name)
+            stored = self._by_owner.get(Owner(name, mechanism.name), made_up)
+            return stored if stored.iterations >= ITERATIONS_MIN else made_up
+
+        return find
+
+    def _made_up(self, mechanism: ScramMechanism, name: str) -> ScramCredential:
+        seed = hmac.digest(self._secret, f"{mechanism.name} {name}".encode(), "sha256")
+        salt = _salt(int.from_bytes(seed) >> (256 - _SALT_BITS))
+        nothing = self._nothing[: mechanism.digest_bytes]
+        return ScramCredential(salt, nothing, nothing, self._iterations)
+
+    # ------------------------------------------------------------------------------------ changes
+
+    def change(self, upserted: Sequence[ScramRow], deleted: Sequence[Owner]) -> set[Owner]:
+        """Set and delete credentials; return whose is another one now, or gone."""
+        new = {Owner(row.user, row.mechanism): _credential(row) for row in upserted}
+        ended = {owner for owner in deleted if owner in self._by_owner}
+        ended |= {
+            owner
+            for owner, credential in new.items()
+            if self._by_owner.get(owner, credential) != credential
+        }
+        for owner in deleted:
+            self._by_owner.pop(owner, None)
+        self._by_owner |= new
+        return ended
+
+    def create_missing(self, wanted: Sequence[NewCredential], metastore: MetaStore) -> list[Owner]:
+        """Make the users that are not there, for whom passwords are hashed; takes its time.
+
+        Durable when this returns; raises MetaStoreError.
+        """
+        rows = [
+            self._row_of(each)
+            for each in wanted
+            if Owner(each.user, each.mechanism.name) not in self._by_owner
+        ]
+        if rows:
+            metastore.change_scram_credentials(rows, [])
+            self.change(rows, [])
+        return [Owner(row.user, row.mechanism) for row in rows]
+
+    def _row_of(self, new: NewCredential) -> ScramRow:
+        iterations = new.iterations or self._iterations
+        salt = new.salt or new_salt()
+        if new.salted_password is not None:
+            salted = new.salted_password
+        else:
+            assert new.password is not None
+            salted = salted_password(new.mechanism, new.password, salt, iterations)
+        return row_of(
+            new.user, new.mechanism, credential_of(new.mechanism, salted, salt, iterations)
+        )
+
+
+def new_salt() -> bytes:
+    """Return a salt for a new credential, like those of ``kafka-configs``."""
+    return _salt(int.from_bytes(random_bytes(32)) >> (256 - _SALT_BITS))
+
+
+def row_of(user: str, mechanism: ScramMechanism, credential: ScramCredential) -> ScramRow:
+    """Return how a credential is stored."""
+    return ScramRow(
+        user,
+        mechanism.name,
+        credential.salt,
+        credential.stored_key,
+        credential.server_key,
+        credential.iterations,
+    )
+
+
+def _credential(row: ScramRow) -> ScramCredential:
+    return ScramCredential(row.salt, row.stored_key, row.server_key, row.iterations)
+
+
+def _salt(number: int) -> bytes:
+    """Write a number to base 36, as Kafka's tools make salts."""
+    digits = []
+    while number:
+        number, digit = divmod(number, 36)
+        digits.append(_DIGITS[digit])
+    return "".join(reversed(digits)).encode() or b"0"

@@ -1,0 +1,163 @@
+"""What a bearer token (a signed JWT) proves: who, and until when.
+
+Rules of this file:
+
+* **The token decides nothing about how it is verified.** Its algorithm must be one that the
+  configuration allows, all of them with public keys, and fit the key; keys come from the one
+  source that the configuration names, whatever the token's header points to.
+* **What is not there does not hold**: issuer, audience, subject, and both times.
+* Apache Kafka's rules for claims (its BrokerJwtValidator), and the strict ones of 4.4.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from jwt import PyJWS, PyJWTError
+
+from barnabas.broker.security.sasl.token_keys import KeySet
+from barnabas.protocol.sasl.oauthbearer import InvalidToken, Verified
+
+KEYS_TRIED_MAX: Final = 4
+"""How many keys are tried for a token that does not name its key."""
+USER_MAX: Final = 1024
+TIME_MAX_S: Final = 2**63 - 1
+"""The largest time that is taken; Apache Kafka has no larger number either."""
+LIFETIME_MAX_MS: Final = 10 * 365 * 24 * 3_600_000
+"""Sessions end after ten years."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRules:
+    """What a listener asks of tokens."""
+
+    algorithms: tuple[str, ...]
+    issuer: str | None
+    """None: tokens of every issuer whose key is in the set."""
+    audiences: tuple[str, ...]
+    """None of them: tokens for every audience."""
+    skew_ms: int
+    """By how much the clocks of the issuer and of this broker may differ."""
+    user_claim: str = "sub"
+    scope_claim: str = "scope"
+
+
+class TokenVerifier:
+    """Verifies the tokens of one listener."""
+
+    def __init__(
+        self,
+        rules: TokenRules,
+        keys: Callable[[], KeySet],
+        now_ms: Callable[[], int],
+        on_unknown_key: Callable[[], None],
+    ) -> None:
+        """``keys`` returns those of now; ``on_unknown_key``: there may be newer ones."""
+        self._rules = rules
+        self._keys = keys
+        self._now_ms = now_ms
+        self._on_unknown_key = on_unknown_key
+        self._signatures = PyJWS(algorithms=list(rules.algorithms))
+
+    def verify(self, token: str) -> Verified:
+        """Return what a token proves; raises InvalidToken."""
+        claims = self._claims(token)
+        rules, now_ms = self._rules, self._now_ms()
+        expires_ms = _time_ms(claims, "exp")
+        if now_ms - rules.skew_ms >= expires_ms:
+            raise InvalidToken("it has expired")
+        if _time_ms(claims, "iat") > now_ms + rules.skew_ms:
+            raise InvalidToken("it is issued in the future")
+        if "nbf" in claims and _time_ms(claims, "nbf") > now_ms + rules.skew_ms:
+            raise InvalidToken("it does not hold yet")
+        if rules.issuer is not None and claims.get("iss") != rules.issuer:
+            raise InvalidToken("it is of another issuer")
+        if rules.audiences and not set(_texts(claims.get("aud"))) & set(rules.audiences):
+            raise InvalidToken("it is for another audience")
+        if rules.scope_claim in claims:
+            _check_scopes(claims[rules.scope_claim])
+        return Verified(_user(claims, rules.user_claim), min(expires_ms, now_ms + LIFETIME_MAX_MS))
+
+    def _claims(self, token: str) -> Mapping[str, Any]:
+        """Return what a token says, if its signature holds."""
+        try:
+            header = self._signatures.get_unverified_header(token)
+            algorithm, key_id = header.get("alg"), header.get("kid")
+            if not isinstance(algorithm, str) or algorithm not in self._rules.algorithms:
+                raise InvalidToken("its algorithm is not allowed")
+            if "crit" in header:
+                raise InvalidToken("its header has critical extensions")
+            payload = self._verified(token, algorithm, self._candidates(key_id, algorithm))
+            claims = json.loads(payload, parse_constant=_refuse_constant)
+        except (PyJWTError, ValueError, RecursionError) as error:
+            raise InvalidToken(f"it cannot be read: {type(error).__name__}") from error
+        if not isinstance(claims, dict):
+            raise InvalidToken("it has no claims")
+        return claims
+
+    def _candidates(self, key_id: str | None, algorithm: str) -> Sequence[Any]:
+        keys = self._keys()
+        found = keys.for_token(key_id, algorithm)[:KEYS_TRIED_MAX]
+        if not found:
+            if not keys.has_id(key_id):
+                self._on_unknown_key()
+            raise InvalidToken("there is no key for it")
+        return found
+
+    def _verified(self, token: str, algorithm: str, keys: Sequence[Any]) -> bytes:
+        """Return the payload of a token that one of these keys has signed."""
+        for key in keys:
+            try:
+                found = self._signatures.decode_complete(token, key, [algorithm])
+            except PyJWTError:
+                continue
+            payload: bytes = found["payload"]
+            return payload
+        raise InvalidToken("its signature does not hold")
+
+
+def _time_ms(claims: Mapping[str, Any], name: str) -> int:
+    value = claims.get(name)
+    # No number of JSON is too long for a comparison, and NaN is not smaller than anything.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value <= TIME_MAX_S:
+        raise InvalidToken(f"{name} is no time")
+    if value < 0:
+        raise InvalidToken(f"{name} is before all times")
+    return int(value * 1000)
+
+
+def _user(claims: Mapping[str, Any], name: str) -> str:
+    value = claims.get(name)
+    user = value.strip() if isinstance(value, str) else ""
+    if not user or len(user) > USER_MAX:
+        raise InvalidToken(f"{name} is no name")
+    try:
+        user.encode()
+    except UnicodeEncodeError:  # JSON can name one half of a pair of surrogates.
+        raise InvalidToken(f"{name} has half of a character") from None
+    return user
+
+
+def _texts(value: object) -> list[str]:
+    """Return a claim that is one text or several."""
+    if isinstance(value, str):
+        return [value]
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def _check_scopes(value: object) -> None:
+    """Scopes allow nothing here; but those that make no sense are refused, as by Kafka."""
+    scopes = [value] if isinstance(value, str) else value
+    if not isinstance(scopes, list):
+        return
+    if not all(isinstance(each, str) and each.strip() for each in scopes):
+        raise InvalidToken("its scopes are empty")
+    if len({each.strip() for each in scopes}) != len(scopes):
+        raise InvalidToken("its scopes repeat themselves")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)

@@ -1,0 +1,105 @@
+"""Which requests a web page of somebody else's could have had a browser make.
+
+A page of any site may send requests to an address within its visitor's reach, and a site whose name
+suddenly stands for 127.0.0.1 may even read the answers (DNS rebinding). Programs are not concerned.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from ipaddress import ip_address
+from typing import Final
+
+from barnabas.broker.http.messages.request import BadRequest, Request
+
+PROBES: Final = frozenset(("/livez", "/readyz", "/health", "/healthz"))
+"""What is alive and ready: asked by pod address or name, and nothing in it to hide."""
+METRICS: Final = "/metrics"
+_HOST: Final = re.compile(r"(?:\[([^\[\]]*)\]|([^\[\]:]*))(?::[0-9]{0,5})?")
+"""An address in brackets or a name, and a port."""
+_SAFE: Final = frozenset(("GET", "HEAD"))
+_API: Final = "api"
+"""The first part of paths of which a page of another site may not even read: it could not see the
+answer, and would have the broker search."""
+
+
+class HostCheck:
+    """Which names this port may be called by.
+
+    An address is no name that somebody could have made stand for this machine, so any will do.
+    """
+
+    def __init__(self, names: Iterable[str], *, metrics_by_any_name: bool = False) -> None:
+        """``metrics_by_any_name``: Prometheus uses the name of a service, which is unknown here.
+
+        That is safe where ``/metrics`` needs a token or a user, which no page of another site has.
+        """
+        self._names = frozenset(name.lower().rstrip(".") for name in names if name)
+        self._exempt = PROBES | {METRICS} if metrics_by_any_name else PROBES
+
+    def check(self, request: Request) -> None:
+        """Raise BadRequest for a request to a name that is not this port's."""
+        host = request.headers.get("host")
+        if host is None or request.path in self._exempt or self._allows(host):
+            return
+        raise BadRequest(
+            421,
+            f"the host {_printable(host)} is not known here; barnabas.http.allowed.hosts lists "
+            "names that are",
+        )
+
+    def _allows(self, host: str) -> bool:
+        name = _name_of(host)
+        if name is None:
+            return False
+        if name == "localhost" or name.endswith(".localhost") or name in self._names:
+            return True
+        try:
+            ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+
+def check_origin(request: Request) -> None:
+    """Raise BadRequest for a change, or a search, that a page of another site has asked for.
+
+    Browsers say where a request comes from; what says nothing is no browser.
+    """
+    if request.method in _SAFE and request.parts[:1] != (_API,):
+        return
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        if site in {"same-origin", "none"}:
+            return
+        raise BadRequest(403, "a page of another site may ask nothing of this kind here")
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
+        raise BadRequest(403, "a page of another site may ask nothing of this kind here")
+
+
+def is_local_name(host: str) -> bool:
+    """Whether a Host header names the client's own machine, as browsers resolve it."""
+    name = _name_of(host)
+    if name is None:
+        return False
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _name_of(host: str) -> str | None:
+    """Return a host without its port; None if it is no host."""
+    found = _HOST.fullmatch(host.strip().lower())
+    if found is None:
+        return None
+    address, name = found.groups()
+    return address if name is None else str(name).rstrip(".")
+
+
+def _printable(text: str) -> str:
+    return "".join(each if each.isprintable() else "?" for each in text[:80])

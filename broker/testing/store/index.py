@@ -1,0 +1,746 @@
+"""The indexes of a cluster in memory: for brokers of one process, whose cluster ends with it.
+
+``MemoryIndex`` is what all of them share; each call of it is one step that no other comes between.
+``MemoryLogIndex`` is one broker's way to what is durable: slow, cut, or losing answers, as it is
+told. ``MemoryClusterIndex`` (beside this) is its way to the other brokers.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import attrgetter
+from typing import Final
+from uuid import UUID
+
+from barnabas.broker.testing.store.unreliable_calls import Link, Way
+from barnabas.storage.errors import StoreUnusable
+from barnabas.storage.replicated.cluster_index import (
+    FENCED_MAX,
+    FIRST_NODE_ID,
+    Assignment,
+    ClusterSnapshot,
+    HandOver,
+    Led,
+    Member,
+    Poll,
+)
+from barnabas.storage.replicated.cluster_transfer import (
+    EXPORTED,
+    IN_USE,
+    NOT_COMPLETED,
+    NOT_EMPTY,
+    NOT_WHOLE,
+    SUPERSEDED,
+    TransferRefused,
+)
+from barnabas.storage.replicated.log_index import (
+    ANY_BYTES,
+    Extent,
+    ExtentSize,
+    Flush,
+    FlushAnswer,
+    IndexMisused,
+    Item,
+    LogBeginning,
+    LogHead,
+    LogSnapshot,
+    LogStart,
+    Outcome,
+    PartitionState,
+)
+from barnabas.storage.runtime.clock import monotonic
+from barnabas.storage.runtime.threads import new_condition
+
+_base_offset = attrgetter("base_offset")
+_next_offset = attrgetter("next_offset")
+
+_IMPORT_MS: Final = 60_000
+"""The lease of who imports, which nobody waits for."""
+
+
+@dataclass(slots=True)
+class PartitionRow:
+    """A partition: who leads it, and all that is durable of it."""
+
+    leader_epoch: int
+    leader_session: int | None = None
+    extents: list[Extent] = field(default_factory=list)
+    log_start_offset: int = 0
+    log_end_offset: int = 0
+    """Where the next extent has to begin."""
+    wanted_node: int | None = None
+    pinned_node: int | None = None
+    is_deleted: bool = False
+    changed_in: int = 0
+    """The version of the picture in which who leads it, or is to, was changed last."""
+    led_in: int = 0
+    """The one of those in which it has come to its leader."""
+    snapshot: LogSnapshot | None = None
+
+    @property
+    def needless_offset(self) -> int:
+        """Extents that end at or before it are garbage."""
+        if self.is_deleted:
+            return self.log_end_offset
+        return min(self.log_start_offset, self.snapshot.next_offset) if self.snapshot else 0
+
+
+@dataclass(slots=True)
+class _Session:
+    """One life of a broker."""
+
+    token: UUID
+    node_id: int
+    endpoints: str
+    lease_until: float
+    is_live: bool = True
+    is_draining: bool = False
+    next_flushes: dict[int, int] = field(default_factory=dict)
+    """The number of each lane's next flush; a lane that is not here has had none."""
+
+    @property
+    def takes_partitions(self) -> bool:
+        """Whether it may be given any."""
+        return self.is_live and not self.is_draining
+
+
+_ENDED: Final = _Session(UUID(int=0), -1, "", 0.0, is_live=False)
+"""Stands for every session that is forgotten."""
+
+
+@dataclass(slots=True)
+class _Transfer:
+    """An import or export that is under way, or was done last."""
+
+    token: UUID
+    is_import: bool
+    is_done: bool = False
+
+
+class MemoryIndex:
+    """All sessions and partitions. Any thread may call it.
+
+    See ``LogIndex`` and ``ClusterIndex`` for what it does.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        """``clock`` says when leases end, in seconds."""
+        self.rows: dict[int, PartitionRow] = {}
+        self._sessions: dict[int, _Session] = {}
+        self._next_session = 1
+        self._nodes: set[int] = set()
+        """Every node id that a broker has had."""
+        self._clock = clock
+        self._changed = new_condition()
+        self._version = 0
+        self._metadata_version = 0
+        self._controller: int | None = None
+        self._next_node_id = FIRST_NODE_ID
+        self._transfer: _Transfer | None = None
+
+    # -- sessions ----------------------------------------------------------------------------------
+
+    def new_node_id(self) -> int:
+        """See ``ClusterIndex``."""
+        with self._changed:
+            while self._next_node_id in self._nodes:
+                self._next_node_id += 1
+            self._next_node_id += 1
+            return self._next_node_id - 1
+
+    def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
+        """See ``ClusterIndex``; raises StoreUnusable while nobody is to serve."""
+        with self._changed:
+            self._refuse_session(token)
+            for number, session in self._sessions.items():
+                if session.token == token:
+                    return number
+            for session in self._sessions.values():
+                if session.node_id == node_id:
+                    session.is_live = False
+            return self._begin_session(token, node_id, endpoints, lease_ms)
+
+    def heartbeat(self, session: int, lease_ms: int) -> bool:
+        """See ``ClusterIndex``."""
+        with self._changed:
+            found = self._session(session)
+            if found.is_live:
+                found.lease_until = self._lease_until(lease_ms)
+            return found.is_live
+
+    def fence_expired(self) -> frozenset[int]:
+        """See ``ClusterIndex``."""
+        with self._changed:
+            now = self._clock()
+            expired = {
+                number: session
+                for number, session in self._sessions.items()
+                if session.is_live and session.lease_until < now
+            }
+            for session in expired.values():
+                session.is_live = False
+            if expired:
+                self._raise_version()
+            return frozenset(expired)
+
+    def fence(self, session: int) -> None:
+        """See ``ClusterIndex``."""
+        with self._changed:
+            if self._session(session).is_live:
+                self._session(session).is_live = False
+                self._raise_version()
+
+    def drain(self, session: int) -> None:
+        """See ``ClusterIndex``."""
+        with self._changed:
+            if self._session(session).takes_partitions:
+                self._session(session).is_draining = True
+                self._raise_version()
+
+    def control(self, session: int) -> bool:
+        """See ``ClusterIndex``."""
+        with self._changed:
+            if self._live_controller() is None and self._session(session).is_live:
+                self._controller = session
+                self._raise_version()
+            return self._live_controller() == session
+
+    # -- imports and exports -----------------------------------------------------------------------
+
+    def begin_import(self, token: UUID, node_id: int, *, has_topics: bool) -> int:
+        """See ``ClusterTransfer``; ``has_topics``: of the metadata."""
+        with self._changed:
+            transfer = self._transfer
+            for number, session in self._sessions.items():
+                if session.token == token:
+                    return number
+            if transfer is None or transfer.is_done or not transfer.is_import:
+                if self._is_in_use():
+                    raise TransferRefused(IN_USE)
+                if has_topics:
+                    raise TransferRefused(NOT_EMPTY)
+            for session in self._sessions.values():
+                session.is_live = False
+            self.rows.clear()
+            self._transfer = _Transfer(token, is_import=True)
+            return self._begin_session(token, node_id, "", _IMPORT_MS)
+
+    def import_logs(self, session: int, epoch: int, bases: Mapping[int, int]) -> None:
+        """See ``ClusterTransfer``."""
+        with self._changed:
+            if not self._session(session).is_live:
+                raise TransferRefused(SUPERSEDED)
+            added = [each for each in bases if each not in self.rows]
+            for each in added:
+                base = bases[each]
+                row = PartitionRow(epoch, session, log_start_offset=base, log_end_offset=base)
+                self.rows[each] = row
+            self._note_changed(added)
+
+    def is_importing(self, token: UUID) -> bool:
+        """Whether this import goes on."""
+        with self._changed:
+            transfer = self._transfer
+            return transfer is not None and transfer.token == token and not transfer.is_done
+
+    def end_import(self, token: UUID) -> None:
+        """See ``ClusterTransfer``."""
+        with self._changed:
+            transfer = self._transfer
+            if transfer is None or transfer.token != token:
+                raise TransferRefused(SUPERSEDED)
+            transfer.is_done = True
+            for session in self._sessions.values():
+                if session.token == token:
+                    session.is_live = False
+            self._raise_version()
+
+    def begin_export(self, token: UUID) -> None:
+        """See ``ClusterTransfer``."""
+        with self._changed:
+            transfer = self._transfer
+            if transfer is not None and transfer.is_import and not transfer.is_done:
+                raise TransferRefused(NOT_WHOLE)
+            if self._is_in_use():
+                raise TransferRefused(IN_USE)
+            self._transfer = _Transfer(token, is_import=False)
+
+    def is_exported(self) -> bool:
+        """See ``ClusterTransfer``."""
+        with self._changed:
+            return self._transfer is not None and not self._transfer.is_import
+
+    def raise_epochs(self, epoch: int) -> None:
+        """See ``ClusterTransfer.advance``."""
+        with self._changed:
+            if self._is_in_use():
+                raise TransferRefused(IN_USE)
+            for row in self.rows.values():
+                if not row.is_deleted:
+                    row.leader_epoch = max(row.leader_epoch + 1, epoch)
+
+    def reopen(self) -> bool:
+        """See ``ClusterTransfer``."""
+        with self._changed:
+            was_exported = self._transfer is not None and not self._transfer.is_import
+            if was_exported:
+                self._transfer = None
+            return was_exported
+
+    # -- who leads ---------------------------------------------------------------------------------
+
+    def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
+        """See ``LogIndex``."""
+        with self._changed:
+            if partition_id not in self.rows:
+                self.rows[partition_id] = PartitionRow(first_epoch - 1)
+                self._note_changed([partition_id])
+
+    def remove_partitions(self, partition_ids: Iterable[int]) -> None:
+        """Have nobody lead partitions of a topic that was deleted, for good."""
+        with self._changed:
+            for partition_id in partition_ids:
+                row = self.rows[partition_id]
+                row.leader_session, row.wanted_node, row.pinned_node = None, None, None
+                row.is_deleted = True
+                self._note_changed([partition_id])
+
+    def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
+        """See ``ClusterIndex``."""
+        with self._changed:
+            asked = [each for each in assignments if self._session(each.session).takes_partitions]
+            changed = [each for each in asked if self._may_lead_next(each)]
+            for each in changed:
+                self._lead(each.partition_id, each.session)
+            self._note_changed([each.partition_id for each in changed])
+            return frozenset(
+                each.partition_id
+                for each in asked
+                if self._leads(each.session, each.partition_id, each.expected_epoch + 1)
+            )
+
+    def hand_over(self, session: int, partitions: Sequence[HandOver]) -> None:
+        """See ``ClusterIndex``."""
+        with self._changed:
+            led = [each for each in partitions if self._leads(session, *each[:2])]
+            for partition_id, _, to in led:
+                if to is not None and self._session(to).takes_partitions:
+                    self._lead(partition_id, to)
+                    self.rows[partition_id].wanted_node = None
+                else:
+                    self.rows[partition_id].leader_session = None
+            self._note_changed([each.partition_id for each in led])
+
+    def want(self, nodes: Mapping[int, int | None], *, pins: bool = False) -> None:
+        """See ``ClusterIndex``; with ``pins`` its ``pin``."""
+        with self._changed:
+            changed = []
+            for each, node_id in nodes.items():
+                row = self.rows.get(each)
+                if row is None or row.is_deleted:
+                    continue
+                # A pin to who leads a partition already is no wish.
+                is_wish = not pins or node_id != self._leader_node(row)
+                later = (node_id if is_wish else None, node_id if pins else row.pinned_node)
+                if (row.wanted_node, row.pinned_node) != later:
+                    row.wanted_node, row.pinned_node = later
+                    changed.append(each)
+            self._note_changed(changed)
+
+    # -- what is known -----------------------------------------------------------------------------
+
+    def snapshot(self, since: int) -> ClusterSnapshot:
+        """See ``ClusterIndex``."""
+        with self._changed:
+            return self._picture(since)
+
+    def poll(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Poll:
+        """See ``ClusterIndex``."""
+        with self._changed:
+            snapshot = self._picture(since)
+            gained = [
+                each.partition_id
+                for each in snapshot.led
+                if each.session == session
+                and each.wanted_node is None
+                and self.rows[each.partition_id].led_in > since
+            ]
+            few = [
+                each for each in gained[:most_logs] if self._head(each).snapshot_bytes <= most_bytes
+            ]
+            return Poll(snapshot, self._beginnings(few, most, most_bytes))
+
+    def wait(
+        self, since: int, timeout_s: float, is_over: Callable[[], bool] = lambda: False
+    ) -> None:
+        """See ``ClusterIndex``; ``is_over``, asked at each ``wake``, ends it, too."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._version > since or is_over(), timeout_s)
+
+    def wake(self) -> None:
+        """Have all that wait ask whether their wait is over."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def metadata_changed(self, version: int) -> None:
+        """Tell all of a new version of the metadata."""
+        with self._changed:
+            self._metadata_version = max(self._metadata_version, version)
+            self._raise_version()
+
+    # -- what is durable ---------------------------------------------------------------------------
+
+    def commit_flush(self, session: int, flush: Flush) -> FlushAnswer:
+        """See ``LogIndex``."""
+        with self._changed:
+            found = self._session(session)
+            number = found.next_flushes.get(flush.lane, 0)
+            if number > flush.number:
+                return FlushAnswer(Outcome.COMMITTED)
+            if not found.is_live:
+                return FlushAnswer(Outcome.FENCED)
+            if number != flush.number:
+                raise IndexMisused(f"flush {flush.number} comes instead of {number}")
+            refused = self._led_elsewhere(session, flush)
+            if refused:
+                return FlushAnswer(Outcome.REFUSED, refused)
+            self._write(flush)
+            found.next_flushes[flush.lane] = number + 1
+            return FlushAnswer(Outcome.COMMITTED)
+
+    def partition(self, partition_id: int) -> PartitionState | None:
+        """See ``LogIndex``."""
+        with self._changed:
+            row = self.rows.get(partition_id)
+            return None if row is None else _state(row)
+
+    def extents(
+        self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
+    ) -> list[Extent]:
+        """See ``LogIndex``."""
+        with self._changed:
+            found = self._extents(partition_id, from_offset, most)
+        bytes_before = accumulate((len(each.data) for each in found), initial=0)
+        return [
+            each for each, before in zip(found, bytes_before, strict=False) if before < most_bytes
+        ]
+
+    def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
+        """See ``LogIndex``."""
+        with self._changed:
+            found = self._extents(partition_id, from_offset, most)
+        return [ExtentSize(each.base_offset, each.next_offset, len(each.data)) for each in found]
+
+    def beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
+        """See ``LogIndex``."""
+        with self._changed:
+            return self._beginnings(partition_ids, most, most_bytes)
+
+    def put_snapshot(
+        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
+    ) -> bool:
+        """See ``LogIndex``."""
+        with self._changed:
+            if not self._leads_still(session, partition_id, epoch):
+                return False
+            row = self.rows[partition_id]
+            if snapshot.next_offset > row.log_end_offset:
+                raise IndexMisused(f"a snapshot behind the end, {row.log_end_offset}")
+            if row.snapshot is None or row.snapshot.next_offset < snapshot.next_offset:
+                row.snapshot = snapshot
+            return True
+
+    def collect_garbage(self, most: int) -> int:
+        """See ``LogIndex``."""
+        deleted = 0
+        with self._changed:
+            for row in self.rows.values():
+                found = bisect_right(row.extents, row.needless_offset, key=_next_offset)
+                found = min(found, most - deleted)
+                del row.extents[:found]
+                deleted += found
+                if row.is_deleted:
+                    row.snapshot = None
+        return deleted
+
+    def forget(self, most: int, kept_ms: int) -> int:
+        """See ``LogIndex``."""
+        with self._changed:
+            before = self._clock() - kept_ms / 1000
+            named = {row.leader_session for row in self.rows.values()} | {self._controller}
+            ended = [
+                number
+                for number, session in self._sessions.items()
+                if not session.is_live and session.lease_until < before and number not in named
+            ]
+            for number in ended[:most]:
+                del self._sessions[number]
+            return min(len(ended), most)
+
+    def replace_extents(
+        self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
+    ) -> bool:
+        """See ``LogIndex``."""
+        with self._changed:
+            if not self._leads_still(session, partition_id, epoch):
+                return False
+            row = self.rows[partition_id]
+            begin, end = extents[0].base_offset, extents[-1].next_offset
+            if row.log_start_offset > begin:
+                return False
+            first = bisect_left(row.extents, begin, key=_base_offset)
+            after = bisect_right(row.extents, end, key=_next_offset)
+            replaced = row.extents[first:after]
+            if not (
+                replaced
+                and (replaced[0].base_offset, replaced[-1].next_offset) == (begin, end)
+                and all(map(_touch, extents, extents[1:]))
+                and all(each.data for each in extents)
+                and row.snapshot is not None
+                and row.snapshot.next_offset >= end
+            ):
+                raise IndexMisused(f"{begin} to {end} of {partition_id} is not to be replaced")
+            row.extents[first:after] = extents
+            return True
+
+    def _extents(self, partition_id: int, from_offset: int, most: int) -> list[Extent]:
+        row = self.rows.get(partition_id)
+        found = [] if row is None else row.extents
+        first = bisect_right(found, from_offset, key=_next_offset)
+        return found[first : first + most]
+
+    def _beginnings(
+        self, partition_ids: Iterable[int], most: int, most_bytes: int
+    ) -> list[LogBeginning]:
+        heads: list[LogHead] = []
+        known_bytes = 0
+        for each in sorted(self.rows.keys() & set(partition_ids)):
+            head = self._head(each)
+            if heads and known_bytes + head.snapshot_bytes > most_bytes:
+                break
+            known_bytes += head.snapshot_bytes
+            heads.append(head)
+        bytes_left = max(most_bytes - known_bytes, min(most_bytes, 1))
+        found = []
+        for head in heads:
+            extents = []
+            for extent in self._extents(head.partition_id, head.needless_offset, most):
+                if bytes_left <= 0:
+                    break
+                bytes_left -= len(extent.data)
+                extents.append(extent)
+            found.append(LogBeginning(head, extents))
+        return found
+
+    def _head(self, partition_id: int) -> LogHead:
+        row = self.rows[partition_id]
+        return LogHead(partition_id, _state(row), row.snapshot)
+
+    def _picture(self, since: int) -> ClusterSnapshot:
+        changed = sorted(each for each, row in self.rows.items() if row.changed_in > since)
+        rows = {each: self.rows[each] for each in changed}
+        led = [
+            Led(each, row.leader_session, row.leader_epoch, row.wanted_node, row.pinned_node)
+            for each, row in rows.items()
+            if not row.is_deleted
+        ]
+        gone = [each for each, row in rows.items() if row.is_deleted]
+        members = [
+            Member(number, session.node_id, session.endpoints, session.is_draining)
+            for number, session in self._sessions.items()
+            if session.is_live
+        ]
+        controller, fenced = self._live_controller(), self._fenced()
+        return ClusterSnapshot(
+            self._version, self._metadata_version, controller, members, led, gone, fenced
+        )
+
+    def _fenced(self) -> list[Member]:
+        last: dict[int, Member] = {}
+        for number, session in self._sessions.items():
+            if session.endpoints:  # An import has a session without any.
+                last[session.node_id] = Member(number, session.node_id, session.endpoints, False)
+        fenced = sorted(each for each in last.values() if not self._sessions[each.session].is_live)
+        return sorted(fenced[-FENCED_MAX:], key=lambda each: each.node_id)
+
+    def _begin_session(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
+        number = self._next_session
+        self._next_session += 1
+        self._nodes.add(node_id)
+        self._sessions[number] = _Session(token, node_id, endpoints, self._lease_until(lease_ms))
+        self._raise_version()
+        return number
+
+    def _session(self, number: int) -> _Session:
+        return self._sessions.get(number, _ENDED)
+
+    def _is_in_use(self) -> bool:
+        now = self._clock()
+        return any(each.is_live and each.lease_until >= now for each in self._sessions.values())
+
+    def _refuse_session(self, token: UUID) -> None:
+        transfer = self._transfer
+        if transfer is None or transfer.token == token:
+            return
+        if not transfer.is_import:
+            raise StoreUnusable(EXPORTED)
+        if not transfer.is_done:
+            raise StoreUnusable(NOT_COMPLETED)
+
+    def _raise_version(self) -> None:
+        self._version += 1
+        self._changed.notify_all()
+
+    def _note_changed(self, partition_ids: Collection[int]) -> None:
+        if partition_ids:
+            self._raise_version()
+        for partition_id in partition_ids:
+            self.rows[partition_id].changed_in = self._version
+
+    def _live_controller(self) -> int | None:
+        found = self._controller
+        return found if found is not None and self._session(found).is_live else None
+
+    def _may_lead_next(self, asked: Assignment) -> bool:
+        row = self.rows.get(asked.partition_id)
+        return row is not None and row.leader_epoch == asked.expected_epoch and not row.is_deleted
+
+    def _leader_node(self, row: PartitionRow) -> int | None:
+        """The node that leads a partition, or has led it last."""
+        return None if row.leader_session is None else self._session(row.leader_session).node_id
+
+    def _lead(self, partition_id: int, session: int) -> None:
+        row = self.rows[partition_id]
+        row.leader_session = session
+        row.leader_epoch += 1
+        row.led_in = self._version + 1  # Whoever calls this notes the change.
+        if row.wanted_node == self._session(session).node_id:
+            row.wanted_node = None
+
+    def _lease_until(self, lease_ms: int) -> float:
+        return self._clock() + lease_ms / 1000
+
+    def _led_elsewhere(self, session: int, flush: Flush) -> frozenset[int]:
+        """The partitions of ``flush`` that its session does not lead in the epoch it says."""
+        named: list[Item | LogStart] = [*flush.items, *flush.starts]
+        return frozenset(
+            each.partition_id
+            for each in named
+            if not self._leads(session, each.partition_id, each.leader_epoch)
+        )
+
+    def _leads(self, session: int, partition_id: int, epoch: int) -> bool:
+        row = self.rows.get(partition_id)
+        return row is not None and (row.leader_session, row.leader_epoch) == (session, epoch)
+
+    def _leads_still(self, session: int, partition_id: int, epoch: int) -> bool:
+        return self._session(session).is_live and self._leads(session, partition_id, epoch)
+
+    def _write(self, flush: Flush) -> None:
+        payload = memoryview(flush.payload or b"")
+        partition_ids = {item.partition_id for item in flush.items}
+        if len(partition_ids) < len(flush.items):
+            raise IndexMisused("two items of one partition")
+        for item in flush.items:
+            row = self.rows[item.partition_id]
+            data = bytes(payload[item.position : item.position + item.length])
+            fits = (
+                item.base_offset == row.log_end_offset < item.next_offset
+                and len(data) == item.length > 0
+            )
+            if not fits:
+                raise IndexMisused(f"{item} does not go on at {row.log_end_offset} with its bytes")
+            row.extents.append(Extent(item.base_offset, item.next_offset, item.leader_epoch, data))
+            row.log_end_offset = item.next_offset
+        for start in flush.starts:
+            row = self.rows[start.partition_id]
+            if start.offset > row.log_end_offset:
+                raise IndexMisused(f"{start} is behind the end, {row.log_end_offset}")
+            row.log_start_offset = max(row.log_start_offset, start.offset)
+
+
+def _touch(before: Extent, after: Extent) -> bool:
+    return before.next_offset == after.base_offset
+
+
+def _state(row: PartitionRow) -> PartitionState:
+    return PartitionState(
+        row.leader_session, row.leader_epoch, row.log_start_offset, row.log_end_offset
+    )
+
+
+class MemoryLogIndex(Way):
+    """A ``LogIndex``: one broker's calls, each made again until its answer is heard."""
+
+    def __init__(
+        self,
+        index: MemoryIndex,
+        on_flush: Callable[[Flush], None] = lambda _flush: None,
+        link: Link | None = None,
+    ) -> None:
+        """``on_flush`` is called before each attempt of a flush: what it takes, the way takes.
+
+        ``link``: see ``Way``.
+        """
+        super().__init__(link)
+        self._index = index
+        self._on_flush = on_flush
+
+    def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
+        """See ``LogIndex``."""
+        self._ask(self._index.add_partition, partition_id, first_epoch)
+
+    def commit_flush(self, session: int, flush: Flush) -> FlushAnswer:
+        """See ``LogIndex``."""
+        return self._ask(self._attempt_flush, session, flush)
+
+    def partition(self, partition_id: int) -> PartitionState | None:
+        """See ``LogIndex``."""
+        return self._ask(self._index.partition, partition_id)
+
+    def extents(
+        self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
+    ) -> list[Extent]:
+        """See ``LogIndex``."""
+        return self._ask(
+            self._index.extents, partition_id, from_offset, most=most, most_bytes=most_bytes
+        )
+
+    def beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
+        """See ``LogIndex``."""
+        return self._ask(self._index.beginnings, partition_ids, most=most, most_bytes=most_bytes)
+
+    def put_snapshot(
+        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
+    ) -> bool:
+        """See ``LogIndex``."""
+        return self._ask(self._index.put_snapshot, session, partition_id, epoch, snapshot)
+
+    def collect_garbage(self, most: int) -> int:
+        """See ``LogIndex``."""
+        return self._ask(self._index.collect_garbage, most)
+
+    def forget(self, most: int, kept_ms: int) -> int:
+        """See ``LogIndex``."""
+        return self._ask(self._index.forget, most, kept_ms)
+
+    def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
+        """See ``LogIndex``."""
+        return self._ask(self._index.extent_sizes, partition_id, from_offset, most=most)
+
+    def replace_extents(
+        self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
+    ) -> bool:
+        """See ``LogIndex``."""
+        return self._ask(self._index.replace_extents, session, partition_id, epoch, extents)
+
+    def _attempt_flush(self, session: int, flush: Flush) -> FlushAnswer:
+        self._on_flush(flush)
+        return self._index.commit_flush(session, flush)

@@ -1,0 +1,193 @@
+"""The metadata of brokers of one process, in memory: one store, which each has under its own node.
+
+What makes or deletes partitions of topics is seen in the ``MemoryIndex`` of the cluster at once, as
+it is where both are one database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ParamSpec, TypeVar
+
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.broker.testing.store.unreliable_calls import Link, Way
+from barnabas.storage.metastore.contents import Contents
+from barnabas.storage.metastore.interface import (
+    Identity,
+    MetadataImage,
+    MetaStoreError,
+    Outdated,
+    PartitionRow,
+    TopicRow,
+)
+from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.metastore.tables import ReplacedTables, Rows
+from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.runtime.threads import new_rlock
+
+Result = TypeVar("Result")
+Asked = ParamSpec("Asked")
+
+
+class MemoryMetadata:
+    """What all of them share."""
+
+    def __init__(self, cluster_id: str, index: MemoryIndex) -> None:
+        """It is a cluster of its own, without topics; ``index`` is shown their partitions."""
+        self.store = SqliteMetaStore.open(MEMORY, node_id=0, new_cluster_id=cluster_id)
+        self.index = index
+        self.lock = new_rlock()
+
+    def close(self) -> None:
+        """Forget it all."""
+        with self.lock:
+            self.store.close()
+
+
+class MemoryMetaStore(Way, ReplacedTables):
+    """A MetaStore as one broker has it. A call waits while the way is cut; ``close`` ends that."""
+
+    def __init__(self, shared: MemoryMetadata, node_id: int, link: Link | None = None) -> None:
+        """``link``: see ``Way``."""
+        super().__init__(link)
+        self._shared = shared
+        self._store = shared.store
+        self._identity = Identity(shared.store.identity.cluster_id, node_id)
+        self._version = 0
+
+    @property
+    def identity(self) -> Identity:
+        """Return who this node is."""
+        return self._identity
+
+    @property
+    def version(self) -> int:
+        """Return the newest version that this object has made or seen."""
+        return self._version
+
+    def based_on(self, version: int, change: Callable[[], Result]) -> Result:
+        """Make one change, by a call of this object; raise Outdated where others were quicker."""
+
+        def compared() -> Result:
+            if self._store.version > version:
+                raise Outdated
+            return change()
+
+        return self._locked(compared)
+
+    @property
+    def boot_epoch(self) -> int:
+        """Return the boot epoch."""
+        return self._locked(lambda: self._store.boot_epoch)
+
+    def begin_boot(self) -> int:
+        """Raise the boot epoch by one and return it."""
+        return self._change(self._store.begin_boot)
+
+    def raise_boot_epoch(self, at_least: int) -> int:
+        """Make the boot epoch at least ``at_least`` and return it."""
+        return self._change(self._store.raise_boot_epoch, at_least)
+
+    def allocate_producer_ids(self) -> range:
+        """Return a block of producer ids that is never returned again (S10)."""
+        return self._change(self._store.allocate_producer_ids)
+
+    def raise_producer_ids(self, at_least: int) -> None:
+        """Never hand out a producer id below ``at_least``."""
+        self._change(self._store.raise_producer_ids, at_least)
+
+    def load(self) -> MetadataImage:
+        """Return all topics, tombstones and settings as one consistent picture."""
+        image = self._locked(self._store.load)
+        self._version = image.version
+        return image
+
+    def create_topic(
+        self, name: str, topic_id: bytes, partition_count: int, configs: Mapping[str, str]
+    ) -> TopicRow:
+        """Create a topic with its partitions and settings; raise TopicExists."""
+        return self._change(self._create_topic, name, topic_id, partition_count, configs)
+
+    def create_partitions(self, topic_id: bytes, total_count: int) -> tuple[PartitionRow, ...]:
+        """Grow a topic to ``total_count`` partitions and return the new ones."""
+        return self._change(self._create_partitions, topic_id, total_count)
+
+    def delete_topic(self, topic_id: bytes) -> None:
+        """Hide a topic and leave a tombstone; nobody leads its partitions any more."""
+        self._change(self._delete_topic, topic_id)
+
+    def forget_topic(self, topic_id: bytes) -> None:
+        """Remove a tombstone."""
+        self._change(self._store.forget_topic, topic_id)
+
+    def set_topic_configs(self, topic_id: bytes, configs: Mapping[str, str]) -> None:
+        """Replace all settings of a topic; raise TopicNotFound."""
+        self._change(self._store.set_topic_configs, topic_id, configs)
+
+    def keep_secret(self, name: str, new: bytes) -> bytes:
+        """Return what is kept under a name, which is ``new`` from now on where it was nothing."""
+        return self._locked(self._store.keep_secret, name, new)
+
+    def contents(self) -> Contents:
+        """Return all that is here."""
+        return self._locked(self._store.contents)
+
+    def fill(self, contents: Contents) -> None:
+        """Hold that, and nothing else; who has opened this store has the cluster's id anew."""
+        self._change(self._store.fill, contents)
+        self._identity = Identity(contents.cluster_id, self._identity.node_id)
+
+    # -- how changes are made ----------------------------------------------------------------------
+
+    def _replace(self, table: str, keys: Rows, rows: Rows) -> None:
+        self._change(self._store._replace, table, keys, rows)
+
+    def _create_topic(
+        self, name: str, topic_id: bytes, partition_count: int, configs: Mapping[str, str]
+    ) -> TopicRow:
+        topic = self._store.create_topic(name, topic_id, partition_count, configs)
+        self._add_partitions(topic.partitions)
+        return topic
+
+    def _create_partitions(self, topic_id: bytes, total_count: int) -> tuple[PartitionRow, ...]:
+        added = self._store.create_partitions(topic_id, total_count)
+        self._add_partitions(added)
+        return added
+
+    def _add_partitions(self, rows: Sequence[PartitionRow]) -> None:
+        for row in rows:
+            self._shared.index.add_partition(row.partition_id)
+
+    def _delete_topic(self, topic_id: bytes) -> None:
+        topics = {topic.topic_id: topic for topic in self._store.load().topics}
+        self._store.delete_topic(topic_id)
+        removed = [row.partition_id for row in topics[topic_id].partitions]
+        self._shared.index.remove_partitions(removed)
+
+    def _change(
+        self,
+        change: Callable[Asked, Result],
+        *arguments: Asked.args,
+        **named: Asked.kwargs,
+    ) -> Result:
+        def told() -> Result:
+            result = change(*arguments, **named)
+            self._version = self._store.version
+            self._shared.index.metadata_changed(self._version)
+            return result
+
+        return self._locked(told)
+
+    def _locked(
+        self,
+        call: Callable[Asked, Result],
+        *arguments: Asked.args,
+        **named: Asked.kwargs,
+    ) -> Result:
+        """Call once: what the store does here it does not do again."""
+        try:
+            self._go_there()
+        except IndexClosed as error:
+            raise MetaStoreError("the metadata store was closed") from error
+        with self._shared.lock:
+            return call(*arguments, **named)

@@ -1,0 +1,1 @@
+"""Compaction, verification and deletion in the background."""

@@ -1,0 +1,164 @@
+"""What has to happen from time to time: checkpoints, retention, compaction, a look at the space."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from barnabas.broker.runtime.clock import Timer
+from barnabas.broker.security.listeners.certificate_reload import LOOK_INTERVAL_MS
+from barnabas.storage.compaction.retention import apply_retention
+
+if TYPE_CHECKING:
+    from barnabas.broker.coordination.groups import Groups
+    from barnabas.broker.coordination.transactions import Transactions
+    from barnabas.broker.metadata.catalogue import Catalogue
+    from barnabas.broker.runtime.host import Host
+    from barnabas.broker.security.listeners.certificate_reload import CertificateReload
+    from barnabas.broker.upkeep.cleaning import LogCleaner
+    from barnabas.broker.upkeep.scrubbing import LogScrubber
+    from barnabas.storage.store.log_store import LogStore
+
+logger = logging.getLogger(__name__)
+
+SPACE_INTERVAL_MS = 1000
+TOMBSTONES_INTERVAL_MS = 300_000
+LOGS_PER_TURN = 64
+"""Logs looked at for retention before the loop gets a turn."""
+
+
+class Housekeeping:
+    """The timers of one broker. They go through its clock, so a test can make them due."""
+
+    def __init__(
+        self,
+        host: Host,
+        logs: LogStore,
+        catalogue: Catalogue,
+        cleaner: LogCleaner,
+        *,
+        groups: Groups,
+        transactions: Transactions,
+        scrubber: LogScrubber,
+        certificates: CertificateReload,
+        on_event: Callable[[str, str], None] = lambda _kind, _words: None,
+    ) -> None:
+        self._on_event = on_event
+        self._host = host
+        self._logs = logs
+        self._catalogue = catalogue
+        self.cleaner = cleaner
+        self._groups = groups
+        self._transactions = transactions
+        self._scrubber = scrubber
+        self._certificates = certificates
+        self._timers: dict[str, Timer] = {}
+        self._stopped = False
+        self._reported_full = False
+
+    def start(self) -> None:
+        """Look at the space, and start every timer."""
+        config = self._host.config
+        self._look_at_space()
+        self._every("space", lambda: SPACE_INTERVAL_MS, self._look_at_space)
+        self._every("checkpoint", lambda: config.checkpoint_interval_ms, self._checkpoint)
+        self._every(
+            "retention", lambda: self._host.config.log_retention_check_interval_ms, self._retain
+        )
+        self._every(
+            "producers",
+            lambda: self._host.config.producer_id_expiration_check_interval_ms,
+            self._forget_idle_producers,
+        )
+        self._every(
+            "offsets",
+            lambda: self._host.config.offsets_retention_check_interval_ms,
+            self._groups.expire_offsets,
+        )
+        self._every(
+            "transactional ids",
+            lambda: self._host.config.transaction_remove_expired_transaction_cleanup_interval_ms,
+            self._transactions.expire_ids,
+        )
+        if self._catalogue.tombstones is not None:
+            self._every("tombstones", lambda: TOMBSTONES_INTERVAL_MS, self._look_at_tombstones)
+        if self._certificates.listeners:
+            self._every("certificates", lambda: LOOK_INTERVAL_MS, self._certificates.look)
+        self.cleaner.start()
+        self._scrubber.start()
+
+    def stop(self) -> None:
+        """Stop every timer."""
+        self._stopped = True
+        self.cleaner.stop()
+        self._scrubber.stop()
+        for timer in self._timers.values():
+            timer.cancel()
+
+    def _every(self, name: str, interval_ms: Callable[[], int], work: Callable[[], None]) -> None:
+        def run() -> None:
+            if not self._stopped:
+                schedule()
+                work()
+
+        def schedule() -> None:
+            self._timers[name] = self._host.clock.call_later(interval_ms(), run)
+
+        schedule()
+
+    def _look_at_space(self) -> None:
+        logs = self._logs
+        logs.check_space()
+        if logs.full != self._reported_full:
+            self._reported_full = logs.full
+            if logs.full:
+                logger.warning(
+                    "disk full, appends are refused directory=%s (%s)",
+                    logs.root,
+                    logs.describe_space(),
+                )
+            else:
+                logger.info("disk has room again directory=%s", logs.root)
+            kind = "disk_full" if logs.full else "disk_has_room"
+            self._on_event(kind, logs.describe_space())
+        if logs.wants_checkpoint:
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        self._logs.checkpoint(self._catalogue.forget_deleted)
+
+    def _look_at_tombstones(self) -> None:
+        assert self._catalogue.tombstones is not None
+        looking = self._catalogue.tombstones.look(self._host.clock.monotonic())
+        self._host.spawn(looking, "look at tombstones")
+
+    def _forget_idle_producers(self) -> None:
+        """Drop the sequences of producers that have been silent for too long, log by log."""
+        expiration_ms = self._host.config.producer_id_expiration_ms
+        pending = list(self._logs.logs.values())
+
+        def turn() -> None:
+            now_ms = self._host.clock.now_ms()
+            for _ in range(min(LOGS_PER_TURN, len(pending))):
+                pending.pop().producers.expire(now_ms, expiration_ms)
+            if pending and not self._stopped:
+                self._host.loop.call_soon(turn)
+
+        turn()
+
+    def _retain(self) -> None:
+        """Delete what is too old or too much, some logs at a time."""
+        pending = list(self._logs.logs.values())
+
+        def turn() -> None:
+            logs = self._logs
+            now_ms = self._host.clock.now_ms()
+            for _ in range(min(LOGS_PER_TURN, len(pending))):
+                log = pending.pop()
+                if logs.logs.get(log.partition_id) is log and not log.closed:
+                    apply_retention(log, logs.journal, now_ms)
+            if pending and not self._stopped:
+                self._host.loop.call_soon(turn)
+
+        turn()

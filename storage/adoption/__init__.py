@@ -1,0 +1,1 @@
+"""Data directories of Apache Kafka."""

@@ -1,0 +1,1 @@
+"""Record batches as bytes: their records, compression, and those that break a rule."""

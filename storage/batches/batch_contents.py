@@ -1,0 +1,163 @@
+"""What is inside a client's batch, as far as a rule may ask: found once, for every rule.
+
+Rules of this file:
+
+1. What is found depends on the batch's bytes alone, so it may be looked for on any thread, before
+   the topic's rules are applied where the batch is appended.
+2. Here, on the loop, a batch is looked into only while that takes well under a millisecond:
+   :func:`look_here` gives up beyond its limits. An :class:`Inspection` has none but
+   ``DECOMPRESSED_BYTES_MAX``, and goes in steps of one piece each, so that who drives it decides
+   how long it keeps the interpreter.
+3. What comes out of a decompressor is looked at and dropped: a batch is never expanded as a whole.
+   Where the topic has a codec of its own (``compression.type``) an :class:`Inspection` hands the
+   pieces on to an encoder, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from barnabas.protocol import compression as codecs
+from barnabas.protocol.compression import CompressionError, ExpandsTooFar
+from barnabas.protocol.record_scan import RecordScan
+from barnabas.protocol.records import (
+    COMPRESSION_MASK,
+    CRC_START,
+    HEADER_BYTES,
+    BatchHeader,
+    InvalidBatch,
+    read_header,
+)
+from barnabas.storage.batches.batch_encoding import Allowance, BatchEncoder, Encoding
+from barnabas.storage.files.file_system import Buffer
+
+DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
+"""What a batch may expand to wherever its records are needed."""
+
+HERE_RECORDS: Final = 4096
+HERE_COMPRESSED_BYTES: Final = 32 * 1024
+HERE_EXPANDED_BYTES: Final = 256 * 1024
+HERE_BYTES: Final = 2 * 1024 * 1024
+"""What is looked into on the loop: so many records, from so many bytes if they are compressed, to
+so many when they are expanded; uncompressed ones, whose values are passed over, from so many."""
+
+
+class TooMuchToLookHere(Exception):
+    """Looking into a batch would hold the loop: it is for an :class:`Inspection`."""
+
+
+class Contents(NamedTuple):
+    """What the records of a batch are like.
+
+    ``fault`` says why they do not add up, "" where they do. ``keyless`` counts those without a key,
+    ``oldest_ms`` is their smallest timestamp except -1 (2^63-1 without any), ``newest_ms`` the
+    largest (-1 without any).
+    """
+
+    fault: str
+    keyless: int
+    oldest_ms: int
+    newest_ms: int
+    expanded_bytes: int
+    encoded: Buffer | None = None
+    """The batch as it is to be stored, where that is in another codec."""
+    too_large: str = ""
+    """The limit that ``encoded`` would exceed, in words, or ""."""
+
+
+def look_here(header: BatchHeader, batch: Buffer) -> Contents:
+    """Look into a batch at once; raises :class:`TooMuchToLookHere`."""
+    codec = header.attributes & COMPRESSION_MASK
+    if header.record_count > HERE_RECORDS:
+        raise TooMuchToLookHere
+    if len(batch) > (HERE_COMPRESSED_BYTES if codec else HERE_BYTES):
+        raise TooMuchToLookHere
+    size = 0
+    scan = RecordScan(header)
+    try:
+        if codec:
+            body = memoryview(batch)[HEADER_BYTES:]
+            codecs.refuse_unreadable(codec, body)
+            for piece in codecs.expand(codec, body, HERE_EXPANDED_BYTES):
+                size += len(piece)
+                scan.feed(piece)
+        else:
+            size = len(batch) - HEADER_BYTES
+            scan.feed(batch if isinstance(batch, bytes) else bytes(batch), HEADER_BYTES)
+        scan.finish()
+    except InvalidBatch as invalid:
+        return _faulty(str(invalid))
+    except ExpandsTooFar as too_far:
+        raise TooMuchToLookHere from too_far
+    except CompressionError as error:
+        return _faulty(str(error))
+    return Contents("", scan.keyless, scan.oldest_ms, scan.newest_ms, size)
+
+
+class Inspection:
+    """Looks into a batch of any size, one piece of it in each step, and may change its codec."""
+
+    def __init__(
+        self,
+        batch: Buffer,
+        encoding: Encoding | None = None,
+        allowance: Allowance | None = None,
+    ) -> None:
+        """``batch`` is at least a header long, and of the length that this says.
+
+        ``encoding`` is what its records are to be stored in, if not in what they are;
+        ``allowance`` is that of its request.
+        """
+        self._batch = batch
+        header = self._header = read_header(batch)
+        self._scan = RecordScan(header)
+        self.encoding = encoding
+        self._allowance = allowance
+        self._encoder: BatchEncoder | None = None
+        self._pieces: Iterator[bytes] | None = None
+        self._expanded_bytes = 0
+
+    def step(self) -> Contents | None:
+        """Look at one more piece; returns what was found at the end."""
+        try:
+            if self._pieces is None:
+                self._pieces = self._begin()
+                return None
+            piece = next(self._pieces, None)
+            if piece is None:
+                return self._finish()
+            self._expanded_bytes += len(piece)
+            self._scan.feed(piece)
+            if self._encoder is not None:
+                self._encoder.feed(piece)
+        except (InvalidBatch, CompressionError) as error:
+            return _faulty(str(error))
+        return None
+
+    def _begin(self) -> Iterator[bytes]:
+        header = self._header
+        with memoryview(self._batch) as view:
+            if crc32c(view[CRC_START:]) != header.crc:
+                raise InvalidBatch("checksum mismatch")
+        codec = header.attributes & COMPRESSION_MASK
+        body = memoryview(self._batch)[HEADER_BYTES:]
+        codecs.refuse_unreadable(codec, body)
+        if self.encoding is not None:
+            self._encoder = BatchEncoder(header, self.encoding, self._allowance or Allowance())
+        return codecs.expand(codec, body, DECOMPRESSED_BYTES_MAX)
+
+    def _finish(self) -> Contents:
+        scan, size, encoder = self._scan, self._expanded_bytes, self._encoder
+        scan.finish()
+        encoded, too_large = None, ""
+        if encoder is not None:
+            encoded = encoder.finish(scan.newest_ms)
+            too_large = encoder.too_large
+        return Contents("", scan.keyless, scan.oldest_ms, scan.newest_ms, size, encoded, too_large)
+
+
+def _faulty(reason: str) -> Contents:
+    return Contents(reason, 0, 0, 0, 0)

@@ -1,0 +1,160 @@
+"""What of a log may be compacted, whether it is time to, and the plan for it. All on the loop.
+
+Rules of this file (1 and 2 are Kafka's):
+
+1. Only sealed segments, wholly below the last stable offset, none of whose records is younger than
+   ``min.compaction.lag.ms`` (K2).
+2. It is time when more of the log is dirty than ``min.cleanable.dirty.ratio``, or when a dirty
+   record is older than ``max.compaction.lag.ms``.
+3. What is damaged, and what lies behind it, is left alone: a tombstone or a marker there may be all
+   that keeps from sight what the damage hides. In front of it a log is compacted as ever.
+4. A log is left alone while files of its last pass do not have their names, and while a reader
+   walks over its segments.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from barnabas.storage.log.cleaned_segment import CleaningPlan, SourceSegment
+from barnabas.storage.log.config import LONG_MAX
+from barnabas.storage.log.segment import Segment
+
+if TYPE_CHECKING:
+    from barnabas.storage.log.partition_log import PartitionLog
+    from barnabas.storage.log.producer_entry import ProducerEntry
+
+_NO_OFFSET: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Cleanable:
+    """How much of a log is clean, how much could be cleaned, and whether it must be now.
+
+    ``segments`` counts those that a pass would read; ``first_dirty_offset`` is where keys begin to
+    count.
+    """
+
+    first_dirty_offset: int
+    segments: int
+    clean_bytes: int
+    dirty_bytes: int
+    is_overdue: bool
+
+    @property
+    def dirty_ratio(self) -> float:
+        """The share of the cleanable log that is dirty."""
+        return self.dirty_bytes / max(1, self.clean_bytes + self.dirty_bytes)
+
+    def is_due(self, min_dirty_ratio: float) -> bool:
+        """Whether a pass should begin."""
+        return self.dirty_bytes > 0 and (self.is_overdue or self.dirty_ratio > min_dirty_ratio)
+
+
+def survey(log: "PartitionLog", now_ms: int) -> Cleanable | None:
+    """Look at a log; None when it is not to be compacted now."""
+    cleaning = log.cleaning
+    if (
+        not log.config.is_compacted
+        or log.closed
+        or log.directory.is_apart
+        or cleaning.failure is not None
+        or cleaning.swaps_under_way
+        or cleaning.scans
+        or len(log.segments) == 1
+    ):
+        return None
+    first_dirty_offset = max(cleaning.clean_offset, log.log_start_offset)
+    first_dirty = log.segment_at(first_dirty_offset)
+    end = _end(log, first_dirty, now_ms)
+    dirty = log.segments[first_dirty:end]
+    return Cleanable(
+        first_dirty_offset,
+        max(end, first_dirty),
+        sum(segment.size_bytes for segment in log.segments[:first_dirty]),
+        sum(segment.size_bytes for segment in dirty),
+        _is_overdue(log, dirty, now_ms),
+    )
+
+
+def _end(log: "PartitionLog", first_dirty: int, now_ms: int) -> int:
+    """Index of the first segment, from the first dirty one on, that may not be cleaned."""
+    stable_offset = min(log.high_watermark, log.last_stable_offset)
+    lag_ms = log.config.min_compaction_lag_ms
+    for at in range(first_dirty, len(log.segments) - 1):
+        segment = log.segments[at]
+        if segment.end_offset > stable_offset or segment.written_bytes < segment.size_bytes:
+            return at
+        if log.damaged and segment.end_offset > log.damaged[0].base_offset:
+            return at
+        if lag_ms > 0 and _youngest_ms(segment) > now_ms - lag_ms:
+            return at
+    return len(log.segments) - 1
+
+
+def _youngest_ms(segment: Segment) -> int:
+    """Records without timestamps count from when this process first saw the segment."""
+    timestamp_ms = segment.max_timestamp_ms
+    return timestamp_ms if timestamp_ms >= 0 else segment.created_ms
+
+
+def _is_overdue(log: "PartitionLog", dirty: list[Segment], now_ms: int) -> bool:
+    lag_ms = log.config.max_compaction_lag_ms
+    if lag_ms == LONG_MAX:
+        return False
+    oldest_ms = [segment.oldest_timestamp_ms() for segment in dirty]
+    return any(0 <= timestamp_ms < now_ms - lag_ms for timestamp_ms in oldest_ms)
+
+
+def plan(
+    log: "PartitionLog",
+    cleanable: Cleanable,
+    *,
+    now_ms: int,
+    map_bytes: int,
+    salt: bytes,
+) -> CleaningPlan:
+    """Everything that a pass over ``log`` needs, as it is now."""
+    segments = log.segments[: cleanable.segments]
+    config = log.config
+    return CleaningPlan(
+        path=log.directory.path,
+        segments=tuple(
+            SourceSegment(
+                segment.base_offset,
+                segment.end_offset,
+                segment.size_bytes,
+                segment.base_offset < log.cleaning.compacted_offset,
+            )
+            for segment in segments
+        ),
+        first_dirty_offset=cleanable.first_dirty_offset,
+        aborted=tuple(log.aborted_transactions(segments[0].base_offset, segments[-1].end_offset)),
+        producers=partial(_last_offsets, list(log.producers.entries()), segments[-1].end_offset),
+        now_ms=now_ms,
+        delete_retention_ms=config.delete_retention_ms,
+        segment_bytes=config.segment_bytes,
+        index_bytes=config.index_size_max_bytes,
+        index_interval_bytes=config.index_interval_bytes,
+        map_bytes=map_bytes,
+        generation=log.cleaning.new_generation(log.leader_epoch),
+        salt=salt,
+    )
+
+
+def _last_offsets(
+    entries: Iterable["ProducerEntry"], end_offset: int
+) -> dict[int, tuple[int, int]]:
+    """What to keep of each producer; those whose last batch lies further on need nothing here.
+
+    There may be very many, so this runs on the pass's thread, while the loop goes on: whatever it
+    changes meanwhile lies beyond the pass. A new epoch is there before the old one's batches go.
+    """
+    found = {}
+    for entry in entries:
+        last = entry.batches[-1:]
+        last_offset = last[0].last_offset if last else _NO_OFFSET
+        if last_offset < end_offset:
+            found[entry.producer_id] = last_offset, entry.epoch
+    return found

@@ -1,0 +1,1 @@
+"""Files, and the interface behind which a simulated disk can be."""

@@ -1,0 +1,203 @@
+"""What storage needs of files, directories and devices.
+
+Everything else in ``storage`` is written against :class:`FileSystem` and :class:`File`, so that
+tests can swap in ``simulated.py``, a disk that loses, tears and reorders what was not synced.
+Calls without a guarantee (:meth:`File.start_writeback`, :meth:`File.allocate`) are best effort and
+never raise for want of kernel support.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from barnabas.storage.files.io import FileSlice
+
+Buffer = bytes | bytearray | memoryview
+
+
+class AlreadyLocked(Exception):
+    """Another process holds the lock of this data directory."""
+
+
+class Lock(Protocol):
+    """An exclusive lock, held until released or until the process ends."""
+
+    def release(self) -> None:
+        """Let the next process have it."""
+        ...
+
+
+class Device(Protocol):
+    """The device that holds a directory, to be synced in one call however many files there are."""
+
+    def sync(self) -> None:
+        """Return when everything on it that was written before is on stable storage.
+
+        Raises OSError when any write to it has failed since the device was opened.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of it; syncs nothing."""
+        ...
+
+
+class File(Protocol):
+    """One open file; positions and sizes are bytes."""
+
+    def pread(self, size: int, position: int) -> bytes:
+        """Read ``size`` bytes at ``position``; fewer at the end of the file."""
+        ...
+
+    def pread_cached(self, size: int, position: int) -> Buffer | None:
+        """Like :meth:`pread`, but None where the disk would have to be waited for."""
+        ...
+
+    def pread_passing(self, size: int, position: int) -> bytes:
+        """Like :meth:`pread`, but the page cache keeps none of it that it did not have."""
+        ...
+
+    def slice(self, size: int, position: int) -> "FileSlice | None":
+        """These bytes, to be sent as they are; None where the disk would have to be waited for.
+
+        None also where that is not known, and of a file that is none of the operating system's.
+        """
+        ...
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write all of ``buffers`` one after the other at ``position``, to the page cache."""
+        ...
+
+    def pwritev_durable(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write all of ``buffers`` and return when these bytes are on stable storage.
+
+        Says nothing about bytes written earlier by other calls.
+        """
+        ...
+
+    def begin_page(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write one page and have the disk begin with it; durable after :meth:`fdatasync`."""
+        ...
+
+    def fdatasync(self) -> None:
+        """Return when all that was written, and the file's size, are on stable storage."""
+        ...
+
+    def start_writeback(self, position: int, size: int) -> None:
+        """Ask the kernel to start writing this range back; best effort, guarantees nothing."""
+        ...
+
+    def truncate(self, size: int) -> None:
+        """Cut or extend (with zeros) to ``size`` bytes; durable only after :meth:`fdatasync`."""
+        ...
+
+    def allocate(self, position: int, size: int) -> None:
+        """Reserve disk blocks without changing the file's size; best effort."""
+        ...
+
+    def zero_fill(self, size: int) -> None:
+        """Extend the file to ``size`` bytes with zeros that are really written; not synced."""
+        ...
+
+    def reserve(self, size: int) -> None:
+        """Extend the file to ``size`` bytes with blocks of its own; not synced.
+
+        Afterwards writes within it do not fail for want of room. OSError (ENOSPC) leaves the file
+        somewhere between its old size and ``size``.
+        """
+        ...
+
+    def size(self) -> int:
+        """Size of the file in bytes."""
+        ...
+
+    def close(self) -> None:
+        """Give the descriptor back; syncs nothing."""
+        ...
+
+
+class FileSystem(Protocol):
+    """Files and directories by path (``str``, separated by ``/``)."""
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        """Open for reading and writing; FileNotFoundError unless it exists or ``create``."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or directory of this name."""
+        ...
+
+    def is_directory(self, path: str) -> bool:
+        """Whether there is a directory of this name."""
+        ...
+
+    def list_directory(self, path: str) -> list[str]:
+        """Names in a directory, sorted."""
+        ...
+
+    def make_directory(self, path: str, *, exist_ok: bool = False) -> None:
+        """Create a directory and its missing parents."""
+        ...
+
+    def remove_directory(self, path: str) -> None:
+        """Remove an empty directory."""
+        ...
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file or directory another name, replacing a file of that name."""
+        ...
+
+    def unlink(self, path: str) -> None:
+        """Remove a file; handles that are open on it stay usable."""
+        ...
+
+    def sync_directory(self, path: str) -> None:
+        """Make creations, renames and removals in this directory durable."""
+        ...
+
+    def open_device(self, path: str) -> Device | None:
+        """The device that holds ``path``; None where it cannot be synced as a whole."""
+        ...
+
+    def read_file(self, path: str) -> bytes:
+        """Content of a whole file."""
+        ...
+
+    def write_file_atomically(self, path: str, data: Buffer) -> None:
+        """Replace a file so that a crash leaves the old or the new content; durable on return."""
+        ...
+
+    def free_bytes(self, path: str) -> int:
+        """Bytes this process may still write on the device that holds ``path``."""
+        ...
+
+    def total_bytes(self, path: str) -> int:
+        """Size of the device that holds ``path``."""
+        ...
+
+    def lock(self, path: str) -> Lock:
+        """Take the exclusive lock file ``path``; raises :class:`AlreadyLocked`."""
+        ...
+
+    def join(self, *parts: str) -> str:
+        """Put a path together."""
+        ...
+
+
+def temporary_name(path: str) -> str:
+    """The name under which :meth:`FileSystem.write_file_atomically` prepares a file."""
+    return path + ".tmp"
+
+
+def replace_file(files: FileSystem, path: str, data: Buffer) -> None:
+    """Write, sync, rename, sync the directory: the steps of ``write_file_atomically``."""
+    temporary = temporary_name(path)
+    file = files.open(temporary, create=True)
+    try:
+        file.truncate(0)  # a leftover of a crash may be longer than the new content
+        file.pwritev([data], 0)
+        file.fdatasync()
+    finally:
+        file.close()
+    files.rename(temporary, path)
+    files.sync_directory(path.rpartition("/")[0] or ("/" if path.startswith("/") else "."))

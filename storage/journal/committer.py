@@ -1,0 +1,524 @@
+"""What the storage threads do: make groups durable, and write them to the segments behind that.
+
+Rules of this file:
+
+1. ``Committer`` is plain calls without a thread, so that tests drive it step by step on a simulated
+   disk; ``CommitterThreads`` runs it beside the loop: ``commit`` on the journal thread,
+   ``write_segments`` on the segment thread, so that the disk syncs one group while the page cache
+   takes another. ``JournalCommitter`` is the one for a journal in files; in a cluster it is that of
+   ``barnabas.storage.replicated.flush_committer``.
+2. A group's bytes become durable first, and only then go to the segment files (D1): what a segment
+   holds is durable elsewhere already, so segments are never synced before a checkpoint.
+3. The segment thread does everything to partition directories, in the order of the groups.
+4. Any I/O error but a full disk is final (D9): nothing is answered after it, the process stops.
+   A full disk is met by segments and checkpoints only; the journal has its spare file. The write is
+   tried again until there is room; appends are refused meanwhile (D10).
+5. A small group behind which nothing comes in is committed on the loop itself (``commit_inline``),
+   for two hand-overs between threads cost more than a quick disk. A disk that was slow a moment
+   ago, a full one, and a change of the journal's file are left to the journal thread.
+6. While the disk writes such a group the loop makes the answers to it ready (``meanwhile``). They
+   leave after the sync, or never: any error of the sync is final, a full disk's too.
+"""
+
+import errno
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+from barnabas.storage.counts import Histogram
+from barnabas.storage.files.file_system import Buffer
+from barnabas.storage.journal.journal import CommitGroup, Operation, SegmentFile, StoredBatches
+from barnabas.storage.journal.journal_files import JournalFiles
+from barnabas.storage.journal.journal_format import GROUP_HEADER_BYTES
+from barnabas.storage.runtime.clock import counter_ns, sleep
+from barnabas.storage.runtime.threads import (
+    Empty,
+    Queue,
+    Thread,
+    new_lock,
+    new_queue,
+    start_thread,
+)
+
+_HAND_OVER_BYTES: Final = 1024 * 1024
+_HAND_OVER_SECONDS: Final = 0.2
+"""The segment thread writes after so much or after this time: each time it takes the interpreter
+from the loop, and what came in between goes to a segment in one write. Readers do not wait for it:
+memory has what is not in the segments yet. A checkpoint does, and has it begin at once."""
+
+_REPORTED_BYTES_MIN: Final = 4 * 1024 * 1024
+"""So much is written before the loop learns that memory can let go of it. What has to wait until
+the backlog is smaller waits for so much, not for all of it."""
+
+_HERE_FLUSH_NS_MAX: Final = 2_000_000
+"""A disk from which a flush must be expected to take longer is none for the loop, which serves
+nobody meanwhile."""
+_EXPECTED_FLUSH_NS_AT_START: Final = 50_000_000
+
+_COPIED_BYTES_MAX: Final = 512
+_MERGED_BYTES_MAX: Final = 16 * 1024 * 1024
+FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT)
+FULL_DISK_PAUSE_SECONDS: Final = 0.2
+
+Result = TypeVar("Result")
+
+
+class Listener(Protocol):
+    """Receives the threads' progress. Called on them."""
+
+    def durable(self, groups: int) -> None:
+        """The oldest ``groups`` groups submitted are durable."""
+
+    def written(self, groups: int) -> None:
+        """The oldest ``groups`` groups are in the segment files."""
+
+    def disk_full(self, *, full: bool) -> None:
+        """The disk refused a write for want of room, or has room again; each True has its False."""
+
+    def refused(self, groups: int, partition_ids: Collection[int]) -> None:
+        """The oldest ``groups`` groups submitted are not durable and never will be.
+
+        Somebody else leads these partitions, of which there are entries in them. What was placed
+        behind may build on what was refused, so no more groups of that run are committed, whenever
+        they are submitted, nor is anything told of them. A journal in files refuses nothing.
+        """
+
+    def lost(self) -> None:
+        """Somebody else leads everything: as ``refused``, of all groups and all partitions."""
+
+    def failed(self, error: BaseException) -> None:
+        """Storage cannot go on; the process must stop."""
+
+
+class Committer:
+    """Commits groups and applies their operations; one caller at a time for each of the two."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        flush_times: Histogram | None = None,
+        flush_batches: Histogram | None = None,
+        *,
+        reported_bytes_min: int = _REPORTED_BYTES_MIN,
+    ) -> None:
+        """What a flush took, and held, is counted if asked.
+
+        ``reported_bytes_min``: how much goes to the segments before the listener is called.
+        """
+        self._listener = listener
+        self._unwritten: deque[CommitGroup] = deque()
+        self._reported_bytes_min = reported_bytes_min
+        self._flush_times = flush_times or Histogram()
+        self._flush_batches = flush_batches or Histogram(shift=0)
+        # Each of the two is changed by one thread at a time: by who commits, by who writes.
+        self._committed_bytes = 0
+        self._written_bytes = 0
+        self._awaited = False
+        self.patience_seconds: float | None = None
+        """How long the end waits for groups that are on their way; None: as long as it takes."""
+
+    @property
+    def flushes_are_quick(self) -> bool:
+        """Whether the loop should rather wait for a flush than hand a group over."""
+        return False
+
+    def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+        """Make one group durable without waiting for room; False: nothing was done.
+
+        ``meanwhile`` is called while the disk is at work. The listener is not called, the caller
+        knows.
+        """
+        del group, meanwhile
+        return False
+
+    def commit(self, groups: Sequence[CommitGroup]) -> None:
+        """Make ``groups`` durable in this order, in as few flushes as they fit into."""
+        for _ in self.commit_by_step(groups):
+            pass
+
+    def commit_by_step(self, groups: Sequence[CommitGroup]) -> Iterator[None]:
+        """The same, with a stop behind each flush: the next one may have to wait."""
+        raise NotImplementedError
+
+    def give_up(self) -> None:
+        """Have ``commit`` return soon, whatever it waits for: what is not durable is nobody's now.
+
+        Called on another thread, after ``patience_seconds``.
+        """
+        raise NotImplementedError
+
+    def _leave_to_segments(self, groups: Sequence[CommitGroup], size: int, sequence: int) -> None:
+        """Leave to the segment thread what has become durable as flush ``sequence``."""
+        for group in groups:
+            group.sequence = sequence
+        self._unwritten.extend(groups)
+        self._committed_bytes += size
+        if any(group.awaited for group in groups):
+            self._awaited = True
+
+    @property
+    def has_unwritten(self) -> bool:
+        """Whether segments still lack something that is durable."""
+        return bool(self._unwritten)
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """How much is durable but not in the segments yet."""
+        return self._committed_bytes - self._written_bytes
+
+    @property
+    def segments_are_urgent(self) -> bool:
+        """Whether what is durable but not in the segments yet should not wait for more of it."""
+        return self._awaited or self.unwritten_bytes >= _HAND_OVER_BYTES
+
+    def write_segments(self) -> None:
+        """Apply the operations of every durable group that is not in the segments yet."""
+        self._awaited = False
+        waiting = len(self._unwritten)
+        while waiting:
+            waiting -= self._write_some(waiting)
+
+    def _write_some(self, waiting: int) -> int:
+        """Write the oldest of ``waiting`` groups and tell of them; returns how many they were."""
+        groups: list[CommitGroup] = []
+        runs = _SegmentRuns()
+        size = 0
+        while len(groups) < waiting and size < self._reported_bytes_min:
+            group = self._unwritten.popleft()
+            groups.append(group)
+            size += group.body_bytes
+            for operation in group.operations:
+                if isinstance(operation, StoredBatches):
+                    runs.add(operation)
+                else:
+                    until_there_is_room(runs.write, self._listener)
+                    until_there_is_room(operation, self._listener)
+        until_there_is_room(runs.write, self._listener)
+        self._written_bytes += size
+        self._listener.written(len(groups))
+        return len(groups)
+
+
+class JournalCommitter(Committer):
+    """Commits groups to the journal's files."""
+
+    def __init__(
+        self,
+        files: JournalFiles,
+        listener: Listener,
+        flush_times: Histogram | None = None,
+        flush_batches: Histogram | None = None,
+        *,
+        reported_bytes_min: int = _REPORTED_BYTES_MIN,
+    ) -> None:
+        """``files`` must have been started."""
+        super().__init__(
+            listener, flush_times, flush_batches, reported_bytes_min=reported_bytes_min
+        )
+        self._files = files
+        self._lacks_spare = False
+        self._expected_flush_ns = _EXPECTED_FLUSH_NS_AT_START
+
+    @property
+    def flushes_are_quick(self) -> bool:
+        """See ``Committer``: whether the disk has lately been fast enough."""
+        return self._expected_flush_ns <= _HERE_FLUSH_NS_MAX
+
+    def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+        """See ``Committer``."""
+        size = GROUP_HEADER_BYTES + group.stored_bytes
+        if self._lacks_spare or not self._files.has_room_for(size):
+            return False  # Without a spare file each group is an occasion to try for one.
+        if group.entry_count:
+            return self._flush_here(group, meanwhile)
+        meanwhile()
+        self._leave_to_segments([group], group.body_bytes, self._files.next_sequence)
+        return True
+
+    def _flush_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+        begun_ns = counter_ns()
+        try:
+            placed = self._files.begin(
+                group.entry_count, bytes(group.table), group.chunks, group.body_bytes
+            )
+        except OSError as error:
+            if error.errno not in FULL_DISK:
+                raise
+            return False  # The thread that commits it may wait for room.
+        written_ns = counter_ns()
+        meanwhile()
+        resumed_ns = counter_ns()
+        sequence = self._files.finish(placed)
+        ended_ns = counter_ns()
+        self._flush_took(ended_ns - begun_ns, aside_ns=resumed_ns - written_ns)
+        self._flush_batches.observe(group.batches)
+        self._leave_to_segments([group], group.body_bytes, sequence)
+        return True
+
+    def commit_by_step(self, groups: Sequence[CommitGroup]) -> Iterator[None]:
+        """See ``Committer``: merged into as few on-disk groups as fit."""
+        start = 0
+        while start < len(groups):
+            end, size = self._mergeable(groups, start)
+            self._commit_merged(groups[start:end], size)
+            start = end
+            yield
+
+    def _mergeable(self, groups: Sequence[CommitGroup], start: int) -> tuple[int, int]:
+        """How far from ``start`` groups go into one on-disk group, and their body bytes."""
+        room = min(_MERGED_BYTES_MAX, self._files.capacity_bytes) - GROUP_HEADER_BYTES
+        end, size, used = start, 0, 0
+        while end < len(groups):
+            group = groups[end]
+            used += group.stored_bytes
+            if end > start and used > room:
+                break
+            size += group.body_bytes
+            end += 1
+        return end, size
+
+    def _commit_merged(self, groups: Sequence[CommitGroup], size: int) -> None:
+        until_there_is_room(partial(self._flush, groups, size), self._listener)
+        self._listener.durable(len(groups))
+        self._keep_a_spare()
+
+    def _flush(self, groups: Sequence[CommitGroup], size: int) -> None:
+        """Write ``groups`` as one and sync; ``size`` is of the bodies."""
+        entry_count = sum([group.entry_count for group in groups])
+        sequence = self._files.next_sequence
+        if entry_count:
+            table = b"".join([group.table for group in groups])
+            bodies: list[Buffer] = [chunk for group in groups for chunk in group.chunks]
+            begun_ns = counter_ns()
+            sequence = self._files.append(entry_count, table, bodies, size)
+            self._flush_took(counter_ns() - begun_ns)
+            self._flush_batches.observe(sum([group.batches for group in groups]))
+        self._leave_to_segments(groups, size, sequence)
+
+    def _flush_took(self, elapsed_ns: int, *, aside_ns: int = 0) -> None:
+        """Expect the next flush to take as long, or not much less than those before it.
+
+        But for what the loop did ``aside_ns``: it says nothing of the disk.
+        """
+        self._flush_times.observe(elapsed_ns)
+        self._expected_flush_ns = max(elapsed_ns - aside_ns, self._expected_flush_ns * 3 // 4)
+
+    def _keep_a_spare(self) -> None:
+        """Have the next journal file ready; without one, refuse appends and try with each group.
+
+        Waiting here would stop the checkpoint that may give a file back.
+        """
+        try:
+            self._files.prepare_spare()
+        except OSError as error:
+            if error.errno not in FULL_DISK:
+                raise
+            if not self._lacks_spare:
+                self._lacks_spare = True
+                self._listener.disk_full(full=True)
+        else:
+            if self._lacks_spare:
+                self._lacks_spare = False
+                self._listener.disk_full(full=False)
+
+    def write_segments(self) -> None:
+        """See ``Committer``."""
+        super().write_segments()
+        self._files.start_marking_back()
+
+
+def until_there_is_room(operation: Callable[[], Result], listener: Listener) -> Result:
+    """Call ``operation`` again and again while the disk is full; the listener is called then.
+
+    And once it is over, however it ends. Only for what may be called twice. Waits, so never on the
+    loop.
+    """
+    told = False
+    try:
+        while True:
+            try:
+                return operation()
+            except OSError as error:
+                if error.errno not in FULL_DISK:
+                    raise
+            if not told:
+                told = True
+                listener.disk_full(full=True)
+            sleep(FULL_DISK_PAUSE_SECONDS)
+    finally:
+        if told:
+            listener.disk_full(full=False)
+
+
+def apply_operations(operations: Sequence[StoredBatches | Operation]) -> None:
+    """Apply the operations of a replayed group: recovery's way, where a full disk is an error."""
+    runs = _SegmentRuns()
+    for operation in operations:
+        if isinstance(operation, StoredBatches):
+            runs.add(operation)
+        else:
+            runs.write()
+            operation()
+    runs.write()
+
+
+def apply_group(group: CommitGroup) -> None:
+    """Apply the operations of a group at once, after which nothing of it is held in memory.
+
+    It may be called again after an error. Of logs that nobody else uses yet.
+    """
+    apply_operations(group.operations)
+    for member, end in group.ends.items():
+        member.written_up_to(end)
+
+
+class _SegmentRuns:
+    """Gathers batches into one write per segment. Positions in a segment are contiguous."""
+
+    def __init__(self) -> None:
+        self._runs: dict[SegmentFile, list[StoredBatches]] = {}
+
+    def add(self, batch: StoredBatches) -> None:
+        run = self._runs.get(batch.segment)
+        if run is None:
+            self._runs[batch.segment] = [batch]
+        else:
+            run.append(batch)
+
+    def write(self) -> None:
+        """Write every run. Safe to call again after an error: positions do not change."""
+        for segment, run in self._runs.items():
+            segment.write(_buffers(run), run[0].position)
+        self._runs.clear()
+
+
+def _buffers(run: list[StoredBatches]) -> list[Buffer]:
+    """The run's bytes in order; neighbours in one chunk become one slice."""
+    buffers: list[Buffer] = []
+    chunk, start, end = run[0].chunk, run[0].start, run[0].start
+    for batch in run:
+        if batch.chunk is chunk and batch.start == end:
+            end = batch.end
+            continue
+        buffers.append(_part(chunk, start, end))
+        chunk, start, end = batch.chunk, batch.start, batch.end
+    buffers.append(_part(chunk, start, end))
+    return buffers
+
+
+def _part(chunk: Buffer, start: int, end: int) -> Buffer:
+    """Some bytes of a chunk: of a few, a copy costs less than a view."""
+    return chunk[start:end] if end - start <= _COPIED_BYTES_MAX else memoryview(chunk)[start:end]
+
+
+class CommitterThreads:
+    """Runs a ``Committer`` on two threads of its own; the loop calls ``submit``, ``commit_inline``.
+
+    ``_committing`` is held by the thread that commits. What the segment thread receives is True:
+    there is something to write, a second True: do not wait for more, and False: this is the end.
+    """
+
+    def __init__(
+        self, committer: Committer, listener: Listener, *, commits_here: bool = True
+    ) -> None:
+        """The threads start at once; they are daemons, so that they never keep a process alive.
+
+        ``commits_here``: whether the loop may commit too.
+        """
+        self._committer = committer
+        self._listener = listener
+        self._commits_here = commits_here
+        self._committing = new_lock()
+        self._groups: Queue[CommitGroup | None] = new_queue()
+        self._unwritten: Queue[bool] = new_queue()
+        self._told = 0
+        self._journal_thread = self._start("barnabas-journal", self._commit_next)
+        self._segment_thread = self._start("barnabas-segments", self._write_next)
+
+    def submit(self, group: CommitGroup) -> None:
+        """Queue ``group``; the listener is called in the order of submission."""
+        self._groups.put(group)
+
+    def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+        """Commit on the caller's thread; False if the journal thread has to do it.
+
+        ``meanwhile`` is called while the disk is at work. Only while nothing that was submitted
+        waits to be durable. Raises what cannot be answered any more (D9).
+        """
+        if not (self._commits_here and self._committer.flushes_are_quick):
+            return False
+        if not self._committing.acquire(blocking=False):
+            return False
+        try:
+            done = self._committer.commit_inline(group, meanwhile)
+            if done:
+                self._tell_segment_thread()
+        finally:
+            self._committing.release()
+        return done
+
+    def stop(self) -> None:
+        """Finish what was submitted, segments included, and end the threads. Blocks.
+
+        What is not durable when the committer's patience ends is given up, without a word.
+        """
+        self._groups.put(None)
+        self._journal_thread.join(self._committer.patience_seconds)
+        if self._journal_thread.is_alive():
+            self._committer.give_up()
+            self._journal_thread.join()
+        self._segment_thread.join()
+
+    def _start(self, name: str, step: Callable[[], bool]) -> Thread:
+        return start_thread(name, partial(self._run, step))
+
+    def _run(self, step: Callable[[], bool]) -> None:
+        try:
+            while step():
+                pass
+        except BaseException as error:  # noqa: BLE001  Any failure here ends the process (D9).
+            self._listener.failed(error)
+            self._unwritten.put(False)  # So that no thread waits for the other in vain.
+
+    def _commit_next(self) -> bool:
+        """Wait for groups and commit them; False once told to stop."""
+        groups, stopping = self._take()
+        with self._committing:
+            # Told of each: what makes room on a full disk is done by that thread.
+            for _ in self._committer.commit_by_step(groups):
+                self._tell_segment_thread()
+        if stopping:
+            self._unwritten.put(False)
+        return not stopping
+
+    def _take(self) -> tuple[list[CommitGroup], bool]:
+        """Everything that waits, at least one; True: told to stop."""
+        groups: list[CommitGroup] = []
+        item = self._groups.get()
+        try:
+            while item is not None:
+                groups.append(item)
+                item = self._groups.get_nowait()
+        except Empty:
+            return groups, False
+        return groups, True
+
+    def _tell_segment_thread(self) -> None:
+        wanted = 2 if self._committer.segments_are_urgent else 1
+        while self._told < wanted:
+            self._told += 1
+            self._unwritten.put(True)
+
+    def _write_next(self) -> bool:
+        """Wait until something is durable, then for more of it, and write; False at the end."""
+        goes_on = self._unwritten.get()
+        if goes_on:
+            with suppress(Empty):
+                goes_on = self._unwritten.get(timeout=_HAND_OVER_SECONDS)
+        # Before the look at what there is: who commits behind it tells again. Who tells at this
+        # very moment may be counted wrongly; then a large pile waits for its time, once.
+        self._told = 0
+        self._committer.write_segments()
+        return goes_on

@@ -1,0 +1,1 @@
+"""The log of one partition: rules of appends, producers, segments, indexes."""

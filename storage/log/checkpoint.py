@@ -1,0 +1,318 @@
+"""What a restart may rely on: our binary checkpoint, and Kafka's small text files. Pure data.
+
+Rules of this file:
+
+1. Our checkpoint stands in two files that are written in turn; the newest one that is whole counts.
+   One that is damaged is as if it were not there, two that are damaged are an error of the caller.
+2. Kafka's files are written as its release 4.3.0 writes them, and read as leniently as it reads
+   them. A file that cannot be read raises :class:`CorruptFile`; nothing is guessed.
+"""
+
+import base64
+import binascii
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+CHECKPOINT_MAGIC = b"BARNCKPT"
+CHECKPOINT_VERSION = 3
+_FIRST_VERSION = 1
+"""Without what compaction has to say; a data directory of the first release has such a one."""
+_UNMARKED_VERSION = 2
+"""Of a directory whose journal may have no mark beside it
+(``barnabas.storage.files.commit_mark``).
+"""
+
+_HEAD = struct.Struct(">8sHBxIqqI")
+"""Magic, version, clean flag, checksum of all that follows, generation, sequence, partitions."""
+_CHECKED_FROM = 16
+_PARTITION = struct.Struct(">qqqqqqqqqq")
+_FIRST_PARTITION = struct.Struct(">qqqqqqqq")
+_SWAP_COUNT = struct.Struct(">I")
+_SWAP = struct.Struct(">qqI")
+"""Partition id, generation, how many base offsets follow."""
+
+_TEXT_VERSION = "0"
+
+
+class CorruptCheckpoint(Exception):
+    """The bytes are no whole checkpoint."""
+
+
+class CorruptFile(Exception):
+    """One of Kafka's text files does not say what it should."""
+
+
+class SegmentSwap(NamedTuple):
+    """A swap under way: the segments at these offsets become one, at the first of them."""
+
+    partition_id: int
+    generation: int
+    replaced: tuple[int, ...]
+
+
+class PartitionCheckpoint(NamedTuple):
+    """Where one partition stood: up to here its segment files alone are the truth.
+
+    ``position`` is the size in bytes of the active segment, ``snapshot_offset`` names the
+    producer snapshot to start from. -1 in the last two: not known.
+
+    ``aborted_checksum`` is the CRC32C of the sealed segments' transaction indexes, one after the
+    other: unlike other derived files they can be compared with nothing, and a lost entry would show
+    aborted data. ``sealed_bytes`` is the size of those segments together: none may go missing.
+
+    Below ``clean_offset`` the log is compacted; below ``compacted_offset``, and nowhere else,
+    offsets may be missing.
+    """
+
+    partition_id: int
+    segment_base_offset: int
+    end_offset: int
+    position: int
+    log_start_offset: int
+    snapshot_offset: int
+    aborted_checksum: int = -1
+    sealed_bytes: int = -1
+    clean_offset: int = 0
+    compacted_offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One checkpoint; replay starts with the journal group ``journal_sequence``.
+
+    ``clean`` says that nothing was appended after it. ``swaps`` are still to be finished.
+    ``marked`` says that it is known beside the journal how far that has come.
+    """
+
+    generation: int
+    journal_sequence: int
+    partitions: Sequence[PartitionCheckpoint] = ()
+    clean: bool = False
+    swaps: Sequence[SegmentSwap] = ()
+    marked: bool = True
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
+    """The file's bytes."""
+    data = bytearray(
+        _HEAD.pack(
+            CHECKPOINT_MAGIC,
+            CHECKPOINT_VERSION if checkpoint.marked else _UNMARKED_VERSION,
+            checkpoint.clean,
+            0,
+            checkpoint.generation,
+            checkpoint.journal_sequence,
+            len(checkpoint.partitions),
+        )
+    )
+    for partition in checkpoint.partitions:
+        data += _PARTITION.pack(*partition)
+    data += _SWAP_COUNT.pack(len(checkpoint.swaps))
+    for partition_id, swap_generation, replaced in checkpoint.swaps:
+        data += _SWAP.pack(partition_id, swap_generation, len(replaced))
+        data += struct.pack(f">{len(replaced)}q", *replaced)
+    struct.pack_into(">I", data, _CHECKED_FROM - 4, _checksum(data))
+    return bytes(data)
+
+
+def _checksum(data: bytes | bytearray) -> int:
+    """Over everything but the checksum itself."""
+    return crc32c(bytes(data[_CHECKED_FROM:]), crc32c(bytes(data[: _CHECKED_FROM - 4])))
+
+
+def decode_checkpoint(data: bytes) -> Checkpoint:
+    """Read a file's bytes; raises :class:`CorruptCheckpoint`."""
+    if len(data) < _HEAD.size:
+        raise CorruptCheckpoint(f"{len(data)} bytes are too few")
+    magic, version, clean, checksum, generation, sequence, count = _HEAD.unpack_from(data)
+    if magic != CHECKPOINT_MAGIC:
+        raise CorruptCheckpoint("not a checkpoint")
+    if checksum != _checksum(data):
+        raise CorruptCheckpoint("checksum mismatch")
+    # Only now can fields be believed: a version that is whole but unknown is another matter.
+    if not _FIRST_VERSION <= version <= CHECKPOINT_VERSION:
+        raise CorruptCheckpoint(f"version {version} is not {CHECKPOINT_VERSION}")
+    entry = _FIRST_PARTITION if version == _FIRST_VERSION else _PARTITION
+    end = _HEAD.size + count * entry.size
+    try:
+        swaps, at = ((), end) if version == _FIRST_VERSION else _decode_swaps(data, end)
+    except struct.error as error:
+        raise CorruptCheckpoint(f"{count} partitions do not fit into {len(data)} bytes") from error
+    if len(data) != at:
+        raise CorruptCheckpoint(f"{count} partitions do not make {len(data)} bytes")
+    entries = entry.iter_unpack(data[_HEAD.size : end])
+    partitions = tuple(PartitionCheckpoint(*fields) for fields in entries)
+    marked = version > _UNMARKED_VERSION
+    return Checkpoint(generation, sequence, partitions, bool(clean), swaps, marked)
+
+
+def _decode_swaps(data: bytes, position: int) -> tuple[tuple[SegmentSwap, ...], int]:
+    """The swaps that begin at ``position``, and where they end."""
+    (count,) = _SWAP_COUNT.unpack_from(data, position)
+    position += _SWAP_COUNT.size
+    swaps = []
+    for _ in range(count):
+        partition_id, generation, size = _SWAP.unpack_from(data, position)
+        position += _SWAP.size
+        replaced = struct.unpack_from(f">{size}q", data, position)
+        position += 8 * size
+        swaps.append(SegmentSwap(partition_id, generation, replaced))
+    return tuple(swaps), position
+
+
+def newest_checkpoint(*files: bytes | None) -> Checkpoint | None:
+    """The whole one with the highest generation among the files' contents, if there is any."""
+    whole = []
+    for data in files:
+        try:
+            whole.append(decode_checkpoint(data or b""))
+        except CorruptCheckpoint:
+            continue  # torn while it was written; its twin is older but whole
+    return max(whole, key=lambda checkpoint: checkpoint.generation, default=None)
+
+
+# ------------------------------------------------------------------------ Kafka's checkpoint files
+
+
+def _encode_lines(lines: Iterable[str]) -> bytes:
+    """Version, number of entries, one entry a line: the frame of all Kafka checkpoint files."""
+    entries = list(lines)
+    return "\n".join([_TEXT_VERSION, str(len(entries)), *entries, ""]).encode()
+
+
+def _decode_lines(data: bytes, fields: int) -> list[list[str]]:
+    """The entries, split at spaces into exactly ``fields`` parts; none in an empty file."""
+    if not data:
+        return []  # Kafka creates some of these files empty and fills them much later
+    lines = _text(data).splitlines()
+    if len(lines) < 2 or lines[0].strip() != _TEXT_VERSION:
+        raise CorruptFile(f"expected version {_TEXT_VERSION} and a count")
+    entries = [line.split() for line in lines[2:] if line.strip()]
+    if len(entries) != _number(lines[1]):
+        raise CorruptFile(f"{lines[1]} entries announced, {len(entries)} found")
+    for entry in entries:
+        if len(entry) != fields:
+            raise CorruptFile(f"malformed entry {' '.join(entry)!r}")
+    return entries
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise CorruptFile("not a text file") from error
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise CorruptFile(f"{text!r} is not a number") from error
+
+
+def encode_offset_checkpoint(offsets: Mapping[tuple[str, int], int]) -> bytes:
+    """An offset for each (topic, partition).
+
+    The format of ``log-start-offset-checkpoint``, ``recovery-point-offset-checkpoint`` and
+    ``replication-offset-checkpoint``.
+    """
+    return _encode_lines(
+        f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items())
+    )
+
+
+def decode_offset_checkpoint(data: bytes) -> dict[tuple[str, int], int]:
+    """Read what :func:`encode_offset_checkpoint` writes; raises :class:`CorruptFile`."""
+    return {
+        (topic, _number(partition)): _number(offset)
+        for topic, partition, offset in _decode_lines(data, 3)
+    }
+
+
+def encode_leader_epochs(epochs: Iterable[tuple[int, int]]) -> bytes:
+    """``leader-epoch-checkpoint``: (epoch, start offset) pairs, oldest first."""
+    return _encode_lines(f"{epoch} {start_offset}" for epoch, start_offset in epochs)
+
+
+def decode_leader_epochs(data: bytes) -> list[tuple[int, int]]:
+    """Read ``leader-epoch-checkpoint``; raises :class:`CorruptFile` (also if it goes back)."""
+    epochs = [(_number(epoch), _number(start)) for epoch, start in _decode_lines(data, 2)]
+    for (epoch, start), (next_epoch, next_start) in pairwise(epochs):
+        if next_epoch <= epoch or next_start < start:
+            raise CorruptFile(f"leader epoch {next_epoch} from {next_start} after {epoch}, {start}")
+    return epochs
+
+
+# ------------------------------------------------------------------------- Kafka's property files
+
+
+def _encode_id(identifier: bytes) -> str:
+    return base64.urlsafe_b64encode(identifier).rstrip(b"=").decode()
+
+
+def _decode_id(text: str) -> bytes:
+    try:
+        identifier = base64.b64decode(text + "==", altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise CorruptFile(f"{text!r} is not an id") from error
+    if len(identifier) != 16:
+        raise CorruptFile(f"{text!r} is not an id of 16 bytes")
+    return identifier
+
+
+def encode_partition_metadata(topic_id: bytes) -> bytes:
+    """``partition.metadata``: which topic (16 bytes) the directory belongs to."""
+    return f"version: 0\ntopic_id: {_encode_id(topic_id)}".encode()
+
+
+def decode_partition_metadata(data: bytes) -> bytes:
+    """The topic id (16 bytes); raises :class:`CorruptFile`."""
+    fields = {}
+    for line in _text(data).splitlines():
+        name, separator, value = line.partition(":")
+        if separator:
+            fields[name.strip()] = value.strip()
+    if fields.get("version") != "0":
+        raise CorruptFile("partition metadata of an unknown version")
+    return _decode_id(fields.get("topic_id", ""))
+
+
+class MetaProperties(NamedTuple):
+    """``meta.properties``: who this data directory belongs to; ``directory_id`` has 16 bytes."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: bytes
+
+
+def encode_meta_properties(properties: MetaProperties) -> bytes:
+    """``meta.properties`` of version 1."""
+    return (
+        f"cluster.id={properties.cluster_id}\n"
+        f"directory.id={_encode_id(properties.directory_id)}\n"
+        f"node.id={properties.node_id}\n"
+        "version=1\n"
+    ).encode()
+
+
+def decode_meta_properties(data: bytes) -> MetaProperties:
+    """Read ``meta.properties`` of version 1; raises :class:`CorruptFile`."""
+    fields = {}
+    for line in _text(data).splitlines():
+        name, separator, value = line.partition("=")
+        if separator and not line.startswith(("#", "!")):
+            # Java's Properties escape ':' and '=' in values with a backslash.
+            fields[name.strip()] = value.strip().replace("\\", "")
+    if fields.get("version") != "1":
+        raise CorruptFile("meta.properties of an unknown version")
+    try:
+        return MetaProperties(
+            fields["cluster.id"], _number(fields["node.id"]), _decode_id(fields["directory.id"])
+        )
+    except KeyError as error:
+        raise CorruptFile(f"meta.properties without {error}") from error

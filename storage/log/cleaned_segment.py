@@ -1,0 +1,224 @@
+"""A pass of compaction as data, what comes of it, and the writer of its new segments.
+
+New files stand beside the old ones, under names of their own, and are durable when
+:meth:`SegmentWriter.finish` returns; what is not taken over is removed again.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from barnabas.protocol.record_filter import placeholder
+from barnabas.protocol.records import NO_PRODUCER_ID, BatchHeader, read_header
+from barnabas.storage.files.file_system import Buffer, File, FileSystem
+from barnabas.storage.log.index import AbortedTransaction, SegmentIndex, TransactionIndex
+from barnabas.storage.log.segment_names import (
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    SEGMENT_SUFFIXES,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    file_stem,
+)
+from barnabas.storage.log.segment_swap import cleaned_name
+
+_WRITE_BYTES: Final = 1024 * 1024
+
+Pace = Callable[[int], None]
+"""Told of bytes read or written, and of every batch; may wait, and may raise to end the pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSegment:
+    """A sealed segment: offsets from ``base_offset`` up to ``end_offset``.
+
+    ``has_gaps``: a former pass may have taken some of them away.
+    """
+
+    base_offset: int
+    end_offset: int
+    size_bytes: int
+    has_gaps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningPlan:
+    """Everything a pass needs to know; times in ms.
+
+    ``segments`` reach from the log's first up to the first that may not be cleaned. ``producers``
+    returns the last offset (-1: only markers) and the epoch of everyone still remembered (K4).
+    ``generation`` is this pass's alone: the names of the new files carry it, so that what another
+    pass left is never taken for what a swap is still to put in place. ``salt`` keeps clients from
+    choosing keys that collide.
+    """
+
+    path: str
+    segments: tuple[SourceSegment, ...]
+    first_dirty_offset: int
+    aborted: tuple[AbortedTransaction, ...]
+    producers: Callable[[], Mapping[int, tuple[int, int]]]
+    now_ms: int
+    delete_retention_ms: int
+    segment_bytes: int
+    index_bytes: int
+    index_interval_bytes: int
+    map_bytes: int
+    generation: int
+    salt: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Batches whose records cannot be read though their checksums are right: where, how many."""
+
+    first_offset: int
+    last_offset: int
+    batches: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedGroup:
+    """Segments cleaned into one, whose files wait under names of their own.
+
+    ``changed`` False: nothing was to be done, and nothing was written. Once the ``last`` group is
+    in place, the log is clean up to ``clean_offset``. ``unreadable`` ones were kept.
+    """
+
+    replaced: tuple[int, ...]
+    end_offset: int
+    data_end_offset: int
+    size_bytes: int
+    bytes_read: int
+    index: SegmentIndex
+    transactions: TransactionIndex
+    generation: int
+    changed: bool
+    clean_offset: int
+    last: bool
+    unreadable: Unreadable | None = None
+
+
+class SegmentWriter:
+    """Writes one new segment with its indexes."""
+
+    def __init__(
+        self, file_system: FileSystem, plan: CleaningPlan, base_offset: int, pace: Pace
+    ) -> None:
+        self._file_system = file_system
+        self._plan = plan
+        self._stem = file_stem(base_offset)
+        self._pace = pace
+        self.index = SegmentIndex(base_offset, plan.index_interval_bytes)
+        self.transactions = TransactionIndex()
+        self._file = self._open(LOG_SUFFIX)
+        self._buffers: list[Buffer] = []
+        self._buffered_bytes = 0
+        self._size_bytes = 0
+        self._met: BatchHeader | None = None
+        self._written_offset = -1
+        self._batches_met = self._batches_kept = 0
+        self._unreadable: Unreadable | None = None
+
+    def _path(self, suffix: str) -> str:
+        name = cleaned_name(self._stem + suffix, self._plan.generation)
+        return self._file_system.join(self._plan.path, name)
+
+    def _open(self, suffix: str) -> File:
+        """Open a new file; what another pass may have left of that name goes."""
+        file = self._file_system.open(self._path(suffix), create=True)
+        file.truncate(0)
+        return file
+
+    def meet(self, header: BatchHeader) -> None:
+        """Note that a batch is about to be decided on."""
+        self._met = header
+        self._batches_met += 1
+
+    def keep(self, header: BatchHeader, batch: Buffer) -> None:
+        """Add a batch that stays as it is."""
+        self._batches_kept += 1
+        # The memory that the batch lies in is read into again.
+        self._add(header, bytes(batch))
+
+    def keep_unreadable(self, header: BatchHeader, batch: Buffer, reason: str) -> None:
+        """Add a batch that stays as it is because its records cannot be read."""
+        self.keep(header, batch)
+        before = self._unreadable
+        offset = header.base_offset
+        if before is None:
+            self._unreadable = Unreadable(offset, offset, 1, reason)
+        else:
+            self._unreadable = replace(before, last_offset=offset, batches=before.batches + 1)
+
+    def change(self, batch: bytes) -> None:
+        """Add what is left of the batch just met."""
+        self._add(read_header(batch), batch)
+
+    def _add(self, header: BatchHeader, batch: bytes) -> None:
+        self.index.append(header.last_offset, header.newest_timestamp, self._size_bytes)
+        self._size_bytes += len(batch)
+        self._written_offset = header.last_offset
+        self._buffers.append(batch)
+        self._buffered_bytes += len(batch)
+        if self._buffered_bytes >= _WRITE_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._pace(self._buffered_bytes)
+        self._file.pwritev(self._buffers, self._size_bytes - self._buffered_bytes)
+        self._buffers, self._buffered_bytes = [], 0
+
+    def finish(
+        self, group: Sequence[SourceSegment], clean_offset: int, *, last: bool
+    ) -> CleanedGroup:
+        """Make the new segment durable, or take it away when it is the old one again."""
+        met = self._met
+        if met is not None and met.last_offset > self._written_offset:
+            self._batches_kept += not met.record_count and met.producer_id == NO_PRODUCER_ID
+            self.change(placeholder(met))
+        self.index.seal()
+        changed = len(group) > 1 or self._batches_kept < self._batches_met
+        if changed:
+            self._flush()
+            self._file.fdatasync()
+            self._file.close()
+            self._write_indexes()
+        else:
+            self.discard()
+        return CleanedGroup(
+            tuple(segment.base_offset for segment in group),
+            group[-1].end_offset,
+            max(self._written_offset + 1, group[0].base_offset),
+            self._size_bytes,
+            sum(segment.size_bytes for segment in group),
+            self.index,
+            self.transactions,
+            self._plan.generation,
+            changed,
+            clean_offset,
+            last,
+            self._unreadable,
+        )
+
+    def _write_indexes(self) -> None:
+        for suffix, data in (
+            (INDEX_SUFFIX, self.index.offsets.encode()),
+            (TIME_INDEX_SUFFIX, self.index.times.encode()),
+            (TRANSACTION_INDEX_SUFFIX, self.transactions.encode()),
+        ):
+            file = self._open(suffix)
+            try:
+                file.pwritev([data], 0)
+                file.fdatasync()
+            finally:
+                file.close()
+        self._file_system.sync_directory(self._plan.path)
+
+    def discard(self) -> None:
+        """Remove what was written."""
+        self._file.close()
+        for suffix in SEGMENT_SUFFIXES:
+            path = self._path(suffix)
+            if self._file_system.exists(path):
+                self._file_system.unlink(path)

@@ -1,0 +1,799 @@
+"""One partition's log: every Kafka semantic of a partition lives here, in every mode.
+
+Rules of this file:
+
+1. Only the loop calls it. An append is synchronous: checked, given its offsets and placed at once;
+   ``Appended.durable`` is what the answer waits for (D1). Producer state moves at append
+   time, so the next append is judged against everything in the pipeline (S12).
+2. A refused append changes nothing (S5): every check comes before the first change.
+3. Visible is what is durable: the high watermark follows the journal (ahead of its sync only where
+   nothing leaves before that), reads above what the segment files hold come from the groups still
+   in memory, never from anything above the high watermark.
+4. The log start moves only when its journal entry is durable.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import Final, Protocol
+
+from crc32c import crc32c
+
+from barnabas.protocol.records import (
+    NO_PRODUCER_ID,
+    NOT_COMPUTED,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    place_batch,
+    placed,
+    read_header,
+    read_marker,
+    stamp_log_append_time,
+    with_corrected_header,
+)
+from barnabas.storage.batches.batch_contents import Contents, TooMuchToLookHere
+from barnabas.storage.counts import LogCounts, Traffic
+from barnabas.storage.errors import (
+    Corrupt,
+    InvalidProducerEpoch,
+    InvalidTransactionState,
+    LogClosed,
+    OffsetOffline,
+    OffsetOutOfRange,
+    OutOfOrderSequence,
+    Rejected,
+    StorageFull,
+    TransactionCoordinatorFenced,
+)
+from barnabas.storage.files.file_system import Buffer
+from barnabas.storage.journal.appended import Appended
+from barnabas.storage.journal.journal import (
+    CommitGroup,
+    Journal,
+    Operation,
+    SegmentFile,
+    StoredBatches,
+    WhenDurable,
+)
+from barnabas.storage.journal.journal_format import KIND_BATCHES, KIND_LOG_START
+from barnabas.storage.log.batch_rules import BatchRules
+from barnabas.storage.log.checkpoint import encode_leader_epochs
+from barnabas.storage.log.config import LOG_APPEND_TIME, LogConfig
+from barnabas.storage.log.damage import DamagedRange, first_at_or_after, from_offset, last_before
+from barnabas.storage.log.index import AbortedTransaction
+from barnabas.storage.log.leader_epochs import end_of_epoch, epoch_at
+from barnabas.storage.log.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
+from barnabas.storage.log.memory_read import NEXT_OFFSET, MemorySlice, read_memory
+from barnabas.storage.log.producer_snapshot import encode_snapshot
+from barnabas.storage.log.producers import ACCEPTED, ProducerState
+from barnabas.storage.log.segment import Segment
+from barnabas.storage.log.segment_names import SNAPSHOT_SUFFIX, file_stem
+from barnabas.storage.log.segment_read import FileSpan
+from barnabas.storage.log.segment_swap import CleaningState
+from barnabas.storage.log.transaction_marker import TransactionMarker
+
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
+
+_PRODUCER_REFUSALS: Final[dict[int, type[Rejected]]] = {
+    45: OutOfOrderSequence,
+    47: InvalidProducerEpoch,
+    48: InvalidTransactionState,
+    52: TransactionCoordinatorFenced,
+}
+_base_offset = attrgetter("base_offset")
+_NOWHERE: Final = -1
+"""Where a forgotten log ends: none of the offsets that a reader may ask for lies before it."""
+
+
+class Environment(Protocol):
+    """What a log needs of the store it belongs to."""
+
+    journal: Journal
+    full: bool
+    """Clients' appends are refused: the disk has no more than the reserve (D10)."""
+    exhausted: bool
+    """The reserve is used up as well: markers are refused too."""
+    duplicates: int
+    """Batches of all logs that were there already, those of deleted logs too."""
+
+    @property
+    def now_ms(self) -> Callable[[], int]:
+        """The wall clock."""
+
+    def on_advanced(self, log: "PartitionLog", count: int, size_bytes: int) -> None:
+        """A log's visible end moved over ``count`` offsets and their bytes (0: its start moved)."""
+
+    def on_suspected(self, log: "PartitionLog", base_offset: int, error: Exception) -> None:
+        """Reading the segment at ``base_offset`` failed: the scrubber should look what is wrong."""
+
+
+class PartitionLog:
+    """Offsets, batches, producers and visibility of one partition."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        directory: LogDirectory,
+        *,
+        partition_id: int,
+        topic: str,
+        partition: int,
+        config: LogConfig,
+        leader_epoch: int,
+    ) -> None:
+        """An empty log starting at 0; ``barnabas.storage.store.recovery`` fills one that is not."""
+        self._environment = environment
+        self._now_ms = environment.now_ms
+        self._journal = environment.journal
+        self.directory = directory
+        self.partition_id = partition_id
+        self.topic = topic
+        self.partition = partition
+        self.segments: list[Segment] = []
+        self.configure(config)
+        self.leader_epoch = leader_epoch
+        self.log_start_offset = 0
+        self.journaled_start_offset = 0
+        """Where the log starts once everything appended so far is durable."""
+        self.next_offset = 0
+        self.high_watermark = 0
+        self.producers = ProducerState()
+        self.leader_epochs: list[tuple[int, int]] = []
+        self.active = self.open_segment(self.next_offset)
+        self.segments.append(self.active)
+        self.unflushed: list[StoredBatches] = []
+        self.dirty_segments: set[Segment] = set()
+        self.dropped_segments: list[Segment] = []
+        self.snapshot_offset = 0
+        self.snapshot_offsets: set[int] = set()
+        self.batches_since_snapshot = 0
+        self.appended_bytes = 0
+        self._announced_bytes = 0
+        self.counts = LogCounts()
+        self.cleaning = CleaningState()
+        self.closed = False
+        self.damaged: list[DamagedRange] = []
+        """What of this log cannot be served, in the order of offsets."""
+
+    def __repr__(self) -> str:
+        return f"<PartitionLog {self.topic}-{self.partition}>"
+
+    @property
+    def topic_id(self) -> bytes:
+        """The topic's id, 16 bytes."""
+        return self.directory.topic_id
+
+    def configure(self, config: LogConfig) -> None:
+        """Apply new settings from the next append on."""
+        self.config = config
+        self.rules = BatchRules(f"{self.topic}-{self.partition}", config, self.now_ms)
+        for segment in self.segments[-1:]:
+            segment.check_room_again()
+
+    # Appending
+
+    def append(
+        self,
+        batch: memoryview,
+        *,
+        stable: bool = False,
+        transaction_version: int = 0,
+        contents: Contents | None = None,
+    ) -> Appended:
+        """Append one client batch as received; raises a ``Rejected`` and then changed nothing.
+
+        ``stable``: the batch's memory is its own and stays untouched, so it may be kept and its
+        header patched in place; otherwise it is copied before this returns.
+        ``transaction_version``: the one that brought the batch into its transaction, if it
+        is part of one. That it is must be known to the caller: the coordinator was asked (P1).
+        ``contents``: what is in the batch, if that is known. Raises TooMuchToLookHere where it has
+        to be, and is not.
+        """
+        header = self._check_client_batch(batch, contents)
+        if header.producer_id >= 0:
+            in_transaction = header.attributes & TRANSACTIONAL_BIT
+            decision = self.producers.check(
+                header, transaction_version=transaction_version if in_transaction else 0
+            )
+            if decision.error:
+                raise _PRODUCER_REFUSALS[decision.error](
+                    f"producer {header.producer_id} epoch {header.producer_epoch} "
+                    f"sequence {header.base_sequence}"
+                )
+            original = decision.duplicate
+            if original is not None:
+                self._count_duplicate()
+                return Appended(
+                    original.base_offset,
+                    original.timestamp,
+                    self.log_start_offset,
+                    self._durability_of(original.last_offset),
+                )
+        return self._place(batch, header, stable=stable)
+
+    def append_run(
+        self,
+        batches: Sequence[bytes],
+        transactional_producer_id: int = NO_PRODUCER_ID,
+        plain_producer_id: int | None = None,
+    ) -> tuple[list[int], CommitGroup | None]:
+        """Append small client batches, from the first on, as far as they are nothing special.
+
+        Returns the base offset of each one appended, and what all of them wait for. It stops
+        without an error before a batch that is refused, repeated, stamped, corrected, or meets the
+        end of a segment: that one is for ``append``. Batches of an open transaction of the producer
+        ``transactional_producer_id`` are nothing special either. Outside of transactions every
+        producer's batches are taken, or only those of ``plain_producer_id``.
+        """
+        offsets: list[int] = []
+        epoch = self.leader_epoch
+        stamped = self.config.timestamp_type == LOG_APPEND_TIME
+        if stamped or not self.leader_epochs or self.leader_epochs[-1][0] != epoch:
+            return offsets, None
+        whole_size = sum(map(len, batches))
+        group = self._journal.group_for(whole_size)
+        chunk = group.growing_chunk(whole_size)
+        start = end = len(chunk)
+        segment = self.active
+        position = segment.size_bytes
+        producers = self.producers
+        next_offset = self.next_offset
+        for batch in batches:
+            try:
+                header = self._check_client_batch(batch)
+            except (Rejected, TooMuchToLookHere):
+                break
+            has_producer = header[9] >= 0
+            is_special = has_producer and producers.check(header) is not ACCEPTED
+            if is_special or header[4] == NOT_COMPUTED:
+                break
+            if header[5] & TRANSACTIONAL_BIT:
+                if not (
+                    header[9] == transactional_producer_id
+                    and producers.is_in_transaction(header[9], header[10])
+                ):
+                    break
+            elif plain_producer_id is not None and has_producer and header[9] != plain_producer_id:
+                break
+            last_offset = next_offset + header[6]
+            if segment.reserve_at_once(last_offset, header[8], len(batch)) < 0:
+                break
+            chunk += placed(batch, header, next_offset, epoch)
+            if has_producer:
+                producers.placed(header, next_offset, header[8], self._now_ms())
+            end += len(batch)
+            offsets.append(next_offset)
+            next_offset = last_offset + 1
+        if not offsets:
+            return offsets, None
+        first, count = offsets[0], len(offsets)
+        group.add_entry(
+            KIND_BATCHES, epoch, self.partition_id, first, next_offset, end - start, count
+        )
+        stored = StoredBatches(first, next_offset, chunk, start, end, segment, position)
+        self._queue(group, stored, batches=count)
+        return offsets, group
+
+    def append_records(self, batch: memoryview) -> Appended:
+        """Append a batch that a coordinator of this broker made: no client's rules apply to it.
+
+        It may use the disk's reserve, like a marker: what it decides makes room and ends waits.
+        """
+        self._refuse_when_closed()
+        if self._environment.exhausted:
+            raise StorageFull("the disk is full")
+        header = read_header(batch)
+        error = self.producers.check_epoch(header.producer_id, header.producer_epoch)
+        if error:
+            raise _PRODUCER_REFUSALS[error](f"producer {header.producer_id}")
+        return self._place(batch, header, stable=False)
+
+    def append_marker(self, marker: TransactionMarker) -> Appended:
+        """Append the control batch that ends a producer's transaction here (M1, M3, M6)."""
+        self._refuse_when_closed()
+        error = self.producers.check_marker(
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+            marker.transaction_version,
+        )
+        if error:
+            raise _PRODUCER_REFUSALS[error](f"marker of producer {marker.producer_id}")
+        if self._environment.exhausted:
+            raise StorageFull("the disk is full")
+        now_ms = self._now_ms()
+        appended = self._put(marker.batch(now_ms), 0, now_ms, stable=False)
+        timestamp = max(now_ms, appended.log_append_time_ms)
+        self.producers.forget_decided(self.high_watermark)
+        self._end_transaction(self.active, marker, appended.base_offset, timestamp, now_ms)
+        return appended
+
+    def _check_client_batch(self, batch: Buffer, contents: Contents | None = None) -> BatchHeader:
+        if self.closed or self._environment.full:
+            self._refuse_when_unable()
+        return self.rules.check(batch, contents)
+
+    def _refuse_when_unable(self) -> None:
+        self._refuse_when_closed()
+        if self._environment.full:
+            raise StorageFull("the disk is full")
+
+    def _refuse_when_closed(self) -> None:
+        if self.closed:
+            raise LogClosed(f"{self.topic}-{self.partition} is closed")
+
+    def _place(self, batch: memoryview, header: BatchHeader, *, stable: bool) -> Appended:
+        """Append a batch of data, and let the producer state follow."""
+        (_, _, _, _, crc, _, last_offset_delta, _, max_timestamp, producer_id, _, _, _) = header
+        if crc == NOT_COMPUTED:
+            batch, stable = memoryview(with_corrected_header(batch, header)), True
+        appended = self._put(batch, last_offset_delta, max_timestamp, stable=stable)
+        if producer_id >= 0:
+            stamp_ms = appended.log_append_time_ms
+            timestamp = max_timestamp if stamp_ms < 0 else stamp_ms
+            now_ms = self._now_ms()
+            self.producers.placed(header, appended.base_offset, timestamp, now_ms)
+        return appended
+
+    def _put(
+        self, batch: memoryview, last_offset_delta: int, max_timestamp: int, *, stable: bool
+    ) -> Appended:
+        """Give a batch its offsets and a place in the open group."""
+        size = len(batch)
+        group = self._journal.group_for(size)
+        base_offset = self.next_offset
+        chunk, start = group.add_body(batch, stable=stable)
+        place_batch(chunk, start, size, base_offset, self.leader_epoch)
+        append_time_ms = -1
+        if self.config.timestamp_type == LOG_APPEND_TIME:
+            append_time_ms = max_timestamp = self._now_ms()
+            stamp_log_append_time(chunk, start, size, append_time_ms)
+        next_offset = base_offset + last_offset_delta + 1
+        group.add_entry(
+            KIND_BATCHES, self.leader_epoch, self.partition_id, base_offset, next_offset, size, 1
+        )
+        self._store(group, chunk, start, size, next_offset, max_timestamp, self.leader_epoch)
+        return Appended(base_offset, append_time_ms, self.log_start_offset, group)
+
+    def replay(self, group: CommitGroup, batch: memoryview, header: BatchHeader) -> None:
+        """Append a batch that a former run placed at the log end, or behind what was compacted."""
+        end, base = self.next_offset, header.base_offset
+        assert base == end or end < base <= self.cleaning.compacted_offset, (self, base, end)
+        epoch = header.partition_leader_epoch
+        size = len(batch)
+        self._store(group, batch, 0, size, header.next_offset, header.newest_timestamp, epoch)
+        if header.producer_id >= 0:
+            self.replay_producer(self.active, header, batch)
+
+    def _store(
+        self,
+        group: CommitGroup,
+        chunk: Buffer,
+        start: int,
+        size: int,
+        next_offset: int,
+        max_timestamp: int,
+        epoch: int,
+    ) -> None:
+        """Reserve the batch's place in the active segment and queue its write."""
+        base_offset = self.next_offset
+        if not self.leader_epochs or self.leader_epochs[-1][0] != epoch:
+            self.leader_epochs.append((epoch, base_offset))
+            group.operations.append(self._leader_epochs_operation())
+        segment = self.active
+        last_offset = next_offset - 1
+        if not segment.has_room(last_offset, max_timestamp, size):
+            segment = self._segment_for(group, last_offset, max_timestamp, size)
+        position = segment.reserve(last_offset, max_timestamp, size)
+        end = start + size
+        self._queue(
+            group,
+            StoredBatches(base_offset, next_offset, chunk, start, end, segment, position),
+            batches=1,
+        )
+
+    def _queue(self, group: CommitGroup, stored: StoredBatches, *, batches: int) -> None:
+        """Let the log end behind ``stored``, which waits in ``group`` for journal and segment."""
+        group.operations.append(stored)
+        self.unflushed.append(stored)
+        self.next_offset = next_offset = stored.next_offset
+        self.appended_bytes += stored.end - stored.start
+        self.batches_since_snapshot += batches
+        group.ends[self] = (next_offset, self.appended_bytes)
+
+    def replay_producer(self, segment: Segment, header: BatchHeader, batch: memoryview) -> None:
+        """Let the producer state follow a stored batch of ``segment``."""
+        if not header.is_control:
+            self.producers.update(header, self._now_ms())
+            return
+        found = read_marker(batch)
+        if found is not None:
+            marker = TransactionMarker(
+                header.producer_id,
+                header.producer_epoch,
+                commit=found.commit,
+                coordinator_epoch=found.coordinator_epoch,
+            )
+            self._end_transaction(
+                segment, marker, header.base_offset, header.max_timestamp, self._now_ms()
+            )
+            self.producers.forget_decided(header.next_offset)  # what is replayed was durable
+
+    def _end_transaction(
+        self,
+        segment: Segment,
+        marker: TransactionMarker,
+        offset: int,
+        timestamp: int,
+        now_ms: int,
+    ) -> None:
+        """Let the producer state follow a marker stored at ``offset`` of ``segment``."""
+        completed = self.producers.end_transaction(
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+            marker.commit,
+            offset,
+            timestamp,
+            now_ms,
+        )
+        if completed is not None and completed.aborted:
+            segment.add_aborted(
+                AbortedTransaction(
+                    completed.producer_id,
+                    completed.first_offset,
+                    completed.last_offset,
+                    completed.last_stable_offset,
+                )
+            )
+
+    def abandon_transaction(self, segment: Segment, producer_id: int, offset: int) -> None:
+        """Count a producer's open transaction as aborted by a marker at ``offset`` of ``segment``.
+
+        For where what ended it cannot be read.
+        """
+        entry = self.producers.entry(producer_id)
+        assert entry is not None, "nothing is known of the producer"
+        marker = TransactionMarker(
+            producer_id, entry.epoch, commit=False, coordinator_epoch=entry.coordinator_epoch
+        )
+        self._end_transaction(segment, marker, offset, entry.last_timestamp, self._now_ms())
+
+    def _leader_epochs_operation(self) -> Operation:
+        text = encode_leader_epochs(self.leader_epochs)
+        return lambda: self.directory.write_file(LEADER_EPOCH_CHECKPOINT, text)
+
+    def _durability_of(self, last_offset: int) -> CommitGroup | None:
+        """What a duplicate of an already placed batch has to wait for (S4)."""
+        if last_offset < self.high_watermark:
+            return None
+        return self._journal.newest_group()
+
+    # Counting
+
+    def start_counting(self) -> None:
+        """Count what comes from now on: what recovery replayed is no traffic."""
+        counts = self.counts
+        counts.opened_offset = self.next_offset
+        counts.opened_bytes = self.appended_bytes
+        counts.batches = -self.batches_since_snapshot
+
+    def _count_duplicate(self, times: int = 1) -> None:
+        self.counts.duplicates += times
+        self._environment.duplicates += times
+
+    def uncount_duplicate(self) -> None:
+        """Take back what ``append`` has counted, where it is asked the same again."""
+        self._count_duplicate(-1)
+
+    def traffic(self) -> Traffic:
+        """What went through this log since it was opened."""
+        counts = self.counts
+        appended = counts.batches + self.batches_since_snapshot
+        return Traffic(
+            self.next_offset - counts.opened_offset,
+            self.appended_bytes - counts.opened_bytes,
+            appended + counts.duplicates + counts.refused,
+            counts.duplicates,
+            counts.refused,
+            counts.reads,
+            counts.failed_reads,
+            counts.read_bytes,
+        )
+
+    # Segments
+
+    def _segment_for(
+        self, group: CommitGroup, last_offset: int, max_timestamp: int, size: int
+    ) -> Segment:
+        config = self.config
+        segment = self.active
+        fits = segment.fits(last_offset, size, config.segment_bytes, config.index_size_max_bytes)
+        roll_ms = config.roll_after_ms(self.partition_id, segment.base_offset)
+        if not fits or segment.age_ms(max_timestamp, self._environment) > roll_ms:
+            segment = self.roll(group)
+            roll_ms = config.roll_after_ms(self.partition_id, segment.base_offset)
+        self.dirty_segments.add(segment)
+        segment.expect(config.segment_bytes, roll_ms, config.index_size_max_bytes)
+        return segment
+
+    def take_dirty_segments(self) -> set[Segment]:
+        """Segments written since the last call; the next append marks the active one again."""
+        dirty, self.dirty_segments = self.dirty_segments, set()
+        self.active.check_room_again()
+        return dirty
+
+    def roll(self, group: CommitGroup) -> Segment:
+        """Seal the active segment and open one at the log end; files follow with ``group``."""
+        sealed = self.active
+        sealed.seal()
+        group.operations.append(sealed.finish)
+        group.operations.append(sealed.index_operation())
+        group.operations.append(self.snapshot_operation())
+        self.dirty_segments.add(sealed)
+        self.active = self.open_segment(self.next_offset)
+        self.segments.append(self.active)
+        return self.active
+
+    def snapshot_operation(self) -> Operation:
+        """Write the producer state of this moment to its snapshot file, later, unsynced."""
+        offset = self.next_offset
+        data = encode_snapshot(self.producers)
+        self.snapshot_offset = offset
+        self.snapshot_offsets.add(offset)
+        self.counts.batches += self.batches_since_snapshot
+        self.batches_since_snapshot = 0
+        return partial(self.directory.write_file, file_stem(offset) + SNAPSHOT_SUFFIX, data)
+
+    def take_superseded_snapshots(self) -> list[str]:
+        """File names of snapshots that are not needed once the newest one is durable.
+
+        As Kafka does, those at the start of a living segment are kept.
+        """
+        if self.snapshot_offsets <= {self.snapshot_offset}:
+            return []  # As with most of thousands of logs that a checkpoint walks over.
+        starts = {segment.base_offset for segment in self.segments}
+        superseded = {
+            offset
+            for offset in self.snapshot_offsets
+            if offset < self.snapshot_offset and offset not in starts
+        }
+        self.snapshot_offsets -= superseded
+        return [file_stem(offset) + SNAPSHOT_SUFFIX for offset in sorted(superseded)]
+
+    def segment_at(self, offset: int) -> int:
+        """Index in ``segments`` of the one whose range holds ``offset``."""
+        return max(0, bisect_right(self.segments, offset, key=_base_offset) - 1)
+
+    # What the journal tells
+
+    def durable_up_to(self, end: tuple[int, int]) -> None:
+        """Appends below an offset survive a power loss before they are acknowledged: show them."""
+        high_watermark, durable_bytes = end
+        count = high_watermark - self.high_watermark
+        self.high_watermark = high_watermark
+        size = durable_bytes - self._announced_bytes
+        self._announced_bytes = durable_bytes
+        self._environment.on_advanced(self, count, size)
+
+    def written_up_to(self, end: tuple[int, int]) -> None:
+        """Appends below an offset are in the segment files: memory need not keep them."""
+        count = bisect_right(self.unflushed, end[0], key=NEXT_OFFSET)
+        seen: SegmentFile | None = None
+        for stored in reversed(self.unflushed[:count]):
+            segment = stored.segment
+            if segment is seen:
+                continue  # Further on in it something was written too.
+            seen = segment
+            assert isinstance(segment, Segment)
+            segment.written_bytes = stored.position + stored.end - stored.start
+            assert segment.written_bytes <= segment.size_bytes
+        del self.unflushed[:count]
+
+    # Reading
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where READ_COMMITTED readers stop: before the first open transaction (L3)."""
+        stable = self.producers.last_stable_offset(self.high_watermark)
+        return max(stable, self.log_start_offset)
+
+    def visible_end(self, isolation: int) -> int:
+        """The offset at which a reader of this isolation has to stop."""
+        return self.high_watermark if isolation == READ_UNCOMMITTED else self.last_stable_offset
+
+    def plan_read(
+        self, offset: int, max_bytes: int, isolation: int = READ_UNCOMMITTED
+    ) -> FileSpan | MemorySlice | None:
+        """Where the batches from ``offset`` on are; None when nothing is visible there yet.
+
+        Raises OffsetOutOfRange below the log start or above the log end, OffsetOffline in a damaged
+        range, LogClosed when the log is forgotten. No plan reaches into a damaged range.
+        """
+        if not self.log_start_offset <= offset <= self.next_offset:
+            self._refuse_when_forgotten()
+            raise OffsetOutOfRange(
+                f"offset {offset} is outside {self.log_start_offset}..{self.next_offset}"
+            )
+        end = self.visible_end(isolation)
+        if offset >= end:
+            return None
+        unflushed = self.unflushed
+        if unflushed and unflushed[0].base_offset <= offset:
+            return read_memory(unflushed, offset, end, max_bytes)
+        at = self.segment_at(offset)
+        # A segment may end in offsets that compaction emptied: then the next one has the data.
+        while at + 1 < len(self.segments) and self.segments[at].data_end_offset <= offset:
+            at += 1
+        segment = self.segments[at]
+        if unflushed and unflushed[0].base_offset <= segment.base_offset:
+            return read_memory(unflushed, segment.base_offset, end, max_bytes)
+        within = 0, segment.written_bytes
+        if self.damaged:
+            end, within = self._sound_part(segment, max(offset, segment.base_offset), end)
+        has_gaps = segment.base_offset < self.cleaning.compacted_offset
+        return segment.span(offset, end, max_bytes, within, has_gaps=has_gaps)
+
+    def _sound_part(self, segment: Segment, offset: int, end: int) -> tuple[int, tuple[int, int]]:
+        """Where a read of ``segment`` at ``offset`` has to end, and between which bytes it stays.
+
+        Raises OffsetOffline in a damaged range.
+        """
+        following = first_at_or_after(self.damaged, offset)
+        if following is not None and following.base_offset <= offset:
+            offline = OffsetOffline(f"{self.topic}-{self.partition}: {following}")
+            if following.is_unreadable:
+                self._environment.on_suspected(self, following.segment, offline)
+            raise offline
+        before = last_before(self.damaged, offset)
+        begin, stop = 0, segment.written_bytes
+        if before is not None and before.segment == segment.base_offset:
+            begin = before.end_position
+        if following is not None and following.segment == segment.base_offset:
+            end, stop = min(end, following.base_offset), following.position
+        return end, (begin, stop)
+
+    def suspect(self, offset: int, error: Exception) -> None:
+        """A read at ``offset`` met what cannot be right: have the segment looked at.
+
+        What is corrupt says itself in which segment it is.
+        """
+        name = error.path.rpartition("/")[2] if isinstance(error, Corrupt) else ""
+        suspected = self.segments[self.segment_at(offset)]
+        for segment in self.segments:
+            if segment.log_name == name:
+                suspected = segment
+        self._environment.on_suspected(self, suspected.base_offset, error)
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of all segments, indexes not counted."""
+        return sum(segment.size_bytes for segment in self.segments)
+
+    def sealed_bytes(self, start_offset: int) -> int:
+        """Size of the sealed segments that reach past an offset, in bytes."""
+        if len(self.segments) == 1:
+            return 0
+        return sum(
+            segment.size_bytes
+            for segment in self.segments[:-1]
+            if segment.end_offset > start_offset
+        )
+
+    def aborted_checksum(self, start_offset: int) -> int:
+        """CRC32C over the transaction indexes of the sealed segments that reach past an offset."""
+        checksum = 0
+        for segment in self.segments[:-1]:
+            if segment.end_offset > start_offset and len(segment.transactions):
+                checksum = crc32c(segment.transactions.encode(), checksum)
+        return checksum
+
+    def aborted_transactions(self, offset: int, upper_offset: int) -> list[AbortedTransaction]:
+        """Aborted transactions that overlap [offset, upper_offset); possibly some more (L10)."""
+        found: list[AbortedTransaction] = []
+        segments = self.segments
+        for at in range(self.segment_at(offset), len(segments)):
+            transactions = segments[at].transactions
+            if len(transactions):
+                aborted, complete = transactions.collect(offset, upper_offset)
+                found += aborted
+                if complete:
+                    break
+        return found
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """The largest epoch up to ``epoch`` and where it ends; (-1, -1) if it has not begun yet.
+
+        KIP-320: see ``leader_epochs``. Raises LogClosed when the log is forgotten.
+        """
+        self._refuse_when_forgotten()
+        if not 0 <= epoch <= self.leader_epoch:
+            return -1, -1
+        if epoch == self.leader_epoch:
+            return epoch, self.next_offset
+        return end_of_epoch(self.leader_epochs, epoch, self.next_offset)
+
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch in which ``offset`` was (or will be) written; -1 before the first."""
+        return epoch_at(self.leader_epochs, offset)
+
+    # Moving the log start
+
+    def delete_records(self, offset: int) -> CommitGroup | None:
+        """Move the log start to ``offset`` (-1: the high watermark) once that is durable.
+
+        None: it is there already. Raises OffsetOutOfRange above the high watermark.
+        """
+        self._refuse_when_forgotten()
+        target = self.high_watermark if offset == -1 else offset
+        if not 0 <= target <= self.high_watermark:
+            raise OffsetOutOfRange(f"cannot delete up to {offset}: visible is {target}")
+        if target <= self.log_start_offset:
+            return None
+        self._refuse_when_closed()  # Not when the disk is full: this is what makes room.
+        group = self._journal.group_for(0)
+        group.add_entry(KIND_LOG_START, self.leader_epoch, self.partition_id, target, target, 0)
+        self.journaled_start_offset = max(self.journaled_start_offset, target)
+        group.add_waiter(WhenDurable(lambda: self._move_log_start(target)))
+        return group
+
+    def _move_log_start(self, offset: int) -> None:
+        if offset <= self.log_start_offset:
+            return
+        self.log_start_offset = offset
+        self.drop_segments_below_start()
+        self._environment.on_advanced(self, 0, 0)
+
+    def drop_segments_below_start(self) -> None:
+        """Forget segments of which nothing is readable any more; the active one stays.
+
+        Their files go after the next checkpoint: the present one may still name them.
+        """
+        while len(self.segments) > 1 and self.segments[1].base_offset <= self.log_start_offset:
+            dropped = self.segments.pop(0)
+            self.dirty_segments.discard(dropped)
+            self.dropped_segments.append(dropped)
+        if self.damaged:
+            self.damaged = from_offset(self.damaged, self.log_start_offset)
+
+    def take_dropped_segments(self) -> list[Segment]:
+        """Segments whose files are not needed once the next checkpoint is durable."""
+        dropped, self.dropped_segments = self.dropped_segments, []
+        return dropped
+
+    def now_ms(self) -> int:
+        """The broker's wall clock."""
+        return self._now_ms()
+
+    def open_segment(self, base_offset: int) -> Segment:
+        """A segment of this log that may exist on disk."""
+        return Segment(
+            self.directory,
+            base_offset,
+            self.config.index_interval_bytes,
+            created_ms=self._now_ms(),
+        )
+
+    @property
+    def awaits_log_start(self) -> bool:
+        """Whether its start is to move once that is durable."""
+        return self.journaled_start_offset > self.log_start_offset
+
+    def close(self) -> None:
+        """Refuse appends from now on."""
+        self.closed = True
+
+    def forget(self) -> None:
+        """Refuse appends and reads from now on: what is placed and not durable never will be.
+
+        The high watermark says for ever up to where this log was durable and shown.
+        """
+        self.close()
+        self.counts.opened_offset += _NOWHERE - self.next_offset  # What went through it stays so.
+        self.next_offset = _NOWHERE
+
+    def _refuse_when_forgotten(self) -> None:
+        if self.next_offset == _NOWHERE:
+            raise LogClosed(f"{self.topic}-{self.partition} is led elsewhere, or loaded again")

@@ -1,0 +1,599 @@
+"""One segment: a `.log` file in Kafka's format with its indexes.
+
+Rules of this file:
+
+1. The loop reserves places (``reserve``) and knows ``written_bytes``, what can be read; the segment
+   thread writes (``write``, ``finish``). Neither waits for the other.
+2. Index files are derived: written at checkpoints, rolls and shutdown, rebuilt from the log
+   whenever they are missing, damaged or behind (D4, D7).
+3. A segment of a removed partition swallows what the thread still had to write for it.
+"""
+
+import errno
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from crc32c import crc32c
+
+from barnabas.protocol.records import (
+    CRC_START,
+    HEADER_BYTES,
+    LENGTH_OVERHEAD,
+    MAGIC,
+    BatchHeader,
+    read_header,
+)
+from barnabas.protocol.records import HEADER as BATCH_HEADER
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.files.file_system import Buffer, File
+from barnabas.storage.log.index import (
+    AbortedTransaction,
+    CorruptIndex,
+    OffsetIndex,
+    SegmentIndex,
+    TransactionIndex,
+    check_last_time,
+    index_checksum,
+)
+from barnabas.storage.log.log_directory import LogDirectory
+from barnabas.storage.log.segment_names import (
+    GROWN,
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    OFFSET_DELTA_MAX,
+    SEGMENT_SUFFIXES,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    WallClock,
+    file_stem,
+)
+from barnabas.storage.log.segment_read import FileSpan, checked_batches, scan_batches
+
+_SCAN_BYTES: Final = 1024 * 1024
+_WRITEBACK_BYTES: Final = 2 * 1024 * 1024
+"""So much the disk is asked to write at a time, so that a checkpoint finds little left to sync. The
+journal's next sync stands in line behind it: with 8 MB of each of four partitions, 10 ms."""
+_ALLOCATE_MIN_BYTES: Final = 1024 * 1024
+_ALLOCATE_MAX_BYTES: Final = 32 * 1024 * 1024
+
+
+class Segment:
+    """Batches from ``base_offset`` on; sizes and positions in bytes of the log file."""
+
+    def __init__(
+        self,
+        directory: LogDirectory,
+        base_offset: int,
+        index_interval_bytes: int,
+        *,
+        created_ms: int,
+    ) -> None:
+        """A new, empty segment; nothing is touched on disk before the first write."""
+        self.directory = directory
+        self.base_offset = base_offset
+        self.stem = file_stem(base_offset)
+        self.index_interval_bytes = index_interval_bytes
+        self.created_ms = created_ms
+        self.size_bytes = 0
+        self.written_bytes = 0
+        self.first_timestamp_ms = -1
+        self.sealed = False
+        self.end_offset = base_offset
+        self.has_producers = False
+        """Whether reading the log at the start met batches of producers with ids."""
+        self._is_pinned = False
+        self._awaits_indexes = False
+        self._data_end_offset: int | None = None
+        self._index: SegmentIndex | None = SegmentIndex(base_offset, index_interval_bytes)
+        self.transactions = TransactionIndex()
+        self.verified_ms = 0
+        """When all of it was last found sound; 0: not yet, or not since it may have suffered."""
+        self.index_checksum: int | None = None
+        """What the files of offset and time index must have (``index_checksum``), once known."""
+        self._file: File | None = None
+        self._indexes_written = False
+        self.indexed_bytes = 0
+        """Of how much of the log the index files speak."""
+        self._known_max_timestamp_ms: int | None = None
+        self._room_bytes = 0
+        self._room_until_ms = -1
+        self._index_due_position = index_interval_bytes
+        self._max_timestamp_ms = -1
+        self._writeback_position = 0
+        self._allocated_bytes = 0
+
+    @property
+    def log_name(self) -> str:
+        """Name of the `.log` file."""
+        return self.stem + LOG_SUFFIX
+
+    @property
+    def log_path(self) -> str:
+        """Path of the `.log` file."""
+        return self.directory.file_path(self.log_name)
+
+    # The loop's side
+
+    def reserve(self, last_offset: int, max_timestamp: int, size: int) -> int:
+        """Give a batch its place at the end of the segment; returns its position."""
+        position = self.size_bytes
+        if position == 0:
+            self.first_timestamp_ms = max_timestamp
+        # Most batches change nothing in the indexes; asking them costs more than this look.
+        if position > self._index_due_position or max_timestamp > self._max_timestamp_ms:
+            index = self.index
+            if index.append(last_offset, max_timestamp, position):
+                self._index_due_position = position + self.index_interval_bytes
+            self._max_timestamp_ms = index.max_timestamp
+        self.size_bytes = position + size
+        self.end_offset = last_offset + 1
+        return position
+
+    def reserve_at_once(self, last_offset: int, max_timestamp: int, size: int) -> int:
+        """Reserve a place for a batch that certainly fits; -1 for one to be looked at closely."""
+        if self.has_room(last_offset, max_timestamp, size):
+            return self.reserve(last_offset, max_timestamp, size)
+        return -1
+
+    def expect(self, segment_bytes: int, segment_ms: int, index_bytes: int) -> None:
+        """Work out up to where batches need no closer look (``has_room``) before they come in."""
+        entries = index_bytes // OffsetIndex.ENTRY_BYTES - len(self.index.offsets) - 1
+        indexed_bytes = self.size_bytes + entries * self.index_interval_bytes
+        self._room_bytes = min(segment_bytes, indexed_bytes)
+        self._room_until_ms = self.first_timestamp_ms + segment_ms if self.size_bytes else -1
+
+    def check_room_again(self) -> None:
+        """Let the next batch be looked at closely."""
+        self._room_bytes = 0
+
+    def has_room(self, last_offset: int, max_timestamp: int, size: int) -> bool:
+        """Whether a batch certainly fits: False asks for a closer look, it does not refuse."""
+        return (
+            self.size_bytes + size <= self._room_bytes
+            and 0 <= max_timestamp <= self._room_until_ms
+            and last_offset - self.base_offset <= OFFSET_DELTA_MAX
+        )
+
+    def fits(self, last_offset: int, size: int, segment_bytes: int, index_bytes: int) -> bool:
+        """Whether a batch may still go into this segment (an empty one takes any batch)."""
+        return self.size_bytes == 0 or (
+            self.size_bytes + size <= segment_bytes
+            and last_offset - self.base_offset <= OFFSET_DELTA_MAX
+            and (len(self.index.offsets) + 1) * OffsetIndex.ENTRY_BYTES <= index_bytes
+        )
+
+    def age_ms(self, timestamp_ms: int, clock: WallClock) -> int:
+        """How old the segment is to a batch of ``timestamp_ms``: by batches if they have times."""
+        if self.size_bytes == 0:
+            return 0
+        if self.first_timestamp_ms >= 0 and timestamp_ms >= 0:
+            return timestamp_ms - self.first_timestamp_ms
+        return clock.now_ms() - self.created_ms
+
+    def seal(self) -> None:
+        """No batch follows: give the time index its last entry."""
+        self.index.seal()
+        self.sealed = self._awaits_indexes = True
+        self.verified_ms = 0
+
+    @property
+    def index(self) -> SegmentIndex:
+        """Offset and time index; read from the files of a sealed segment when first asked for."""
+        index = self._index
+        if index is None:
+            index = self._index = self._load_indexes()
+        return index
+
+    @property
+    def max_timestamp_ms(self) -> int:
+        """The largest timestamp in the segment; -1 when no record has one."""
+        if self._index is None and self._known_max_timestamp_ms is not None:
+            return self._known_max_timestamp_ms
+        return self.index.max_timestamp
+
+    @property
+    def data_end_offset(self) -> int:
+        """The offset after the last batch: before ``end_offset`` where compaction took the rest."""
+        if self._index is None and self._data_end_offset is None:
+            self._index = self._load_indexes()
+        return self.end_offset if self._data_end_offset is None else self._data_end_offset
+
+    def span(
+        self,
+        start_offset: int,
+        end_offset: int,
+        max_bytes: int,
+        within: tuple[int, int],
+        *,
+        has_gaps: bool = False,
+    ) -> FileSpan:
+        """Where to read the batches from ``start_offset`` on.
+
+        ``within``: where the first byte that may be looked at is, and where they end; batches begin
+        there. ``has_gaps``: the segment may have been compacted.
+        """
+        begin, end_position = within
+        offsets = self.index.offsets
+        position_offset, position = offsets.entry_at(start_offset)
+        if position < begin:
+            position_offset, position = end_offset, begin
+        # The index is ahead of the file: what is not written yet has its entries already.
+        reach = min(position + max_bytes, end_position - 1)
+        boundary_offset, boundary = offsets.floor(reach)
+        limit = offsets.lookup(end_offset - 1)
+        if limit < boundary:
+            boundary_offset, boundary = end_offset, limit
+        if boundary <= position:
+            boundary_offset, boundary = start_offset, position
+        return FileSpan(
+            self.log_path,
+            self.file,
+            position,
+            end_position,
+            boundary,
+            boundary_offset,
+            start_offset,
+            end_offset,
+            max_bytes,
+            has_gaps,
+            position_offset if position else end_offset,
+        )
+
+    @property
+    def file(self) -> File:
+        """The open log file (created if it is not there yet)."""
+        file = self._file
+        if file is None:
+            if self.directory.removed:  # Another topic may have the name now.
+                raise FileNotFoundError(errno.ENOENT, "the partition is deleted", self.log_path)
+            file = self._file = self.directory.open(self.stem + LOG_SUFFIX, create=True)
+            self.directory.open_files.opened(self)
+        return file
+
+    def close(self) -> None:
+        """Give the descriptor back; the segment opens again when it is used."""
+        self.directory.open_files.closed(self)
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def let_go(self) -> None:
+        """Hold the log file no longer, nor indexes that can be read again (``OpenFiles``)."""
+        if self._is_pinned:
+            return
+        self._file = None
+        index = self._index
+        if self._indexes_written and index is not None:
+            self._known_max_timestamp_ms = index.max_timestamp
+            self._index = None
+
+    # Compaction (``storage/log/segment_swap.py``)
+
+    def oldest_timestamp_ms(self) -> int:
+        """The largest timestamp of the first batch; -1 without one. May wait for the disk once."""
+        if self.first_timestamp_ms < 0 and self.written_bytes >= HEADER_BYTES:
+            self._load_first_timestamp()
+        return self.first_timestamp_ms
+
+    def take_cleaned(
+        self,
+        file: File,
+        index: SegmentIndex,
+        transactions: TransactionIndex,
+        size_bytes: int,
+        offsets: tuple[int, int],
+    ) -> None:
+        """Become a sealed segment whose files do not have their names yet: nothing is let go.
+
+        ``offsets``: where its data ends, and where the next segment begins.
+        """
+        self._file = file
+        self._index = index
+        self.transactions = transactions
+        self.size_bytes = self.written_bytes = size_bytes
+        self._data_end_offset, self.end_offset = offsets
+        self.sealed = True
+        self._is_pinned = True
+
+    def unpin(self) -> None:
+        """The files have their names now: they can be closed and opened like any other's."""
+        self._is_pinned = False
+        self._indexes_written = True
+        if self._file is not None:
+            self.directory.open_files.opened(self)
+
+    def retire(self, successor: "Segment") -> None:
+        """Another segment has the data and soon the name: what still asks is sent to that one."""
+        self.directory.open_files.closed(self)
+        self._indexes_written = False
+        self._index = successor.index
+        self._file = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the segment takes no more batches and all of its files are written."""
+        is_written = self.sealed and not self._awaits_indexes and not self._is_pinned
+        return is_written and not self.directory.is_apart
+
+    # The segment thread's side
+
+    def write(self, buffers: list[Buffer], position: int) -> None:
+        """Write batches into the page cache and keep the kernel's write-back paced."""
+        if self.directory.removed:
+            return
+        end = position + sum(len(buffer) for buffer in buffers)
+        self._allocate(end)
+        self.file.pwritev(buffers, position)
+        if end - self._writeback_position >= _WRITEBACK_BYTES:
+            self.file.start_writeback(self._writeback_position, end - self._writeback_position)
+            self._writeback_position = end
+
+    def _allocate(self, end: int) -> None:
+        """Reserve blocks ahead in growing steps: less fragmentation, no waste on small topics."""
+        if end <= self._allocated_bytes or end < _ALLOCATE_MIN_BYTES:
+            return
+        step = min(max(end, _ALLOCATE_MIN_BYTES), _ALLOCATE_MAX_BYTES)
+        self._allocated_bytes = end + step
+        self.file.allocate(end, step)
+
+    @property
+    def is_read_without_indexes(self) -> bool:
+        """Whether a start goes by the log itself: faster than files that have little to say."""
+        return not self.sealed and self.size_bytes <= self.index_interval_bytes
+
+    @property
+    def awaits_last_indexes(self) -> bool:
+        """Whether a clean stop has to write index files: thousands of tiny logs need none."""
+        return self.indexed_bytes != self.size_bytes and (
+            not self.is_read_without_indexes or len(self.transactions) > 0
+        )
+
+    def index_operation(self) -> Callable[[], None]:
+        """On the loop: capture the indexes as they are; the operation writes them, unsynced."""
+        aborted = self.transactions.encode()
+        files = [
+            (INDEX_SUFFIX, self.index.offsets.encode()),
+            (TIME_INDEX_SUFFIX, self.index.times.encode()),
+        ]
+        if aborted:
+            files.append((TRANSACTION_INDEX_SUFFIX, aborted))
+
+        final = self.sealed
+        self.indexed_bytes = self.size_bytes
+        if final:
+            self.index_checksum = index_checksum(files[0][1], files[1][1])
+
+        def write() -> None:
+            for suffix, data in files:
+                self.directory.write_file(self.stem + suffix, data)
+            self._indexes_written = final
+            self._awaits_indexes = self._awaits_indexes and not final
+
+        return write
+
+    def finish(self) -> None:
+        """Give back the blocks reserved beyond the end of a sealed segment."""
+        if not self.directory.removed and self._allocated_bytes > self.size_bytes:
+            self.file.truncate(self.size_bytes)
+            self._allocated_bytes = 0
+
+    def sync(self) -> None:
+        """Make the log file durable. For the checkpoint's thread; the directory syncs the rest."""
+        try:
+            file = self.directory.open(self.stem + LOG_SUFFIX)
+        except FileNotFoundError:
+            return  # Removed meanwhile, or nothing was ever written.
+        try:
+            file.fdatasync()
+        finally:
+            file.close()
+
+    def remove(self) -> None:
+        """Unlink the segment's files; readers that hold the log file open keep it."""
+        self.directory.open_files.closed(self)
+        self._file = None
+        if self.directory.removed:
+            return
+        for suffix in SEGMENT_SUFFIXES:
+            self.directory.unlink(self.stem + suffix)
+
+    def open_existing(
+        self, size_bytes: int, end_offset: int, *, sealed: bool, trusted: bool
+    ) -> None:
+        """Take over a log file of which ``size_bytes``, up to ``end_offset``, are valid.
+
+        The rest is cut off. ``trusted``: a clean stop wrote what is there; otherwise an active
+        segment's bytes are checked and its index files, which a crash may have torn, not looked at.
+        Raises Corrupt when the file is shorter than that, or damaged, and when a clean stop left it
+        shorter than it is: then another program has written to it, and its records would be cut.
+        """
+        actual = self._open_if_there()
+        if actual < size_bytes:
+            raise Corrupt(self.log_path, actual, f"the file should hold {size_bytes} bytes")
+        if actual > size_bytes:
+            if trusted and not sealed:
+                raise Corrupt(self.log_path, size_bytes, GROWN)
+            self.file.truncate(size_bytes)
+        self.size_bytes = self.written_bytes = size_bytes
+        self.end_offset = end_offset
+        self.sealed = self._indexes_written = sealed
+        self._index = None
+        if not sealed:
+            self.has_producers = trusted
+            self._index = self._load_indexes() if trusted else self._index_of_checked_log()
+            self.indexed_bytes = size_bytes if trusted else 0
+            if self.first_timestamp_ms < 0:
+                self._load_first_timestamp()
+
+    def open_damaged(self, size_bytes: int, end_offset: int) -> None:
+        """Open an active segment that lost bytes, as zeros; ``use_index`` must follow."""
+        self._open_if_there()
+        if self.file.size() != size_bytes:
+            self.file.truncate(size_bytes)
+        self.size_bytes = self.written_bytes = size_bytes
+        self.end_offset = end_offset
+        self.sealed = False
+        self.has_producers = True
+        self.indexed_bytes = 0
+
+    def _open_if_there(self) -> int:
+        """Open the log file unless it is missing; returns how many bytes it holds."""
+        try:
+            file = self.directory.open(self.log_name)
+        except FileNotFoundError:
+            return 0
+        self._file = file
+        self.directory.open_files.opened(self)
+        return file.size()
+
+    def _index_of_checked_log(self) -> SegmentIndex:
+        """Read the whole log with its checksums; returns the indexes it gives (D4, D7).
+
+        A start after a crash waits for this, so it is written for speed: one look at each header.
+        """
+        index = SegmentIndex(self.base_offset, self.index_interval_bytes)
+        unpack = BATCH_HEADER.unpack_from
+        expected = self.base_offset
+        position, end, want = 0, self.written_bytes, _SCAN_BYTES
+        while position < end:
+            view = memoryview(self.file.pread(min(want, end - position), position))
+            at, last = 0, len(view) - HEADER_BYTES
+            while at <= last:
+                base, length, _, magic, crc, _, delta, _, timestamp, producer, *_ = unpack(view, at)
+                size = length + LENGTH_OVERHEAD
+                if base != expected or magic != MAGIC or size < HEADER_BYTES:
+                    raise Corrupt(
+                        self.log_path, position + at, f"no batch of offset {expected} starts here"
+                    )
+                if at + size > len(view):
+                    break
+                if crc32c(view[at + CRC_START : at + size]) != crc:
+                    reason = f"the checksum of the batch at offset {expected} is wrong"
+                    raise Corrupt(self.log_path, position + at, reason)
+                index.append(base + delta, timestamp, position + at)
+                self.has_producers = self.has_producers or producer >= 0
+                expected = base + delta + 1
+                at += size
+            if at == 0 and len(view) < want:
+                raise Corrupt(self.log_path, position, "the file ends inside a batch")
+            want = _SCAN_BYTES if at else want * 2
+            position += at
+        if expected != self.end_offset:
+            raise Corrupt(
+                self.log_path, end, f"the log ends at offset {expected}, not {self.end_offset}"
+            )
+        return index
+
+    def _load_first_timestamp(self) -> None:
+        if self.written_bytes:
+            header = read_header(self.file.pread(HEADER_BYTES, 0))
+            self.first_timestamp_ms = header.newest_timestamp
+
+    def _load_indexes(self) -> SegmentIndex:
+        """Trust index files as far as they agree with the log, then scan the rest of it.
+
+        Raises Corrupt where they have to be made anew and the log is damaged.
+        """
+        if self.is_read_without_indexes:
+            return self._index_of_log()
+        try:
+            index = self._prove(self._read_indexes())
+        except (CorruptIndex, FileNotFoundError):
+            index = self._index_of_log()
+            self._indexes_written = False  # The files are of no use.
+        if self.sealed:
+            index.seal()
+        return index
+
+    def _index_of_log(self) -> SegmentIndex:
+        return self._continue_index(SegmentIndex(self.base_offset, self.index_interval_bytes))
+
+    def _read_indexes(self) -> SegmentIndex:
+        """What the index files say; raises CorruptIndex, FileNotFoundError."""
+        index = SegmentIndex(self.base_offset, self.index_interval_bytes)
+        files = self._read(INDEX_SUFFIX), self._read(TIME_INDEX_SUFFIX)
+        index.resume_from(files, self.index_checksum, self.end_offset)
+        return index
+
+    def _prove(self, index: SegmentIndex) -> SegmentIndex:
+        """Compare decoded indexes with the batches at their end; raises CorruptIndex.
+
+        Where those of a sealed segment are damaged, its indexes are all that there is to go by.
+        """
+        try:
+            needs_entry = bool(self.size_bytes and (self.sealed or len(index.offsets)))
+            check_last_time(index, self.scan, needs_entry=needs_entry)
+            return self._continue_index(index)
+        except Corrupt:
+            if not self.sealed:
+                raise CorruptIndex("no batch is where the index has its last one") from None
+            index.offsets.check(self.end_offset, self.size_bytes)
+            index.times.check(self.end_offset)
+            return index
+
+    def use_index(self, index: SegmentIndex) -> None:
+        """Go by an index that the sound batches of this segment gave.
+
+        Its files are to be written (``index_operation``).
+        """
+        self._index = index
+        self._indexes_written = False
+        self._awaits_indexes = True
+
+    def add_aborted(self, aborted: AbortedTransaction) -> None:
+        """Note an aborted transaction, unless the file already named it."""
+        if aborted.last_offset > self.transactions.last_offset:
+            self.transactions.append(aborted)
+
+    def reset_transactions(self) -> None:
+        """Forget the aborted transactions: the producers' replay finds them again."""
+        self.transactions = TransactionIndex()
+
+    def load_transactions(self) -> bool:
+        """Read the `.txnindex` file; False when it is damaged and must be found again (D7)."""
+        try:
+            self.transactions = TransactionIndex.decode(
+                self._read(TRANSACTION_INDEX_SUFFIX), self.base_offset
+            )
+        except CorruptIndex:
+            return False
+        self.transactions.truncate_to(self.end_offset)
+        return True
+
+    def _read(self, suffix: str) -> bytes:
+        return self.directory.read_file(self.stem + suffix)
+
+    def _continue_index(self, index: SegmentIndex) -> SegmentIndex:
+        """Feed ``index`` from its last entry on; the batch there proves that the entry is right."""
+        offsets = index.offsets
+        offsets.check(self.end_offset, self.size_bytes)
+        start = offsets.last_position
+        data_end_offset = self.base_offset
+        for position, header, _ in self.scan(start):
+            if position == start and len(offsets) and header.last_offset != offsets.last_offset:
+                raise CorruptIndex("the last index entry does not point at its batch")
+            if not data_end_offset <= header.base_offset <= header.last_offset < self.end_offset:
+                raise Corrupt(
+                    self.log_path, position, f"no batch of offset {data_end_offset} starts here"
+                )
+            index.append(header.last_offset, header.newest_timestamp, position)
+            data_end_offset = header.next_offset
+            if not position:
+                self.first_timestamp_ms = header.newest_timestamp
+        if self.sealed:
+            self._data_end_offset = data_end_offset
+        return index
+
+    def scan(self, start: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+        """Every written batch from byte ``start`` on: position, header, bytes. Waits for the disk.
+
+        Raises Corrupt where no whole batch follows; checksums are not looked at.
+        """
+        return scan_batches(self.log_path, self._pread, start, self.written_bytes)
+
+    def scan_checked(self, start: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+        """Like :meth:`scan`, and Corrupt where a checksum is wrong: for what is made of batches."""
+        return checked_batches(self.log_path, self.scan(start))
+
+    def _pread(self, size: int, position: int) -> bytes:
+        return self.file.pread(size, position)

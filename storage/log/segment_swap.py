@@ -1,0 +1,167 @@
+"""Putting cleaned segments in the place of old ones, so that a crash leaves one or the other.
+
+The new files are durable under names of their own (``<stem>.log.<generation>.cleaned``) before the
+swap begins. Then, in this order:
+
+1. On the loop the log takes the new segment over in memory, through the file that is open already;
+   readers that hold an old file keep it.
+2. The next checkpoint says what the log consists of now, and names the swap: that is the moment
+   from which only the new segment counts. A crash before it finds the old files untouched and
+   removes the new ones; the journal still has what the checkpoint before did not.
+3. The segment thread renames the new files over the old ones and removes the others. A crash in the
+   middle of that is finished by recovery, which finds the swap in the checkpoint; doing it twice
+   changes nothing.
+4. The checkpoint after that no longer names the swap: it has synced the directory.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from barnabas.storage.log.checkpoint import SegmentSwap
+
+if TYPE_CHECKING:
+    from barnabas.storage.log.cleaned_segment import CleanedGroup
+    from barnabas.storage.log.log_directory import LogDirectory
+    from barnabas.storage.log.partition_log import PartitionLog
+    from barnabas.storage.log.segment import Segment
+
+CLEANED_SUFFIX: Final = ".cleaned"
+_SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex")
+
+
+def cleaned_name(file_name: str, generation: int) -> str:
+    """The name under which a file waits to be put in place."""
+    return f"{file_name}.{generation}{CLEANED_SUFFIX}"
+
+
+def finish(swap: SegmentSwap, directory: "LogDirectory") -> None:
+    """Rename and remove what is still to be renamed and removed. Syncs nothing."""
+    if directory.removed:
+        return
+    for at, base_offset in enumerate(swap.replaced):
+        for suffix in _SUFFIXES:
+            name = f"{base_offset:020d}{suffix}"
+            if at:
+                directory.unlink(name)
+            else:
+                directory.put_in_place(cleaned_name(name, swap.generation), name)
+
+
+@dataclass(slots=True)
+class PendingSwap:
+    """A swap that no checkpoint has named yet, and the segment that waits for its files' names."""
+
+    swap: SegmentSwap
+    segment: "Segment"
+
+
+@dataclass(slots=True)
+class CleaningState:
+    """What a log knows of its compaction; belongs to the loop."""
+
+    clean_offset: int = 0
+    """Up to here no key occurs twice."""
+    compacted_offset: int = 0
+    """Up to here offsets may be missing: a pass may have ended before it had done everything."""
+    pending: list[PendingSwap] = field(default_factory=list)
+    swaps_under_way: int = 0
+    """How many segments' files do not have their names yet."""
+    scans: int = 0
+    """How many walk over the segments and may not find others under their feet."""
+    passes: int = 0
+    """How many passes this process has planned."""
+    swaps: int = 0
+    """How often segments have been replaced: batches read before may be gone, and with them what
+    the transaction index said of them."""
+    failure: str | None = None
+    """Why this log is not compacted any more until the next start."""
+    unreadable_offset: int = -1
+    """Up to here it is known which batches cannot be read, and are kept."""
+
+    def new_generation(self, leader_epoch: int) -> int:
+        """A number that no pass over this log had before, in this process (its epoch) or another.
+
+        A checkpoint names a swap until the next one, and a crash finishes it again: by then a later
+        pass may have begun to write a segment of the same base offset.
+        """
+        self.passes += 1
+        return leader_epoch << 32 | self.passes
+
+    def take_pending(self) -> list[PendingSwap]:
+        """The swaps for the checkpoint that is being made."""
+        pending, self.pending = self.pending, []
+        return pending
+
+    def finished(self, pending: PendingSwap) -> None:
+        """The files of a swap have their names."""
+        self.swaps_under_way -= 1
+        pending.segment.unpin()
+
+
+def take_over(log: "PartitionLog", group: "CleanedGroup") -> bool:
+    """Let ``log`` consist of the new segment from now on; False if it has changed too much.
+
+    Then the group's files are of no use: ``discard`` them.
+    """
+    if log.cleaning.scans or log.closed:
+        return False
+    if group.changed and not _replace(log, group):
+        return False
+    if group.last:
+        log.cleaning.clean_offset = max(log.cleaning.clean_offset, group.clean_offset)
+    return True
+
+
+def _replace(log: "PartitionLog", group: "CleanedGroup") -> bool:
+    found = _find(log, group.replaced)
+    if found is None:
+        return False
+    start, end = found
+    base_offset = group.replaced[0]
+    segment = log.open_segment(base_offset)
+    file = log.directory.open(cleaned_name(segment.log_name, group.generation))
+    offsets = group.data_end_offset, group.end_offset
+    segment.take_cleaned(file, group.index, group.transactions, group.size_bytes, offsets)
+    for old in log.segments[start:end]:
+        log.dirty_segments.discard(old)
+        old.retire(segment)
+    log.segments[start:end] = [segment]
+    swap = SegmentSwap(log.partition_id, group.generation, group.replaced)
+    log.cleaning.pending.append(PendingSwap(swap, segment))
+    log.cleaning.swaps_under_way += 1
+    log.cleaning.swaps += 1
+    log.cleaning.compacted_offset = max(log.cleaning.compacted_offset, group.end_offset)
+    return True
+
+
+def _find(log: "PartitionLog", bases: Sequence[int]) -> tuple[int, int] | None:
+    """Where the segments with these base offsets stand in a log, if they all do, side by side."""
+    start = log.segment_at(bases[0])
+    end = start + len(bases)
+    present = [segment.base_offset for segment in log.segments[start:end]]
+    return (start, end) if present == list(bases) and end < len(log.segments) else None
+
+
+def discard(directory: "LogDirectory", group: "CleanedGroup") -> None:
+    """Remove the files of a group that is not taken over. Waits for the disk."""
+    for suffix in _SUFFIXES:
+        directory.unlink(cleaned_name(f"{group.replaced[0]:020d}{suffix}", group.generation))
+
+
+def recover_swaps(
+    directory: "LogDirectory", swaps: Sequence[SegmentSwap], names: Sequence[str]
+) -> bool:
+    """Finish the swaps that the checkpoint names, remove what others left; whether any was there.
+
+    Durable on return: nothing after this may find a segment half in place.
+    """
+    leftovers = {name for name in names if name.endswith(CLEANED_SUFFIX)}
+    if not swaps and not leftovers:
+        return False
+    for swap in swaps:
+        finish(swap, directory)
+    for name in leftovers:
+        directory.unlink(name)
+    directory.file_system.sync_directory(directory.path)
+    return True

@@ -1,0 +1,1 @@
+"""Verification of what is on the disk, and repair of what is damaged."""

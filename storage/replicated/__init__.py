@@ -1,0 +1,1 @@
+"""Logs of a cluster: its index, flushes that the store commits, loading."""

@@ -1,0 +1,227 @@
+"""A partition's log read back from a log index, to be opened on a broker.
+
+Nothing of it is taken on trust: what a disk, or whoever has changed a table by hand, has made of it
+is found here, where it can still be said of which partition it is, and before anybody is served
+from it. Offsets and epochs of a batch lie outside of its checksum, so they are compared with those
+of the extent and of the batch before. An extent is what one leader has flushed, so its batches have
+its epoch. Only where one was imported they have earlier ones; a snapshot lies behind it then.
+"""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from barnabas.protocol.records import (
+    CRC_START,
+    NO_LEADER_EPOCH,
+    BatchHeader,
+    CorruptBatch,
+    iterate_batches,
+)
+from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
+from barnabas.storage.replicated.loading import DurableLog
+from barnabas.storage.replicated.log_index import Extent, LogBeginning, LogHead, LogIndex
+
+_EXTENTS_AT_ONCE: Final = 256
+FIRST_AT_ONCE: Final = 64
+"""Extents of each of many logs: of most of them that is all. More are as many questions, of which
+each is a commit; so a log that is written to in small pieces should not need them."""
+BYTES_AT_ONCE: Final = 16 * 1024 * 1024
+"""What an answer should hold at most; a larger extent comes alone."""
+
+
+class StoredBatches(NamedTuple):
+    """The batches of one extent, none of which is damaged."""
+
+    base_offset: int
+    """Where the extent begins; its first batch may begin later, once it is compacted."""
+    batches: Sequence[memoryview]
+    size_bytes: int
+
+
+def read_log(index: LogIndex, partition_id: int) -> DurableLog:
+    """Read all that is durable of a partition; raises IndexClosed, LedSince if it was deleted.
+
+    Raises Corrupt for what no leader has written: damage in the store, or a copy that ends early.
+    Blocks. Who leads the partition, and has an answer to all of its flushes, reads the truth:
+    nobody else can have written since. What is needed of it is held in memory: not what lies below
+    both its start and its snapshot, which may be there still, or not.
+    """
+    found = beginning_of(index, partition_id)
+    if found is None:
+        raise LedSince(f"partition {partition_id} was deleted")
+    return whole_log(found.head, all_from(index, found))
+
+
+def beginning_of(index: LogIndex, partition_id: int) -> LogBeginning | None:
+    """Return the beginning of a log; None: it was deleted. Raises Corrupt; blocks."""
+    with damage_is_of(partition_id):
+        return next(iter(beginnings(index, [partition_id], BYTES_AT_ONCE)), None)
+
+
+def head_of(index: LogIndex, partition_id: int) -> LogHead | None:
+    """Return what is known of a partition; None: it was deleted. Raises Corrupt; blocks."""
+    with damage_is_of(partition_id):
+        found = index.beginnings([partition_id], most=0, most_bytes=0)
+    return found[0].head if found else None
+
+
+@contextlib.contextmanager
+def damage_is_of(partition_id: int, from_offset: int = 0) -> Iterator[None]:
+    """Raise Corrupt, which names a partition, for what the store cannot read of it alone."""
+    try:
+        yield
+    except StoreDamaged as damage:
+        path = f"partition {partition_id} in the store, from offset {from_offset} on,"
+        raise Corrupt(path, 0, str(damage)) from damage
+
+
+def beginnings(
+    index: LogIndex, partition_ids: Sequence[int], most_bytes: int
+) -> list[LogBeginning]:
+    """Return the beginnings of logs, of short ones all there is; see ``all_from``."""
+    return index.beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=most_bytes)
+
+
+def is_whole(beginning: LogBeginning) -> bool:
+    """Whether that is all there is of a log."""
+    return _end_of(beginning) >= beginning.head.state.log_end_offset
+
+
+def all_from(index: LogIndex, beginning: LogBeginning) -> Iterator[Extent]:
+    """All extents that are needed of a log that begins so; blocks, raises Corrupt."""
+    yield from beginning.extents
+    offsets = range(_end_of(beginning), beginning.head.state.log_end_offset)
+    yield from _extents_of(index, beginning.head.partition_id, offsets)
+
+
+def _end_of(beginning: LogBeginning) -> int:
+    if beginning.extents:
+        return beginning.extents[-1].next_offset
+    return beginning.head.needless_offset
+
+
+def whole_log(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
+    """Return the log that these extents are; raises Corrupt as ``read_log``."""
+    log = log_in_pieces(head, extents)
+    return log._replace(batches=[*log.batches])
+
+
+def log_in_pieces(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
+    """Return the log that these extents are, which are read as its batches are asked for.
+
+    This asks for the first, and raises Corrupt as ``read_log``; so do the batches.
+    """
+    stored = stored_batches(head, extents)
+    first = next(stored, None)
+    if first is None:
+        base_offset, pieces = head.state.log_end_offset, stored
+    else:
+        base_offset, pieces = first.base_offset, chain([first], stored)
+    batches = chain.from_iterable(each.batches for each in pieces)
+    return DurableLog(batches, head.state.log_start_offset, base_offset, head.snapshot)
+
+
+def stored_batches(head: LogHead, extents: Iterable[Extent]) -> Iterator[StoredBatches]:
+    """What these extents hold, which are all that are needed; raises Corrupt as ``read_log``."""
+    reader = _Reader(head)
+    for extent in extents:
+        reader.require_next(extent, head.needless_offset)
+        yield reader.read(extent)
+    end_offset = head.needless_offset if reader.end_offset is None else reader.end_offset
+    if end_offset < head.state.log_end_offset:
+        path = f"partition {head.partition_id} in the store"
+        raise Corrupt(path, end_offset, "it ends too early")
+
+
+class _Reader:
+    """Reads one extent after the other, and raises Corrupt where they are not what was written."""
+
+    def __init__(self, head: LogHead) -> None:
+        self._partition_id = head.partition_id
+        self._leader_epoch = head.state.leader_epoch
+        """Of whoever reads: nobody has written in a later one."""
+        self._imported_to = 0 if head.snapshot is None else head.snapshot.next_offset
+        """Nothing was imported behind it."""
+        self._batch_epoch = NO_LEADER_EPOCH
+        """Of the batch before."""
+        self.end_offset: int | None = None
+        """Of the extents that were read; None: there was none."""
+
+    def require_next(self, extent: Extent, needless_offset: int) -> None:
+        """Raise unless it follows the one before; the first has what is needed first."""
+        end_offset = self.end_offset
+        if end_offset is None:
+            if extent.base_offset > needless_offset:
+                raise self._damage(extent, 0, f"one with offset {needless_offset} is missing")
+        elif extent.base_offset != end_offset:
+            raise self._damage(extent, 0, f"it should begin at offset {end_offset}")
+        self.end_offset = extent.next_offset
+
+    def read(self, extent: Extent) -> StoredBatches:
+        data = memoryview(extent.data)
+        found = []
+        position, end_offset = 0, extent.base_offset
+        try:
+            for at, header in iterate_batches(data):
+                position = at
+                batch = data[at : at + header.size]
+                self._check(header, batch, end_offset, extent)
+                found.append(batch)
+                position += header.size
+                end_offset = header.next_offset
+        except CorruptBatch as error:
+            raise self._damage(extent, position, str(error)) from None
+        if position != len(data):
+            raise self._damage(extent, position, "a batch that is cut off")
+        return StoredBatches(extent.base_offset, found, len(data))
+
+    def _check(
+        self, header: BatchHeader, batch: memoryview, end_offset: int, extent: Extent
+    ) -> None:
+        """Raise CorruptBatch for one that was not written so behind ``end_offset``."""
+        if crc32c(batch[CRC_START:]) != header.crc:
+            raise CorruptBatch("checksum mismatch")
+        if not end_offset <= header.base_offset < header.next_offset <= extent.next_offset:
+            raise CorruptBatch(
+                f"it has the offsets {header.base_offset} to {header.next_offset}, of"
+                f" {end_offset} to {extent.next_offset}"
+            )
+        epoch = header.partition_leader_epoch
+        is_flushed = header.base_offset >= self._imported_to
+        least = extent.leader_epoch if is_flushed else NO_LEADER_EPOCH
+        if not (
+            max(least, self._batch_epoch) <= epoch <= min(extent.leader_epoch, self._leader_epoch)
+        ):
+            raise CorruptBatch(
+                f"it is of epoch {epoch}, behind epoch {self._batch_epoch}, in one of"
+                f" {extent.leader_epoch}"
+            )
+        self._batch_epoch = epoch
+
+    def _damage(self, extent: Extent, position: int, reason: str) -> Corrupt:
+        offset = extent.base_offset
+        path = f"partition {self._partition_id} in the store, the extent of offset {offset},"
+        return Corrupt(path, position, reason)
+
+
+def _extents_of(index: LogIndex, partition_id: int, offsets: range) -> Iterator[Extent]:
+    """Those with these offsets, as many at a time as fit into an answer.
+
+    It ends where the offsets do: whether there is more need not be asked.
+    """
+    from_offset = offsets.start
+    while from_offset < offsets.stop:
+        with damage_is_of(partition_id, from_offset):
+            extents = index.extents(
+                partition_id, from_offset, most=_EXTENTS_AT_ONCE, most_bytes=BYTES_AT_ONCE
+            )
+        if not extents:
+            return
+        from_offset = extents[-1].next_offset
+        extents.reverse()
+        while extents:  # None is held any more once the next one is asked for.
+            yield extents.pop()

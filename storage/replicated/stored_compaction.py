@@ -1,0 +1,204 @@
+"""Compaction of the store's copy of a log: what was cleaned here takes the place of what was there.
+
+Rules of this file:
+
+1. A walk goes over the log from its start, portion by portion, and puts what this broker reads
+   where the store has more. So a front part of the copy is as the log was at some moment of the
+   walk, and all behind it is as it was before: a tombstone, or a marker, never goes from the copy
+   before what it keeps from sight. A load at any moment gives a log that compaction could have
+   left (F5).
+2. That holds as long as no part is read after a later pass than those in front of it. So a walk
+   ends when segments are swapped meanwhile, and the next one begins at the start again.
+3. A portion is some whole extents, and never splits a batch: batches come to the store in extents,
+   and compaction leaves them their offsets. One of which nothing is left goes together with what
+   follows it, for an extent has bytes.
+4. Nothing goes that lies behind the snapshot that the store has of the log
+   (``LogIndex.replace_extents``).
+5. The loop asks the log where to read, as for a consumer. Reading, and all that waits, is done
+   aside; what is read from then on is held by its file.
+6. What this broker reads is a copy that was never synced, on whatever disk. Damage in it does not
+   take the place of what is good in the store: each batch is checked before.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Final, Protocol, TypeVar
+
+from barnabas.protocol.records import CorruptBatch, iterate_batches, verify_batch
+from barnabas.storage.errors import Corrupt, LogClosed, OffsetOffline, OffsetOutOfRange
+from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.segment_read import FileSpan, read_waiting
+from barnabas.storage.replicated.log_index import Extent, ExtentSize, LogIndex
+
+Result = TypeVar("Result")
+
+PORTION_BYTES: Final = 4 * 1024 * 1024
+"""Of the extents that are replaced at once; a larger one goes alone."""
+_EXTENTS_AT_ONCE: Final = 1000
+_READ_BYTES: Final = 1024 * 1024
+_MANY: Final = 16
+"""So many extents are worth to become few, be they no smaller: a takeover reads each of them."""
+
+
+class Aside(Protocol):
+    """Does on another thread what takes long; called and awaited on the loop."""
+
+    def __call__(self, work: Callable[[], Result], /) -> Awaitable[Result]:
+        """Return what ``work`` returns."""
+
+
+class _Portion:
+    """What is to be replaced, and by what; ``begin`` is where it begins."""
+
+    def __init__(self, begin: int) -> None:
+        self.begin = self.end = begin
+        self.extents = self.bytes_before = self.bytes_after = 0
+        self._runs: list[tuple[int, int, list[bytes]]] = []
+        """Epoch, first offset, and batches, of which some in a row have the same epoch."""
+
+    def add_extents(self, sizes: Sequence[ExtentSize]) -> None:
+        """Let it reach over some extents more."""
+        self.end = sizes[-1].next_offset
+        self.extents += len(sizes)
+        self.bytes_before += sum(each.length for each in sizes)
+
+    def add_batch(self, leader_epoch: int, base_offset: int, batch: bytes) -> None:
+        """Add what is left in it, in order."""
+        if not self._runs:
+            base_offset = self.begin
+        if not self._runs or self._runs[-1][0] != leader_epoch:
+            self._runs.append((leader_epoch, base_offset, []))
+        self._runs[-1][2].append(batch)
+        self.bytes_after += len(batch)
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether the store has less, or fewer, after it."""
+        is_fewer = self.extents >= _MANY * len(self._runs)
+        return self.bytes_after < self.bytes_before or is_fewer
+
+    def result(self) -> list[Extent]:
+        """Return the extents that take the place of the others."""
+        ends = [base_offset for _, base_offset, _ in self._runs[1:]] + [self.end]
+        return [
+            Extent(base_offset, next_offset, epoch, b"".join(batches))
+            for (epoch, base_offset, batches), next_offset in zip(self._runs, ends, strict=True)
+        ]
+
+
+class StoredCompaction:
+    """One walk over one log, whose leader this is."""
+
+    def __init__(
+        self,
+        log: PartitionLog,
+        index: LogIndex,
+        session: int,
+        aside: Aside,
+        *,
+        portion_bytes: int = PORTION_BYTES,
+    ) -> None:
+        """``session`` leads the log's partition in the log's epoch."""
+        self._log = log
+        self._index = index
+        self._session = session
+        self._aside = aside
+        self._portion_bytes = portion_bytes
+        self._swaps = log.cleaning.swaps
+        self.bytes_before = self.bytes_after = 0
+        """Of what was replaced."""
+
+    async def run(self, snapshot_offset: int) -> bool:
+        """Walk up to where the log is compacted; False: it has to be done again from the start.
+
+        ``snapshot_offset`` is that of the snapshot that the store has. Raises IndexClosed.
+        """
+        log = self._log
+        end = log.cleaning.compacted_offset
+        position = log.log_start_offset
+        portion = _Portion(position)
+        while position < end or portion.extents:
+            sizes = self._fitting(await self._sizes(position), snapshot_offset)
+            if not sizes:
+                return position >= end
+            if sizes[0].base_offset < position:  # The log starts within it.
+                position = sizes[0].next_offset
+                portion = _Portion(position)
+                continue
+            portion.add_extents(sizes)
+            if not await self._read(portion, position):
+                return False
+            position = portion.end
+            if portion.bytes_after:
+                if portion.is_worth_it and not await self._replace(portion):
+                    return False
+                portion = _Portion(position)
+        return True
+
+    async def _sizes(self, position: int) -> list[ExtentSize]:
+        partition_id = self._log.partition_id
+        sizes = partial(self._index.extent_sizes, partition_id, position, most=_EXTENTS_AT_ONCE)
+        return await self._aside(sizes)
+
+    def _fitting(self, sizes: Sequence[ExtentSize], snapshot_offset: int) -> Sequence[ExtentSize]:
+        """Some of the first extents, few enough to be replaced at once."""
+        total = 0
+        for at, size in enumerate(sizes):
+            total += size.length
+            if size.next_offset > snapshot_offset or (at and total > self._portion_bytes):
+                return sizes[:at]
+        return sizes
+
+    async def _read(self, portion: _Portion, position: int) -> bool:
+        """Read what the log has from ``position`` to the portion's end; False: not all of it."""
+        log = self._log
+        try:
+            while position < portion.end:
+                plan = log.plan_read(position, _READ_BYTES)
+                if plan is None:
+                    return False
+                if isinstance(plan, FileSpan):
+                    loaded = await self._aside(partial(plan.load, read_waiting))
+                    chunks = [] if loaded is None else [loaded.data]
+                else:
+                    chunks = plan.chunks
+                if log.cleaning.swaps != self._swaps:
+                    return False
+                before = position
+                for chunk in chunks:
+                    position = _take(portion, chunk, position)
+                if position == before:
+                    return False
+        except (LogClosed, OffsetOffline, OffsetOutOfRange):
+            return False
+        except (Corrupt, CorruptBatch) as error:
+            log.suspect(position, error)
+            return False
+        return True
+
+    async def _replace(self, portion: _Portion) -> bool:
+        log, extents = self._log, portion.result()
+        assert all(before.next_offset == after.base_offset for before, after in pairwise(extents))
+        replace = self._index.replace_extents
+        led = (self._session, log.partition_id, log.leader_epoch)
+        if not await self._aside(partial(replace, *led, extents)):
+            return False
+        self.bytes_before += portion.bytes_before
+        self.bytes_after += portion.bytes_after
+        return True
+
+
+def _take(portion: _Portion, chunk: memoryview, position: int) -> int:
+    """Take the batches of a chunk up to the portion's end; returns up to where that was.
+
+    Raises CorruptBatch.
+    """
+    for at, header in iterate_batches(chunk):
+        if header.base_offset >= portion.end:
+            return portion.end
+        batch = bytes(chunk[at : at + header.size])
+        verify_batch(batch)
+        portion.add_batch(header.partition_leader_epoch, header.base_offset, batch)
+        position = header.next_offset
+    return position
