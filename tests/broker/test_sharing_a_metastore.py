@@ -54,7 +54,7 @@ class Follower:
         """Hear of all changes; the partitions of the topics alternate then."""
         cluster = self._cluster
         cluster.let_hear(DEAF)
-        version = cluster.index.picture(0).metadata_version
+        version = cluster.index.snapshot(0).metadata_version
         wait_until(lambda: self.server.catalogue.changes.shown_version >= version)
         cluster.alternate(*cluster.on(self._number, lambda server: [*server.catalogue.topics]))
         cluster.deafen(DEAF)

@@ -53,7 +53,9 @@ def test_the_commands_are_there():
     for verb in re.findall(r"barnabas transactions (\w+)", PAGE):
         assert verb in VERBS
     for option in re.findall(r"(?<=\s)--[a-z][a-z-]+", PAGE):
-        text = (ROOT / "broker" / "cli" / "transactions.py").read_text(encoding="utf-8")
+        text = (ROOT / "broker" / "cli" / "commands" / "transactions.py").read_text(
+            encoding="utf-8"
+        )
         assert f'"{option}"' in text or option == "--format"
 
 

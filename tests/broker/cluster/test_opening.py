@@ -135,7 +135,7 @@ def test_what_is_registered_is_what_is_advertised_or_bound(monkeypatch):
 
 
 def test_the_log_says_once_why_and_then_for_how_long(caplog):
-    caplog.set_level(logging.INFO, "barnabas.broker.opening")
+    caplog.set_level(logging.INFO, "barnabas.broker.cluster")
     clock = ManualClock()
     last_error = [""]
     watch = StoreWatch(clock, lambda: last_error[0])
