@@ -112,10 +112,10 @@ def test_a_damaged_page_keeps_nobody_from_seeing_what_has_come(server, base):
     since = cluster.snapshot(0).version
     cluster.hand_over(leader.session, [HandOver(each, 0, other) for each in PARTITIONS])
     limits = {"most_logs": 99, "most": 99, "most_bytes": 1 << 30}
-    assert len(cluster.look(since, other, **limits).gained) == len(PARTITIONS)
+    assert len(cluster.poll(since, other, **limits).gained) == len(PARTITIONS)
     damage(server)
     with ThreadPoolExecutor(1) as thread:
-        looking = thread.submit(cluster.look, since, other, **limits)
+        looking = thread.submit(cluster.poll, since, other, **limits)
         try:
             snapshot, gained = looking.result(WAIT_S)
         finally:

@@ -179,6 +179,6 @@ def test_a_server_that_is_too_slow_is_asked_for_less(server, leader, far):
 def test_a_look_at_a_server_that_is_too_slow_shows_who_leads(server, leader, far):
     server.execute(SLOW % {"pause_s": PATIENCE_S / 5})
     cluster = far.cluster_index()
-    look = answer_of(far, lambda: cluster.look(1, leader.session, most_logs=9, **ALL))
+    look = answer_of(far, lambda: cluster.poll(1, leader.session, most_logs=9, **ALL))
     assert [each.session for each in look.snapshot.led] == [leader.session]
     assert look.gained == []
