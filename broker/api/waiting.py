@@ -96,7 +96,7 @@ class FetchWaits:
                     self.due(watch)
 
     def wake(self, log: Hashable) -> None:
-        """Answer everyone who waits on ``log``: it was deleted, or its start has moved."""
+        """Resume each Fetch that waits on ``log``, which was deleted."""
         for watch in self._by_log.get(log, ()):
             self.due(watch)
 
