@@ -163,7 +163,7 @@ def test_a_limit_counts_at_once_and_so_does_its_end(broker, size):
 
 
 def test_time_counts_for_every_request_and_throttles_for_a_second_at_most(still):
-    limit(still, "request_percentage", 0.0001)
+    limit(still, "request_percentage", 1e-9)
     with Client(still, "limited") as client:
         answers = [client.ask(API_VERSIONS, 3, ApiVersionsRequest("c", "1"))]
         assert answers[0].throttle_time_ms == 1000
