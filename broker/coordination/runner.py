@@ -35,6 +35,7 @@ from barnabas.broker.coordination.slices import Slices
 from barnabas.broker.coordination.timers import RETRY_MS, Timers
 from barnabas.coordinator.decision import Answer, Cancel, Decision, Effect, Schedule, Timer
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.storage.journal.journal import WhenDurable
 
 if TYPE_CHECKING:
     from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog
@@ -261,8 +262,9 @@ class Runner(Generic[MachineT]):
             self._expire(shard, expiry)
         else:
             expires = partial(self._expire_late, shard, expiry, self._host.clock.monotonic())
-            late = _LateTimer(expires, partial(self._timers.postpone, expiry))
-            self._log.when_durable(shard, late)
+            # A group that is refused may hold nothing of this partition, which is led as before.
+            again = partial(self._timers.postpone, expiry)
+            self._log.when_durable(shard, WhenDurable(expires, again))
         self._host.flush_answers()
 
     def _expire(self, shard: Shard[MachineT], expiry: Expiry) -> None:
@@ -393,27 +395,6 @@ class PendingResponse(Generic[Response]):
     def refused(self, _refusal: Refusal) -> None:
         """Give the error: the client must look for the coordinator again."""
         respond_to(self._respond, self._refuse(ErrorCode.NOT_COORDINATOR), self._topic_name)
-
-
-class _LateTimer:
-    """A timer that waits for the disk.
-
-    A group that is refused may hold nothing of the timer's partition, which is led as before then.
-    """
-
-    __slots__ = ("_expire", "_postpone")
-
-    def __init__(self, expire: Callable[[], None], postpone: Callable[[], None]) -> None:
-        self._expire = expire
-        self._postpone = postpone
-
-    def durable(self) -> None:
-        """Decide the command of the timer."""
-        self._expire()
-
-    def refused(self, _refusal: Refusal) -> None:
-        """Repeat the timer, unless its partition is lost meanwhile."""
-        self._postpone()
 
 
 def _nothing(_response: object) -> None:

@@ -72,20 +72,28 @@ class Waiter(Protocol):
 
 
 class WhenDurable:
-    """A waiter of the log itself: a log of which something was refused is closed anyway."""
+    """A waiter that calls functions."""
 
-    __slots__ = ("_then",)
+    __slots__ = ("_otherwise", "_then")
 
-    def __init__(self, then: Callable[[], None]) -> None:
-        """Call ``then`` when the group is durable."""
+    def __init__(
+        self, then: Callable[[], None], otherwise: Callable[[], None] | None = None
+    ) -> None:
+        """Call ``then`` when the group is durable, ``otherwise`` when it is refused.
+
+        None suits a waiter of a log that the group is of: that log is closed.
+        """
         self._then = then
+        self._otherwise = otherwise
 
     def durable(self) -> None:
         """See ``Waiter``."""
         self._then()
 
-    def refused(self, refusal: Refusal) -> None:
-        """See ``Waiter``: nothing is left to be done."""
+    def refused(self, refusal: Refusal) -> None:  # noqa: ARG002
+        """See ``Waiter``."""
+        if self._otherwise is not None:
+            self._otherwise()
 
 
 class Submit(Protocol):
