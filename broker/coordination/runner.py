@@ -262,8 +262,7 @@ class Runner(Generic[MachineT]):
             self._expire(shard, expiry)
         else:
             expires = partial(self._expire_late, shard, expiry, self._host.clock.monotonic())
-            # A group that is refused may hold nothing of this partition, which is led as before.
-            again = partial(self._timers.postpone, expiry)
+            again = partial(self._expire_again, shard, expiry)
             self._log.when_durable(shard, WhenDurable(expires, again))
         self._host.flush_answers()
 
@@ -282,6 +281,15 @@ class Runner(Generic[MachineT]):
             self._timers.postpone(expiry)
         else:
             self._expire(shard, expiry)
+
+    def _expire_again(self, shard: Shard[MachineT], expiry: Expiry) -> None:
+        """Postpone a timer that waited for a group which was refused.
+
+        That group may hold nothing of the timer's partition, which is led as before then. A
+        partition whose log is closed is about to be lost, and its timers with it.
+        """
+        if not shard.log.closed:
+            self._timers.postpone(expiry)
 
     # ------------------------------------------------------------------------------ what takes long
 
