@@ -118,7 +118,7 @@ $(VENV)/.interop: pyproject.toml $(VENV)/.dev
 	@touch $@
 
 $(VENV)/.counterparts: $(VENV)/.interop $(wildcard tests/counterparts/*.py tests/counterparts/*.txt) \
-		spark_connector/jars.py spark_connector/java.py
+		spark_connector/session/jars.py spark_connector/session/java.py
 	@echo "Fetching Java, Apache Kafka's and Spark's jars, kcat, Chromium, and PostgreSQL"
 	@$(BIN)/python -m tests.counterparts fetch
 	@touch $@

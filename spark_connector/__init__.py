@@ -8,13 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from barnabas.spark_connector.jars import CONNECTOR_JARS, TESTED_SPARK_VERSIONS
-    from barnabas.spark_connector.monitoring import monitor
-    from barnabas.spark_connector.pipeline import Pipeline
-    from barnabas.spark_connector.program import run
-    from barnabas.spark_connector.sinks import Sink
-    from barnabas.spark_connector.source import Source, read, read_stream
-    from barnabas.spark_connector.table import Batch, decided
+    from barnabas.spark_connector.monitoring.monitoring import monitor
+    from barnabas.spark_connector.pipelines.pipeline import Pipeline
+    from barnabas.spark_connector.pipelines.sink import Sink
+    from barnabas.spark_connector.pipelines.source import Source, read, read_stream
+    from barnabas.spark_connector.running.program import run
+    from barnabas.spark_connector.session.jars import CONNECTOR_JARS, TESTED_SPARK_VERSIONS
+    from barnabas.spark_connector.sinks.table import Batch, decided
 
 __all__ = [
     "CONNECTOR_JARS",
@@ -31,17 +31,17 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "CONNECTOR_JARS": "jars",
-    "TESTED_SPARK_VERSIONS": "jars",
-    "Batch": "table",
-    "Pipeline": "pipeline",
-    "Sink": "sinks",
-    "Source": "source",
-    "decided": "table",
-    "monitor": "monitoring",
-    "read": "source",
-    "read_stream": "source",
-    "run": "program",
+    "CONNECTOR_JARS": "session.jars",
+    "TESTED_SPARK_VERSIONS": "session.jars",
+    "Batch": "sinks.table",
+    "Pipeline": "pipelines.pipeline",
+    "Sink": "pipelines.sink",
+    "Source": "pipelines.source",
+    "decided": "sinks.table",
+    "monitor": "monitoring.monitoring",
+    "read": "pipelines.source",
+    "read_stream": "pipelines.source",
+    "run": "running.program",
 }
 
 

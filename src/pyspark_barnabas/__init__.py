@@ -4,6 +4,6 @@ Spark imports each top-level module whose name begins with ``pyspark_``, and reg
 ``DefaultSource``. A module that raises there hides every Python data source.
 """
 
-from barnabas.spark_connector.data_source import BarnabasDataSource as DefaultSource
+from barnabas.spark_connector.sinks.data_source import BarnabasDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

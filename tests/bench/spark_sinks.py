@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import confluent_kafka
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from barnabas.spark_connector import Sink, read, sinks
+from barnabas.spark_connector import Sink, read
+from barnabas.spark_connector.pipelines.sink import start
 from tests.bench.spark_job import Job, Taken, Target
 from tests.bench.spark_latency import POLL_S, Triggers, check, stock_source
 from tests.bench.spark_rows import FORMAT
@@ -46,7 +47,7 @@ def started(rows: DataFrame, job: Job, servers: str, topic: str, run: str) -> St
         writer = rows.writeStream.format("barnabas").options(**sink.spark_options(checkpoint))
         return writer.start()
     sink = Sink(sink_id=topic, topic=topic, servers=servers, kind=job.variant)
-    return sinks.start(rows, sink, job.variant, checkpoint, once=False)
+    return start(rows, sink, job.variant, checkpoint, once=False)
 
 
 def measure_sink(spark: SparkSession, job: Job, target: Target, topic: str, run: str) -> Taken:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.spark_connector.spark_process import unix_sockets
+from barnabas.spark_connector.session.spark_process import unix_sockets
 from tests.bench.spark_job import Job, Taken, Target, turns
 from tests.bench.spark_latency import WARM_UP_SHARE, RealTime, Triggers
 from tests.bench.spark_sinks import measure_one_row, measure_read, measure_sink

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from barnabas.spark_connector.cache import cache_directory
-from barnabas.spark_connector.java import java_environment, trust_store_options
+from barnabas.spark_connector.session.cache import cache_directory
+from barnabas.spark_connector.session.java import java_environment, trust_store_options
 from tests.counterparts.errors import MissingCounterpart
 from tests.counterparts.jars import spark_jars
 from tests.counterparts.java import java

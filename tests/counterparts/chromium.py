@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from barnabas.spark_connector.cache import cache_directory
+from barnabas.spark_connector.session.cache import cache_directory
 from tests.counterparts.debian import Apt, enter, extract
 from tests.counterparts.errors import MissingCounterpart
 

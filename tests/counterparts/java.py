@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from barnabas.spark_connector.java import PIP_REQUIREMENT
-from barnabas.spark_connector.java import java_home as java_home_that_is_there
+from barnabas.spark_connector.session.java import PIP_REQUIREMENT
+from barnabas.spark_connector.session.java import java_home as java_home_that_is_there
 from tests.counterparts.errors import MissingCounterpart
 
 

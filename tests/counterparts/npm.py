@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import playwright
 
-from barnabas.spark_connector.cache import cache_directory
+from barnabas.spark_connector.session.cache import cache_directory
 from tests.counterparts.errors import MissingCounterpart
 
 FETCH_TIMEOUT_S = 300

@@ -7,8 +7,8 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from barnabas.spark_connector.cache import cache_directory
-from barnabas.spark_connector.jars import SPARK_KAFKA_JARS, PinnedJar, fetched
+from barnabas.spark_connector.session.cache import cache_directory
+from barnabas.spark_connector.session.jars import SPARK_KAFKA_JARS, PinnedJar, fetched
 from tests.counterparts.errors import MissingCounterpart
 
 VERSION = "4.1.3"

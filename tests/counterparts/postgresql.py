@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from barnabas.spark_connector.cache import cache_directory
+from barnabas.spark_connector.session.cache import cache_directory
 from tests.counterparts.debian import Apt, enter, extract, installed
 from tests.counterparts.errors import MissingCounterpart
 

@@ -20,10 +20,10 @@ IMPORTED_AHEAD: Final = (
     "pyspark.sql.conversion",
     "pyspark.sql.pandas.serializers",
     "pyspark.worker",
-    "barnabas.spark_connector.data_source",
-    "barnabas.spark_connector.stream_writer",
-    "barnabas.spark_connector.foreach_batch",
-    "barnabas.spark_connector.single",
+    "barnabas.spark_connector.sinks.data_source",
+    "barnabas.spark_connector.sinks.stream_writer",
+    "barnabas.spark_connector.sinks.foreach_batch",
+    "barnabas.spark_connector.sinks.single",
 )
 
 if __name__ == "__main__":

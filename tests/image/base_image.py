@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from barnabas.spark_connector.cache import cache_directory
+from barnabas.spark_connector.session.cache import cache_directory
 from tests.image.tools import MissingTool, run
 
 PACKAGES = "ca-certificates,python3,python3-venv"

@@ -14,10 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from barnabas.spark_connector.cluster import connected
-from barnabas.spark_connector.encode import BatchEncoder
-from barnabas.spark_connector.options import SinkOptions
-from barnabas.spark_connector.producer import TransactionalProducer
+from barnabas.spark_connector.cluster.cluster import connected
+from barnabas.spark_connector.cluster.producer import TransactionalProducer
+from barnabas.spark_connector.rows.encode import BatchEncoder
+from barnabas.spark_connector.settings.options import SinkOptions
 from examples.spark_data import ACCOUNTS
 
 CHUNK = 250_000

@@ -17,13 +17,14 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from barnabas.protocol.records import Record, encode_batch
-from barnabas.spark_connector import ownership, roll_forward, single, two_phase
-from barnabas.spark_connector.cluster import Cluster, connected
-from barnabas.spark_connector.encoded import EncodedBatch
-from barnabas.spark_connector.options import SinkOptions
-from barnabas.spark_connector.single import SingleTransactionSink
-from barnabas.spark_connector.sweep import Decided, _open_transactions
-from barnabas.spark_connector.two_phase import Decider, Participant
+from barnabas.spark_connector.cluster.cluster import Cluster, connected
+from barnabas.spark_connector.ledger import ownership, roll_forward
+from barnabas.spark_connector.ledger.sweep import Decided, _open_transactions
+from barnabas.spark_connector.rows.encoded import EncodedBatch
+from barnabas.spark_connector.settings.options import SinkOptions
+from barnabas.spark_connector.sinks import single, two_phase
+from barnabas.spark_connector.sinks.single import SingleTransactionSink
+from barnabas.spark_connector.sinks.two_phase import Decider, Participant
 from barnabas.storage.runtime.clock import now_ns
 from tests.interop.transactional import COMMITTED, TIMEOUT_S, read_with_confluent
 from tests.waiting import wait_until

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.counterparts.spark import QUICK_PYTHONPATH, quick_launcher, quick_start
 
 PATIENT_VIEW = """
-from barnabas.spark_connector import broker_view
+from barnabas.spark_connector.running import broker_view
 broker_view.PATIENCE_MS = 60_000
 """
 """What a file begins with whose lines say all that brokers know of a batch, however slow they are.

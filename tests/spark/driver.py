@@ -13,8 +13,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barnabas.spark_connector.monitoring import monitor
-from barnabas.spark_connector.sentences import sentence_of
+from barnabas.spark_connector.failures.sentences import sentence_of
+from barnabas.spark_connector.monitoring.monitoring import monitor
 from tests.counterparts.spark import spark_session
 from tests.spark.job import Job
 

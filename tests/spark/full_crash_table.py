@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from barnabas.spark_connector.spark_process import unix_sockets
+from barnabas.spark_connector.session.spark_process import unix_sockets
 from tests.spark.cluster import SPECULATION, spark_cluster
 from tests.spark.crash_table import (
     AT_A_TABLE,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.spark_connector import Sink, sinks
+from barnabas.spark_connector import Sink
+from barnabas.spark_connector.pipelines.sink import SINGLE_TRANSACTION, TWO_PHASE
 from tests.interop.administration import create
 from tests.waiting import wait_until
 
@@ -18,7 +19,7 @@ ROW_BYTES = 280
 GROWTH_MAX_BYTES = 20_000_000
 """Growth that Spark itself may cause; a batch of the full load has 14 MB."""
 DATA_SOURCE = "data-source"
-KINDS = (sinks.SINGLE_TRANSACTION, sinks.TWO_PHASE, DATA_SOURCE)
+KINDS = (SINGLE_TRANSACTION, TWO_PHASE, DATA_SOURCE)
 PARTITIONS = 4
 PATIENCE_S = 1800
 
@@ -71,7 +72,7 @@ def _to(
     options = sink.spark_options(str(directory / "checkpoint"))
     if kind == DATA_SOURCE:
         return writer.format("barnabas").options(**options)
-    from barnabas.spark_connector import foreach_batch
+    from barnabas.spark_connector.sinks import foreach_batch
 
     return writer.foreachBatch(getattr(foreach_batch, kind)(options))
 

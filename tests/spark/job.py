@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
-    from barnabas.spark_connector.table import Batch, Table
+    from barnabas.spark_connector.sinks.table import Batch, Table
 
 STOCK, SINGLE, TWO_PHASE, DATA_SOURCE = "stock", "P1", "P2", "P2-source"
 EXACT_SINKS = (SINGLE, TWO_PHASE, DATA_SOURCE)
@@ -147,7 +147,7 @@ def _written(job: Job, results: DataFrame) -> DataStreamWriter:
     }
     if job.sink == DATA_SOURCE:
         return writer.format("barnabas").options(**options)
-    from barnabas.spark_connector import foreach_batch
+    from barnabas.spark_connector.sinks import foreach_batch
 
     make = {SINGLE: foreach_batch.single_transaction, TWO_PHASE: foreach_batch.two_phase}
     sink, table = ALL_TABLES.get(job.sink, (job.sink, ""))

@@ -15,7 +15,7 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import IsolationLevel
 
-from barnabas.spark_connector.cluster import Cluster
+from barnabas.spark_connector.cluster.cluster import Cluster
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.spark import QUICK_PYTHONPATH, quick_launcher, quick_start
 from tests.interop.administration import TIMEOUT_S, admin, create

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import pytest
 
-from barnabas.spark_connector.jars import spark_kafka_jars
+from barnabas.spark_connector.session.jars import spark_kafka_jars
 from examples import spark_data
 from tests.checkout import PYTHONPATH, ROOT
 from tests.counterparts.barnabas_process import BarnabasProcess

@@ -16,11 +16,11 @@ from pyspark.sql.types import (
     TimestampNTZType,
 )
 
-from barnabas.spark_connector import starting, stream_writer
-from barnabas.spark_connector.data_source import BarnabasDataSource
 from barnabas.spark_connector.errors import CheckpointMismatch, SinkError, WrongOption, WrongRows
-from barnabas.spark_connector.prepared import Prepared
-from barnabas.spark_connector.stream_writer import Written
+from barnabas.spark_connector.ledger.prepared import Prepared
+from barnabas.spark_connector.sinks import starting, stream_writer
+from barnabas.spark_connector.sinks.data_source import BarnabasDataSource
+from barnabas.spark_connector.sinks.stream_writer import Written
 
 OPTIONS = {"kafka.bootstrap.servers": "localhost:9", "sinkId": "payments", "topic": "out"}
 ROWS = (

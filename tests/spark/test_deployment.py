@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.spark_connector.jars import spark_kafka_jars
+from barnabas.spark_connector.session.jars import spark_kafka_jars
 from examples import spark_data
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.spark import QUICK_PYTHONPATH, quick_start

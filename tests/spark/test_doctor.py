@@ -9,13 +9,14 @@ import venv
 import pytest
 
 from barnabas.broker.version import __version__
-from barnabas.spark_connector import doctor, worker_python
-from barnabas.spark_connector.command import main
-from barnabas.spark_connector.worker_python import (
+from barnabas.spark_connector.failures import worker_python
+from barnabas.spark_connector.failures.worker_python import (
     chosen_python,
     missing_source_sentence,
     task_python,
 )
+from barnabas.spark_connector.running import doctor
+from barnabas.spark_connector.running.command import main
 from barnabas.testing import Broker
 from tests.checkout import ROOT
 from tests.counterparts.jars import spark_kafka_jars

@@ -511,7 +511,8 @@ NOTICED_S = 0.5
 """How long the others are left with one that is gone."""
 # Who tells them may be kept from it for a while, on a machine that has much to do.
 TOLD_LATE = """
-from barnabas.spark_connector import runner, spark_process
+from barnabas.spark_connector.running import runner
+from barnabas.spark_connector.session import spark_process
 runner.TOLD_S = spark_process.TOLD_S = 60.0
 """
 

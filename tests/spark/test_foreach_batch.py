@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import BinaryType, StructType
 
-from barnabas.spark_connector import foreach_batch
 from barnabas.spark_connector.errors import BrokerUnreachable, RowsMissing, WrongRows
-from barnabas.spark_connector.failures import Raised
-from barnabas.spark_connector.foreach_batch import single_transaction, two_phase
-from barnabas.spark_connector.prepared import Prepared
+from barnabas.spark_connector.failures.raised import Raised
+from barnabas.spark_connector.ledger.prepared import Prepared
 from barnabas.spark_connector.refusals import WrongUse
+from barnabas.spark_connector.sinks import foreach_batch
+from barnabas.spark_connector.sinks.foreach_batch import single_transaction, two_phase
 
 PREPARED = Prepared("spark.payments.x", 7, 0, 5, 3, "query")
 OFFSETS = {("in", 0): 12}

@@ -16,11 +16,11 @@ from typing import Any
 import confluent_kafka
 import pytest
 
-from barnabas.spark_connector.cache import cache_directory
-from barnabas.spark_connector.ledger import Ledger
-from barnabas.spark_connector.options import LEDGER_TOPIC
-from barnabas.spark_connector.preflight import cluster_of
-from barnabas.spark_connector.sinks import Sink
+from barnabas.spark_connector.ledger.ledger import Ledger
+from barnabas.spark_connector.pipelines.preflight import cluster_of
+from barnabas.spark_connector.pipelines.sink import Sink
+from barnabas.spark_connector.session.cache import cache_directory
+from barnabas.spark_connector.settings.options import LEDGER_TOPIC
 from examples import spark_data
 from tests.products import case, for_the_night
 from tests.spark.command import PATIENT_VIEW, start_command

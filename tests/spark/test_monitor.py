@@ -14,10 +14,10 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel
 from prometheus_client.parser import text_string_to_metric_families
 
-from barnabas.spark_connector.ledger import Ledger
-from barnabas.spark_connector.options import LEDGER_TOPIC
-from barnabas.spark_connector.preflight import cluster_of
-from barnabas.spark_connector.sinks import Sink
+from barnabas.spark_connector.ledger.ledger import Ledger
+from barnabas.spark_connector.pipelines.preflight import cluster_of
+from barnabas.spark_connector.pipelines.sink import Sink
+from barnabas.spark_connector.settings.options import LEDGER_TOPIC
 from tests.interop.administration import admin
 from tests.interop.transactional import COMMITTED, read_with_confluent
 from tests.spark.job import DATA_SOURCE, EXACT_SINKS, SINGLE, TWO_PHASE, Job

@@ -11,13 +11,13 @@ import pytest
 from pyspark.sql.streaming import listener as pyspark_listener
 
 from barnabas.spark_connector.errors import WrongOption
-from barnabas.spark_connector.listener import EventListener
-from barnabas.spark_connector.metrics_server import MetricsServer
-from barnabas.spark_connector.monitoring import monitor
-from barnabas.spark_connector.query_events import Ended, Started
+from barnabas.spark_connector.monitoring.listener import EventListener
+from barnabas.spark_connector.monitoring.metrics_server import MetricsServer
+from barnabas.spark_connector.monitoring.monitoring import monitor
+from barnabas.spark_connector.monitoring.query_events import Ended, Started
 from barnabas.spark_connector.refusals import WrongUse
-from barnabas.spark_connector.runner import Plan, _monitored
-from barnabas.spark_connector.screen import TEXT, Screen
+from barnabas.spark_connector.running.runner import Plan, _monitored
+from barnabas.spark_connector.running.screen import TEXT, Screen
 
 
 class Session:

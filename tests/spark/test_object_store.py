@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.spark_connector.cache import cache_directory
-from barnabas.spark_connector.checkpoint import INCARNATION
-from barnabas.spark_connector.object_store import CREDENTIALS
-from barnabas.spark_connector.store_options import S3
+from barnabas.spark_connector.checkpoint.checkpoint import INCARNATION
+from barnabas.spark_connector.checkpoint.object_store import CREDENTIALS
+from barnabas.spark_connector.session.cache import cache_directory
+from barnabas.spark_connector.settings.store_options import S3
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.jars import s3a_jars, spark_kafka_jars
 from tests.counterparts.s3 import S3Server

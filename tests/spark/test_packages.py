@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from barnabas.spark_connector.cache import cache_directory
+from barnabas.spark_connector.session.cache import cache_directory
 from examples import spark_data
 from tests.products import for_the_night
 from tests.spark.command import PATIENT_VIEW, start_command

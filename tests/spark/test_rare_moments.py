@@ -10,9 +10,9 @@ import pytest
 from py4j.java_gateway import JavaObject
 from pyspark import SparkConf, java_gateway
 
-from barnabas.spark_connector.spark_log import SparkLog
-from barnabas.spark_connector.spark_process import NotStarted, _launched
-from barnabas.spark_connector.stopping import Stop, Stopped
+from barnabas.spark_connector.session.spark_log import SparkLog
+from barnabas.spark_connector.session.spark_process import NotStarted, _launched
+from barnabas.spark_connector.session.stopping import Stop, Stopped
 from tests.waiting import WAIT_S
 
 

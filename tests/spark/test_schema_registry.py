@@ -14,7 +14,7 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from barnabas.spark_connector.foreach_batch import two_phase
+from barnabas.spark_connector.sinks.foreach_batch import two_phase
 from tests.checkout import ROOT
 from tests.counterparts.apicurio import Registry
 from tests.counterparts.jars import avro_jars

@@ -9,9 +9,9 @@ import confluent_kafka
 import pytest
 from kafka.partitioner.default import murmur2
 
-from barnabas.spark_connector.checkpoint_files import HadoopFiles, LocalFiles, files_at
-from barnabas.spark_connector.client_options import CONSUMER_OPTIONS, PRODUCER_OPTIONS
+from barnabas.spark_connector.checkpoint.checkpoint_files import HadoopFiles, LocalFiles, files_at
 from barnabas.spark_connector.errors import RowsMissing
+from barnabas.spark_connector.settings.client_options import CONSUMER_OPTIONS, PRODUCER_OPTIONS
 from tests.interop.administration import create
 from tests.interop.transactional import committed_offset
 from tests.products import case, for_the_night
@@ -81,7 +81,7 @@ class Pipeline:
         if self.kind == DATA_SOURCE:
             writer = writer.format("barnabas").options(**options)
         else:
-            from barnabas.spark_connector.foreach_batch import single_transaction, two_phase
+            from barnabas.spark_connector.sinks.foreach_batch import single_transaction, two_phase
 
             make = single_transaction if self.kind == SINGLE else two_phase
             writer = writer.foreachBatch(make(options))
@@ -264,7 +264,7 @@ def test_rows_that_java_has_cut_off_are_noticed(spark, barnabas, tmp_path):
     """Its serving thread ends within a row, as it does without memory or with the whole JVM."""
     create(barnabas.bootstrap_servers, "cut-off", partitions=1)
     options = {"kafka.bootstrap.servers": barnabas.bootstrap_servers, "sinkId": "cut-off"}
-    from barnabas.spark_connector.foreach_batch import single_transaction
+    from barnabas.spark_connector.sinks.foreach_batch import single_transaction
 
     sink = single_transaction({**options, "topic": "cut-off", "batchMaxBytes": "100000"})
     rows = spark.range(0, 40_000, 1, 1).selectExpr("cast(repeat('x', 1000) as binary) value")

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import pyarrow.fs
 import pytest
 
-from barnabas.spark_connector import checkpoint, object_store, store_file_systems
-from barnabas.spark_connector.checkpoint_files import files_at
+from barnabas.spark_connector.checkpoint import checkpoint, object_store, store_file_systems
+from barnabas.spark_connector.checkpoint.checkpoint_files import files_at
 from barnabas.spark_connector.errors import CheckpointMismatch, CheckpointUnusable
-from barnabas.spark_connector.options import SinkOptions
-from barnabas.spark_connector.starting import look_ahead
-from barnabas.spark_connector.store_options import StoreOptions
+from barnabas.spark_connector.settings.options import SinkOptions
+from barnabas.spark_connector.settings.store_options import StoreOptions
+from barnabas.spark_connector.sinks.starting import look_ahead
 from tests.counterparts.s3 import REGION, S3Server
 
 BUCKET = "checkpoints"

@@ -14,14 +14,14 @@ from barnabas.protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 from barnabas.protocol.records import Record, encode_batch
-from barnabas.spark_connector import checkpoint
-from barnabas.spark_connector.cluster import Cluster, connected
-from barnabas.spark_connector.encoded import EncodedBatch
-from barnabas.spark_connector.kept_decider import commit_with_decider
-from barnabas.spark_connector.options import SinkOptions
-from barnabas.spark_connector.single import SingleTransactionSink
-from barnabas.spark_connector.starting import look_ahead, take_the_sink
-from barnabas.spark_connector.two_phase import Decider, Participant
+from barnabas.spark_connector.checkpoint import checkpoint
+from barnabas.spark_connector.cluster.cluster import Cluster, connected
+from barnabas.spark_connector.rows.encoded import EncodedBatch
+from barnabas.spark_connector.settings.options import SinkOptions
+from barnabas.spark_connector.sinks.kept_decider import commit_with_decider
+from barnabas.spark_connector.sinks.single import SingleTransactionSink
+from barnabas.spark_connector.sinks.starting import look_ahead, take_the_sink
+from barnabas.spark_connector.sinks.two_phase import Decider, Participant
 from barnabas.storage.runtime.chance import random_bytes
 from barnabas.storage.runtime.clock import now_ns
 from barnabas.testing import Broker

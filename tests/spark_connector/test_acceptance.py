@@ -5,10 +5,10 @@ import uuid
 
 import pytest
 
-from barnabas.spark_connector import kept_decider, starting
-from barnabas.spark_connector.acceptance import LostBatch, NewQuery
 from barnabas.spark_connector.errors import CheckpointMismatch
-from barnabas.spark_connector.starting import look_ahead
+from barnabas.spark_connector.settings.acceptance import LostBatch, NewQuery
+from barnabas.spark_connector.sinks import kept_decider, starting
+from barnabas.spark_connector.sinks.starting import look_ahead
 from barnabas.storage.runtime.chance import random_bytes
 from barnabas.testing import Broker
 from tests.spark_connector.checkpointed import (

@@ -3,12 +3,14 @@
 import pytest
 
 from barnabas.protocol.records import Record, encode_batch
-from barnabas.spark_connector import Pipeline, Sink, Source, broker_view, kept_decider, starting
-from barnabas.spark_connector.broker_view import BrokerView
-from barnabas.spark_connector.driver_sinks import note_batch, sink_of_query
-from barnabas.spark_connector.encoded import EncodedBatch
-from barnabas.spark_connector.measured import Measured
-from barnabas.spark_connector.progress import NOTHING_KNOWN, Facts
+from barnabas.spark_connector import Pipeline, Sink, Source
+from barnabas.spark_connector.ledger.driver_sinks import note_batch, sink_of_query
+from barnabas.spark_connector.ledger.measured import Measured
+from barnabas.spark_connector.monitoring.progress import NOTHING_KNOWN, Facts
+from barnabas.spark_connector.rows.encoded import EncodedBatch
+from barnabas.spark_connector.running import broker_view
+from barnabas.spark_connector.running.broker_view import BrokerView
+from barnabas.spark_connector.sinks import kept_decider, starting
 from barnabas.storage.runtime.chance import random_bytes
 from barnabas.testing import Broker
 from tests.broker.producers import Producer

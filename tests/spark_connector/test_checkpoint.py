@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from barnabas.spark_connector import checkpoint, checkpoint_files
+from barnabas.spark_connector.checkpoint import checkpoint, checkpoint_files
 from barnabas.spark_connector.errors import CheckpointMismatch, CheckpointUnusable
 
 KAFKA = '{"orders":{"0":15,"1":7},"payments":{"0":3}}'

@@ -5,13 +5,13 @@ from unittest.mock import MagicMock
 import pytest
 
 from barnabas.spark_connector import Pipeline, Sink, Source
-from barnabas.spark_connector.checks import (
+from barnabas.spark_connector.errors import WrongOption
+from barnabas.spark_connector.pipelines.checks import (
     check_columns,
     check_configuration,
     check_pipelines,
     with_checked_table,
 )
-from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.refusals import WrongUse
 
 RIGHT = [("key", "string"), ("value", "binary")]

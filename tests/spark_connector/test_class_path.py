@@ -4,10 +4,10 @@ import zipfile
 
 import pytest
 
-from barnabas.spark_connector import class_path
-from barnabas.spark_connector.class_path import EXCLUDES, JARS, PACKAGES, with_connector
-from barnabas.spark_connector.jars import SPARK_KAFKA_JARS
 from barnabas.spark_connector.refusals import WrongUse
+from barnabas.spark_connector.session import class_path
+from barnabas.spark_connector.session.class_path import EXCLUDES, JARS, PACKAGES, with_connector
+from barnabas.spark_connector.session.jars import SPARK_KAFKA_JARS
 
 AVRO = "org.apache.spark:spark-avro_2.13:4.2.0"
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
@@ -101,7 +101,7 @@ def test_nothing_is_fetched_where_a_jar_has_the_connector(fetched, tmp_path):
 
 
 def test_nothing_is_fetched_where_pyspark_has_the_connector(fetched, monkeypatch):
-    monkeypatch.setattr("barnabas.spark_connector.class_path.has_connector", lambda: True)
+    monkeypatch.setattr("barnabas.spark_connector.session.class_path.has_connector", lambda: True)
     assert with_connector({PACKAGES: "a:b:1"}) == {PACKAGES: "a:b:1"}
     assert fetched == []
 

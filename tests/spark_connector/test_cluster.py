@@ -7,14 +7,14 @@ from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
 )
-from barnabas.spark_connector.cluster import Cluster
+from barnabas.spark_connector.cluster.cluster import Cluster
+from barnabas.spark_connector.cluster.requests import refused
 from barnabas.spark_connector.errors import (
     Fenced,
     NotAllowed,
     SinkError,
     TransactionLost,
 )
-from barnabas.spark_connector.requests import refused
 from barnabas.testing import Broker
 
 

@@ -10,19 +10,19 @@ import pytest
 from barnabas.broker.client.security_keys import SECRETS
 from barnabas.spark import run as run_program
 from barnabas.spark_connector import Pipeline, Sink, Source
-from barnabas.spark_connector.command import main, pipelines_of
-from barnabas.spark_connector.failures import QueryFailed
 from barnabas.spark_connector.refusals import WrongUse
-from barnabas.spark_connector.runner import (
+from barnabas.spark_connector.running.command import main, pipelines_of
+from barnabas.spark_connector.running.failures import QueryFailed
+from barnabas.spark_connector.running.runner import (
     STARTS_MAX,
     Running,
     check_frame,
     checkpoint_of,
     watch,
 )
-from barnabas.spark_connector.spark_log import SparkLog
-from barnabas.spark_connector.spark_process import check_master, settings_of
-from barnabas.spark_connector.stopping import Stop, within
+from barnabas.spark_connector.session.spark_log import SparkLog
+from barnabas.spark_connector.session.spark_process import check_master, settings_of
+from barnabas.spark_connector.session.stopping import Stop, within
 from barnabas.storage.runtime.threads import Event, new_event, start_thread
 from barnabas.testing import Broker
 from tests.waiting import wait_until
@@ -187,7 +187,7 @@ def test_a_program_is_given_pipelines_and_the_options_of_the_command(capsys, mon
 
 def test_where_the_connectors_jars_are(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(
-        "barnabas.spark_connector.command.jars_of_installed_spark",
+        "barnabas.spark_connector.running.command.jars_of_installed_spark",
         lambda: [tmp_path / "one.jar", tmp_path / "two.jar"],
     )
     assert main(["jars"]) == 0

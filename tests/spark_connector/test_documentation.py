@@ -7,13 +7,13 @@ import re
 import pytest
 
 from barnabas.spark_connector import Pipeline, Sink, Source
-from barnabas.spark_connector.command import _parser
-from barnabas.spark_connector.options import KAFKA_OPTIONS, OWN_OPTIONS, SinkOptions
-from barnabas.spark_connector.progress import batch_progress
-from barnabas.spark_connector.screen import FORMATS
-from barnabas.spark_connector.sinks import KINDS, OUTPUT_MODES
-from barnabas.spark_connector.source import BATCH_OFFSETS_MAX, MAX_OFFSETS
-from barnabas.spark_connector.store_options import STORE_OPTIONS
+from barnabas.spark_connector.monitoring.progress import batch_progress
+from barnabas.spark_connector.pipelines.sink import KINDS, OUTPUT_MODES
+from barnabas.spark_connector.pipelines.source import BATCH_OFFSETS_MAX, MAX_OFFSETS
+from barnabas.spark_connector.running.command import _parser
+from barnabas.spark_connector.running.screen import FORMATS
+from barnabas.spark_connector.settings.options import KAFKA_OPTIONS, OWN_OPTIONS, SinkOptions
+from barnabas.spark_connector.settings.store_options import STORE_OPTIONS
 from tests.checkout import ROOT
 from tests.spark_connector.test_progress import report
 

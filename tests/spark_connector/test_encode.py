@@ -13,10 +13,10 @@ from kafka.partitioner.default import murmur2 as kafka_pythons
 from kafka.record import MemoryRecords
 
 from barnabas.protocol import compression, records
-from barnabas.spark_connector import encode
-from barnabas.spark_connector.encode import BatchEncoder
-from barnabas.spark_connector.encoded import stamp
 from barnabas.spark_connector.errors import WrongRows
+from barnabas.spark_connector.rows import encode
+from barnabas.spark_connector.rows.encode import BatchEncoder
+from barnabas.spark_connector.rows.encoded import stamp
 
 NOW_MS = 1_790_000_000_000
 COUNTS = {"orders": 3, "payments": 7, "given": 4}

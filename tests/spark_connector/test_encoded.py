@@ -1,5 +1,5 @@
 from barnabas.protocol import records
-from barnabas.spark_connector.encoded import EncodedBatch, stamp
+from barnabas.spark_connector.rows.encoded import EncodedBatch, stamp
 
 
 def encoded(count=3):

@@ -2,7 +2,9 @@ import json
 
 import pytest
 
-from barnabas.spark_connector.entries import (
+from barnabas.spark_connector.cluster.incarnation import UNKNOWN, Home, Incarnation
+from barnabas.spark_connector.errors import CheckpointMismatch, SinkError
+from barnabas.spark_connector.ledger.entries import (
     HISTORY_MAX,
     NO_ENTRY,
     Begun,
@@ -13,9 +15,7 @@ from barnabas.spark_connector.entries import (
     key_of,
     query_of,
 )
-from barnabas.spark_connector.errors import CheckpointMismatch, SinkError
-from barnabas.spark_connector.incarnation import UNKNOWN, Home, Incarnation
-from barnabas.spark_connector.prepared import (
+from barnabas.spark_connector.ledger.prepared import (
     Prepared,
     query_tag,
     read_task_transactional_id,

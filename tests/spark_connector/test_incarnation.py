@@ -9,12 +9,14 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from barnabas.spark_connector import checkpoint, entries, kept_decider, ownership, starting
-from barnabas.spark_connector.cluster import Cluster
+from barnabas.spark_connector.checkpoint import checkpoint
+from barnabas.spark_connector.cluster.cluster import Cluster
+from barnabas.spark_connector.cluster.incarnation import UNKNOWN, of_text
 from barnabas.spark_connector.errors import CheckpointMismatch, Overtaken, Recreated, TopicMissing
 from barnabas.spark_connector.failpoints import Failpoint
-from barnabas.spark_connector.incarnation import UNKNOWN, of_text
-from barnabas.spark_connector.ledger import Ledger
+from barnabas.spark_connector.ledger import entries, ownership
+from barnabas.spark_connector.ledger.ledger import Ledger
+from barnabas.spark_connector.sinks import kept_decider, starting
 from barnabas.testing import Broker
 from tests.spark_connector.checkpointed import (
     DATA_SOURCE,
@@ -121,7 +123,7 @@ def test_an_entry_of_before_is_filled_in(broker, files, start, monkeypatch, kind
             text = as_before(entry._replace(incarnation=UNKNOWN))
             return text.replace(b'"version":2', b'"version":1')
 
-        patch.setattr("barnabas.spark_connector.ledger.encode", encode)
+        patch.setattr("barnabas.spark_connector.ledger.ledger.encode", encode)
         start(kind).run(0)
     (files.directory / checkpoint.INCARNATION).unlink()
     end_workers()
@@ -248,7 +250,7 @@ def test_a_topic_that_is_made_again_in_the_middle_of_a_batch_is_refused(
 def test_a_topic_that_was_deleted_between_two_batches_is_missed(
     broker, start, monkeypatch, kind, topic
 ):
-    monkeypatch.setattr("barnabas.spark_connector.cluster.MISSING_TOPIC_MS", 200)
+    monkeypatch.setattr("barnabas.spark_connector.cluster.cluster.MISSING_TOPIC_MS", 200)
     running = start(kind)
     running.run(1)
     delete(broker, topic)

@@ -2,10 +2,10 @@ from typing import ClassVar
 
 import pytest
 
-from barnabas.spark_connector import kept_decider
 from barnabas.spark_connector.errors import Fenced, TransactionLost
-from barnabas.spark_connector.kept_decider import abort_with_decider, commit_with_decider
-from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.settings.options import SinkOptions
+from barnabas.spark_connector.sinks import kept_decider
+from barnabas.spark_connector.sinks.kept_decider import abort_with_decider, commit_with_decider
 
 OPTIONS = SinkOptions("localhost:9", "sink")
 

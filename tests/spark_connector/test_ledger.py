@@ -3,10 +3,10 @@
 import pytest
 
 from barnabas.protocol.records import Record, control_batch, encode_batch
-from barnabas.spark_connector.cluster import Cluster
-from barnabas.spark_connector.entries import Entry, encode, key_of
+from barnabas.spark_connector.cluster.cluster import Cluster
 from barnabas.spark_connector.errors import InDoubt
-from barnabas.spark_connector.ledger import Ledger
+from barnabas.spark_connector.ledger.entries import Entry, encode, key_of
+from barnabas.spark_connector.ledger.ledger import Ledger
 
 
 @pytest.fixture

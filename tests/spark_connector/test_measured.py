@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from barnabas.spark_connector import kept_decider, starting
-from barnabas.spark_connector.cluster import connected
-from barnabas.spark_connector.entries import Begun, Entry, decode, encode
-from barnabas.spark_connector.ledger import Ledger
-from barnabas.spark_connector.measured import Measured
+from barnabas.spark_connector.cluster.cluster import connected
+from barnabas.spark_connector.ledger.entries import Begun, Entry, decode, encode
+from barnabas.spark_connector.ledger.ledger import Ledger
+from barnabas.spark_connector.ledger.measured import Measured
+from barnabas.spark_connector.sinks import kept_decider, starting
 from barnabas.storage.runtime.chance import random_bytes
 from barnabas.testing import Broker
 from tests.spark_connector.checkpointed import KINDS, Driver, SparkCheckpoint, options

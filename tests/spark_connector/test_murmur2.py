@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2 as kafka_pythons
 
-from barnabas.spark_connector.murmur2 import murmur2
+from barnabas.spark_connector.rows.murmur2 import murmur2
 
 KEYS = st.lists(st.binary(max_size=70), max_size=40)
 

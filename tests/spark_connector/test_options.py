@@ -2,9 +2,9 @@ import pickle
 
 import pytest
 
-from barnabas.spark_connector.acceptance import LostBatch
 from barnabas.spark_connector.errors import WrongOption
-from barnabas.spark_connector.options import SinkOptions, addresses
+from barnabas.spark_connector.settings.acceptance import LostBatch
+from barnabas.spark_connector.settings.options import SinkOptions, addresses
 
 QUERY = "2b9a7f2c-7b6c-4d0e-9d57-0d3c6a5e1f00"
 LEAST = {"kafka.bootstrap.servers": "localhost:9092", "sinkId": "orders"}

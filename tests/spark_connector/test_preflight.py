@@ -11,7 +11,7 @@ from barnabas.spark_connector.errors import (
     NotAllowed,
     TopicMissing,
 )
-from barnabas.spark_connector.preflight import check_brokers
+from barnabas.spark_connector.pipelines.preflight import check_brokers
 from tests.broker.security.changing_rights import TOPIC, controlled_broker, right
 from tests.worlds import world
 
@@ -84,7 +84,7 @@ def test_a_broker_that_is_too_old():
 
 
 def test_a_broker_that_is_not_there(monkeypatch):
-    monkeypatch.setattr("barnabas.spark_connector.preflight.TIMEOUT_MS", 100)
+    monkeypatch.setattr("barnabas.spark_connector.pipelines.preflight.TIMEOUT_MS", 100)
     with Broker() as gone:
         nobody = pipeline(gone)
     with pytest.raises(BrokerUnreachable, match="check that the broker is running"):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from barnabas.spark_connector.progress import (
+from barnabas.spark_connector.monitoring.progress import (
     BatchWatch,
     Facts,
     batch_progress,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.spark_connector.cluster import connected
-from barnabas.spark_connector.query_ledger import QueryLedger
+from barnabas.spark_connector.cluster.cluster import connected
+from barnabas.spark_connector.ledger.query_ledger import QueryLedger
 from barnabas.testing import Broker
 from tests.spark_connector.checkpointed import Driver, SparkCheckpoint, options
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from barnabas.spark_connector.entries import HISTORY_MAX, NO_ENTRY
-from barnabas.spark_connector.measured import Measured
-from barnabas.spark_connector.query_metrics import QueryTotals
+from barnabas.spark_connector.ledger.entries import HISTORY_MAX, NO_ENTRY
+from barnabas.spark_connector.ledger.measured import Measured
+from barnabas.spark_connector.monitoring.query_metrics import QueryTotals
 
 
 def entry(last, count=lambda batch: 10 * (batch + 1)):

@@ -6,14 +6,16 @@ import json
 
 import pytest
 
-from barnabas.spark_connector import driver_sinks, kept_decider, query_monitor, starting
-from barnabas.spark_connector.checkpoint import batch_end
-from barnabas.spark_connector.cluster import connected
-from barnabas.spark_connector.driver_sinks import note_batch, sink_of_query
-from barnabas.spark_connector.measured import Measured
-from barnabas.spark_connector.options import SinkOptions
-from barnabas.spark_connector.query_events import Ended, Progressed, Started
-from barnabas.spark_connector.query_monitor import Monitor
+from barnabas.spark_connector.checkpoint.checkpoint import batch_end
+from barnabas.spark_connector.cluster.cluster import connected
+from barnabas.spark_connector.ledger import driver_sinks
+from barnabas.spark_connector.ledger.driver_sinks import note_batch, sink_of_query
+from barnabas.spark_connector.ledger.measured import Measured
+from barnabas.spark_connector.monitoring import query_monitor
+from barnabas.spark_connector.monitoring.query_events import Ended, Progressed, Started
+from barnabas.spark_connector.monitoring.query_monitor import Monitor
+from barnabas.spark_connector.settings.options import SinkOptions
+from barnabas.spark_connector.sinks import kept_decider, starting
 from barnabas.storage.runtime.chance import random_bytes
 from barnabas.testing import Broker
 from tests.broker.producers import open_transaction, write
@@ -208,7 +210,7 @@ def test_queries_with_other_sinks_have_no_metrics_and_create_no_ledger(broker, c
 
 
 def test_brokers_that_are_unavailable_are_noted_once(broker, caplog, monkeypatch):
-    monkeypatch.setattr("barnabas.spark_connector.query_view.PATIENCE_MS", 200)
+    monkeypatch.setattr("barnabas.spark_connector.monitoring.query_view.PATIENCE_MS", 200)
     with Broker() as gone:
         servers = gone.bootstrap_servers
     chosen = SinkOptions.parse({"kafka.bootstrap.servers": servers, "sinkId": "gone"})

@@ -21,8 +21,9 @@ from barnabas.protocol.records import (
     increment_sequence,
     iterate_records,
 )
-from barnabas.spark_connector.cluster import NotYet
-from barnabas.spark_connector.encoded import EncodedBatch
+from barnabas.spark_connector.cluster.cluster import NotYet
+from barnabas.spark_connector.cluster.requests import Identity
+from barnabas.spark_connector.cluster.sender import IN_FLIGHT_MAX, REQUEST_BYTES, Sender
 from barnabas.spark_connector.errors import (
     BrokerUnreachable,
     Fenced,
@@ -30,8 +31,7 @@ from barnabas.spark_connector.errors import (
     SinkError,
     TransactionLost,
 )
-from barnabas.spark_connector.requests import Identity
-from barnabas.spark_connector.sender import IN_FLIGHT_MAX, REQUEST_BYTES, Sender
+from barnabas.spark_connector.rows.encoded import EncodedBatch
 
 OK = ErrorCode.NONE
 LEADERS = 2

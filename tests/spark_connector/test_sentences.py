@@ -2,7 +2,11 @@
 
 import pytest
 
-from barnabas.spark_connector.sentences import known_sentence_of, may_miss_a_topic, sentence_of
+from barnabas.spark_connector.failures.sentences import (
+    known_sentence_of,
+    may_miss_a_topic,
+    sentence_of,
+)
 
 FOREACH = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided \
 function in foreach batch sink. Reason: An exception was raised by the Python Proxy. \
@@ -15,7 +19,7 @@ barnabas.spark_connector.errors.Disconnected: the first one
 During handling of the above exception, another exception occurred:
 
 Traceback (most recent call last):
-  File "spark_connector/single.py", line 5, in write_batch
+  File "spark_connector/sinks/single.py", line 5, in write_batch
 barnabas.spark_connector.errors.Fenced: Another driver of this sink runs; stop one of the two.
 
 \tat py4j.Protocol.getReturnValue(Protocol.java:476)

@@ -3,8 +3,8 @@
 import pytest
 
 from barnabas.spark_connector import Pipeline, Sink, Source
+from barnabas.spark_connector.pipelines.shapes import check_shapes
 from barnabas.spark_connector.refusals import WrongUse
-from barnabas.spark_connector.shapes import check_shapes
 
 SOURCE, SINK = Source(topic="in"), Sink(sink_id="a", topic="out")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.spark_connector.spark_log import SparkLog, reason_in
+from barnabas.spark_connector.session.spark_log import SparkLog, reason_in
 
 WARNING = "WARNING: Using incubator modules: jdk.incubator.vector"
 USING = "Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties"

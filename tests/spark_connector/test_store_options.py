@@ -7,17 +7,17 @@ from datetime import timedelta
 
 import pytest
 
-from barnabas.spark_connector.errors import CheckpointUnusable, WrongOption
-from barnabas.spark_connector.object_store import has_credentials
-from barnabas.spark_connector.options import SinkOptions
-from barnabas.spark_connector.security import SECRETS_OF_SPARK
-from barnabas.spark_connector.store_file_systems import (
+from barnabas.spark_connector.checkpoint.object_store import has_credentials
+from barnabas.spark_connector.checkpoint.store_file_systems import (
     azure_arguments,
     google_arguments,
     path_of,
     s3_arguments,
 )
-from barnabas.spark_connector.store_options import (
+from barnabas.spark_connector.errors import CheckpointUnusable, WrongOption
+from barnabas.spark_connector.settings.options import SinkOptions
+from barnabas.spark_connector.settings.security import SECRETS_OF_SPARK
+from barnabas.spark_connector.settings.store_options import (
     AZURE,
     GOOGLE,
     S3,

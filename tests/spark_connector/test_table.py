@@ -6,10 +6,10 @@ from unittest.mock import MagicMock
 import pytest
 
 from barnabas.spark import Batch, decided
-from barnabas.spark_connector.cluster import Cluster
-from barnabas.spark_connector.entries import NO_ENTRY
+from barnabas.spark_connector.cluster.cluster import Cluster
 from barnabas.spark_connector.errors import CheckpointMismatch, Fenced
-from barnabas.spark_connector.ledger import Ledger
+from barnabas.spark_connector.ledger.entries import NO_ENTRY
+from barnabas.spark_connector.ledger.ledger import Ledger
 from barnabas.spark_connector.refusals import WrongUse
 from barnabas.testing import Broker
 from tests.spark_connector.checkpointed import (

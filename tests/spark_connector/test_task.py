@@ -3,10 +3,10 @@ import gc
 import pyarrow as pa
 import pytest
 
-from barnabas.spark_connector import task
 from barnabas.spark_connector.errors import RecordTooLarge
-from barnabas.spark_connector.options import SinkOptions
-from barnabas.spark_connector.task import Attempt, borrowed_cluster, encode, write_prepared
+from barnabas.spark_connector.settings.options import SinkOptions
+from barnabas.spark_connector.sinks import task
+from barnabas.spark_connector.sinks.task import Attempt, borrowed_cluster, encode, write_prepared
 
 OPTIONS = SinkOptions("localhost:9", "sink", topic="out")
 OTHER = SinkOptions("localhost:9", "other", topic="out")

@@ -22,11 +22,11 @@ from contextvars import ContextVar
 
 import pytest
 
-from barnabas.spark_connector import kept_decider, starting
+from barnabas.spark_connector.cluster.producer import TransactionalProducer
 from barnabas.spark_connector.errors import Fenced, Overtaken, TransactionLost
-from barnabas.spark_connector.ownership import Ownership
-from barnabas.spark_connector.producer import TransactionalProducer
-from barnabas.spark_connector.starting import take_the_sink
+from barnabas.spark_connector.ledger.ownership import Ownership
+from barnabas.spark_connector.sinks import kept_decider, starting
+from barnabas.spark_connector.sinks.starting import take_the_sink
 from barnabas.storage.runtime.threads import new_queue, start_thread
 from barnabas.testing import Broker
 from tests.products import case

@@ -21,9 +21,9 @@ PROGRAMS = (
 TOKENS = ("broker/client/kept_token.py", "broker/client/token_request.py")
 """Tokens that all threads of a process share, from servers that are not of a World."""
 OF_SPARK = (
-    *("spark_connector/failpoints.py", "spark_connector/metrics_server.py"),
-    *("spark_connector/spark_process.py", "spark_connector/stopping.py"),
-    "spark_connector/worker_python.py",
+    *("spark_connector/failpoints.py", "spark_connector/monitoring/metrics_server.py"),
+    *("spark_connector/session/spark_process.py", "spark_connector/session/stopping.py"),
+    "spark_connector/failures/worker_python.py",
 )
 """The driver's process, its signals, its HTTP port, and the processes beside it."""
 OF_THE_PROCESS = ("broker/runtime/process.py", "broker/runtime/audit_file.py")

@@ -20,7 +20,7 @@ PYTHONS_OWN = {
     "broker/config/types.py": "the pattern of a setting, as broker_config.py says it",
     "protocol/sasl/oauthbearer.py": "text of the module, with control characters put in",
     "storage/dump/dump.py": "names of files, which the module itself lists",
-    "spark_connector/sentences.py": "sentences of Spark's, as the module lists them",
+    "spark_connector/failures/sentences.py": "sentences of Spark's, as the module lists them",
 }
 """Modules that hand ``re`` a value and no text of their own, and where the value is from."""
 FUNCTIONS = {

@@ -18,11 +18,11 @@ ELSEWHERE = {
     "storage/metastore/sqlite.py": {"sqlite3.connect"},  # Made by make_private before.
     "broker/config/pages/generated_page.py": {"write_text"},  # A page of docs/.
     "protocol/generate/__main__.py": {"write_text"},  # Modules of this repository.
-    "spark_connector/cache.py": {"mkdir"},  # With a mode, for jars that are public.
-    "spark_connector/jars.py": {"mkdir", "write_text"},  # In that cache.
-    "spark_connector/java.py": {"mkdir", "write_text", "chmod"},  # In that cache.
+    "spark_connector/session/cache.py": {"mkdir"},  # With a mode, for jars that are public.
+    "spark_connector/session/jars.py": {"mkdir", "write_text"},  # In that cache.
+    "spark_connector/session/java.py": {"mkdir", "write_text", "chmod"},  # In that cache.
     # In Spark's checkpoint, whose other files Spark makes: identifiers and offsets, no records.
-    "spark_connector/checkpoint_files.py": {"mkdir", "open"},
+    "spark_connector/checkpoint/checkpoint_files.py": {"mkdir", "open"},
     "broker/cli/commands/restore.py": {
         "chmod"
     },  # The mode of an empty directory that existed before.

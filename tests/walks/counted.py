@@ -25,9 +25,9 @@ from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCo
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import Record, encode_batch
-from barnabas.spark_connector.encoded import EncodedBatch
-from barnabas.spark_connector.options import SinkOptions
-from barnabas.spark_connector.two_phase import Decider, Participant
+from barnabas.spark_connector.rows.encoded import EncodedBatch
+from barnabas.spark_connector.settings.options import SinkOptions
+from barnabas.spark_connector.sinks.two_phase import Decider, Participant
 from barnabas.testing import Broker, World
 from tests.broker.data_plane import Named, Wire, batch, fetch_request, produce_request
 

@@ -1,7 +1,7 @@
 """What the sinks of Spark have written to their ledger: the last batch that each query decided.
 
-The ledger is written by spark_connector/ledger.py, and entries.py beside it says how; the broker
-reads it as a program of its own. Rules of this file:
+The ledger is written by spark_connector/ledger/ledger.py, and entries.py beside it says how; the
+broker reads it as a program of its own. Rules of this file:
 
 * An entry counts once its transaction is committed, by the marker that follows in the log.
 * What was read stays read: a look begins where the last one ended, and reads nothing where nothing

@@ -2,6 +2,6 @@
 
 import sys
 
-from barnabas.spark_connector.command import main
+from barnabas.spark_connector.running.command import main
 
 sys.exit(main())

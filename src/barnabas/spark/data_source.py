@@ -1,5 +1,5 @@
 """The sink ``df.writeStream.format("barnabas")``; needs PySpark beside it, see docs/spark.md."""
 
-from barnabas.spark_connector.data_source import BarnabasDataSource
+from barnabas.spark_connector.sinks.data_source import BarnabasDataSource
 
 __all__ = ["BarnabasDataSource"]

@@ -22,8 +22,8 @@ from barnabas.broker.console.records.ranges import ranges_from
 from barnabas.broker.http.messages.request import Request
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.records import Record
-from barnabas.spark_connector import entries
 from barnabas.spark_connector.errors import SinkError
+from barnabas.spark_connector.ledger import entries
 
 HUGE = "1e9999999999999999999"
 DIGITS = st.text("0123456789", min_size=1, max_size=30)

@@ -17,8 +17,8 @@ from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.security.acls.operations import CLUSTER_NAME, Operation, ResourceType
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
-from barnabas.spark_connector.entries import Entry, encode, key_of
-from barnabas.spark_connector.incarnation import Home, Incarnation
+from barnabas.spark_connector.cluster.incarnation import Home, Incarnation
+from barnabas.spark_connector.ledger.entries import Entry, encode, key_of
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
 from tests.broker.console.test_actions import send

@@ -20,11 +20,11 @@ from barnabas.broker.console.records.pace import ThreadPace
 from barnabas.broker.console.records.pieces import Batch, Piece
 from barnabas.broker.console.records.standing import Standing
 from barnabas.protocol.records import Record, control_batch, encode_batch, iterate_batches
-from barnabas.spark_connector.entries import VERSION, Begun, Entry, Listed, encode, key_of
-from barnabas.spark_connector.incarnation import Home, Incarnation
-from barnabas.spark_connector.measured import Measured
-from barnabas.spark_connector.options import LEDGER_TOPIC as WRITTEN_TOPIC
-from barnabas.spark_connector.prepared import task_transactional_id
+from barnabas.spark_connector.cluster.incarnation import Home, Incarnation
+from barnabas.spark_connector.ledger.entries import VERSION, Begun, Entry, Listed, encode, key_of
+from barnabas.spark_connector.ledger.measured import Measured
+from barnabas.spark_connector.ledger.prepared import task_transactional_id
+from barnabas.spark_connector.settings.options import LEDGER_TOPIC as WRITTEN_TOPIC
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
 from tests.broker.console.test_views import write

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from barnabas.spark_connector.metrics_text import exposition
+from barnabas.spark_connector.monitoring.metrics_text import exposition
 from barnabas.testing import Broker
 from tests.broker.metrics.committing import commit
 from tests.broker.metrics.in_cluster import families_in_cluster

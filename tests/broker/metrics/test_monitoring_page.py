@@ -12,9 +12,9 @@ from barnabas.broker.http.connection import ANSWER_SECONDS, QUESTION_SECONDS
 from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, PROBES_MAX, STREAMS_MAX
 from barnabas.broker.http.site import CONSOLE
-from barnabas.spark_connector.metrics_text import exposition
-from barnabas.spark_connector.monitoring import PORT
-from barnabas.spark_connector.query_monitor import QUERIES_MAX, REFRESH_MIN_S, REFRESH_S
+from barnabas.spark_connector.monitoring.metrics_text import exposition
+from barnabas.spark_connector.monitoring.monitoring import PORT
+from barnabas.spark_connector.monitoring.query_monitor import QUERIES_MAX, REFRESH_MIN_S, REFRESH_S
 from barnabas.testing import Broker
 from tests.broker.metrics.committing import commit
 from tests.broker.metrics.in_cluster import families_in_cluster

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
+from barnabas.spark_connector.cluster.requests import Identity, end_all
 from barnabas.spark_connector.errors import BrokerUnreachable
-from barnabas.spark_connector.ledger import Ledger
-from barnabas.spark_connector.requests import Identity, end_all
-from barnabas.spark_connector.sweep import describe
+from barnabas.spark_connector.ledger.ledger import Ledger
+from barnabas.spark_connector.ledger.sweep import describe
 from tests.interop.spark_sink import PARTITIONS, PLACES, check_all_is_settled, restart_after_crash
 
 CLASSIC = {"barnabas.transaction.version": "1"}
@@ -64,4 +64,4 @@ def lose_decision(monkeypatch, *, arrives):
             end_all(*asked, **how)
         raise BrokerUnreachable("on purpose")
 
-    monkeypatch.setattr("barnabas.spark_connector.producer.end_all", unanswered)
+    monkeypatch.setattr("barnabas.spark_connector.cluster.producer.end_all", unanswered)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.spark_connector.transaction_age import oldest_transaction_ms
+from barnabas.spark_connector.ledger.transaction_age import oldest_transaction_ms
 from barnabas.testing import Cluster
 from tests.interop.sink_cores.faults import PINNING
 from tests.interop.spark_sink import PARTITIONS, check_all_is_settled, options

@@ -23,8 +23,8 @@ from barnabas.spark_connector.errors import (
     SinkError,
     TransactionLost,
 )
-from barnabas.spark_connector.single import SingleTransactionSink
-from barnabas.spark_connector.two_phase import Decider
+from barnabas.spark_connector.sinks.single import SingleTransactionSink
+from barnabas.spark_connector.sinks.two_phase import Decider
 from tests.interop.administration import create
 from tests.interop.sink_cores.faults import abort_by_hand, crash_at_every_step, lose_answers
 from tests.interop.spark_sink import (
@@ -94,7 +94,7 @@ def test_a_crash_while_rolling_forward(any_broker, sink, monkeypatch, start):
 @pytest.mark.parametrize("idle_s", [60.0, 0.0], ids=["at-once", "idle"])
 @pytest.mark.parametrize("kind", PLACES)
 def test_of_two_drivers_one_is_fenced(any_broker, sink, monkeypatch, kind, idle_s, start):
-    monkeypatch.setattr("barnabas.spark_connector.ownership.IDLE_S", idle_s)
+    monkeypatch.setattr("barnabas.spark_connector.ledger.ownership.IDLE_S", idle_s)
     old, new = start(kind, sink), start(kind, sink)
     old.run(1)
     new.finished = 1
@@ -115,7 +115,7 @@ def test_a_driver_that_comes_too_late_leaves_nothing_open(
     assert old.recover() == -1
     new.run(1)
     messages = query.run_tasks(0)
-    monkeypatch.setattr("barnabas.spark_connector.ownership.IDLE_S", idle_s)
+    monkeypatch.setattr("barnabas.spark_connector.ledger.ownership.IDLE_S", idle_s)
     with pytest.raises(Fenced, match="another driver"):
         old.commit(0, messages, "ends of 0", {("source", 0): 1})
     check_all_is_settled(any_broker, new, 2)

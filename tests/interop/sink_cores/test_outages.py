@@ -8,11 +8,11 @@ import time
 import pytest
 
 from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
-from barnabas.spark_connector.cluster import connected
+from barnabas.spark_connector.cluster.cluster import connected
+from barnabas.spark_connector.cluster.requests import take_over
 from barnabas.spark_connector.errors import Fenced, TransactionLost
-from barnabas.spark_connector.ledger import Ledger
-from barnabas.spark_connector.requests import take_over
-from barnabas.spark_connector.two_phase import Decider
+from barnabas.spark_connector.ledger.ledger import Ledger
+from barnabas.spark_connector.sinks.two_phase import Decider
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.interop.administration import create
 from tests.interop.sink_cores.faults import CLASSIC, PINNING
@@ -178,7 +178,7 @@ FORGETFUL = {
 def test_a_driver_goes_on_when_the_broker_has_forgotten_its_id(
     killed_broker, topic, monkeypatch, start, kind
 ):
-    monkeypatch.setattr("barnabas.spark_connector.ownership.IDLE_S", 0.0)
+    monkeypatch.setattr("barnabas.spark_connector.ledger.ownership.IDLE_S", 0.0)
     create(killed_broker.bootstrap_servers, topic, partitions=PARTITIONS)
     query = start(kind, options(killed_broker, topic))
     query.run(0)

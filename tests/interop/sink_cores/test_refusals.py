@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.spark_connector.cluster.requests import end_all
 from barnabas.spark_connector.errors import CheckpointMismatch, Recreated, WrongOption
-from barnabas.spark_connector.ledger import Ledger
-from barnabas.spark_connector.requests import end_all
-from barnabas.spark_connector.sweep import describe
-from barnabas.spark_connector.two_phase import Decider
+from barnabas.spark_connector.ledger.ledger import Ledger
+from barnabas.spark_connector.ledger.sweep import describe
+from barnabas.spark_connector.sinks.two_phase import Decider
 from barnabas.testing import Broker
 from tests.interop.administration import admin, create
 from tests.interop.spark_sink import (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.spark_connector.cluster.producer import TransactionalProducer
+from barnabas.spark_connector.cluster.requests import end_all
 from barnabas.spark_connector.errors import CheckpointMismatch, Fenced, InDoubt, TransactionLost
-from barnabas.spark_connector.producer import TransactionalProducer
-from barnabas.spark_connector.requests import end_all
-from barnabas.spark_connector.single import SingleTransactionSink
-from barnabas.spark_connector.sweep import describe
-from barnabas.spark_connector.two_phase import Decider
+from barnabas.spark_connector.ledger.sweep import describe
+from barnabas.spark_connector.sinks.single import SingleTransactionSink
+from barnabas.spark_connector.sinks.two_phase import Decider
 from tests.interop.administration import create
 from tests.interop.sink_cores.faults import lose_decision
 from tests.interop.spark_sink import (
@@ -51,7 +51,7 @@ def test_an_overtaken_driver_spares_what_the_new_one_has_open(any_broker, sink, 
             second.recover()
             later.extend(new.run_tasks(1))
 
-    monkeypatch.setattr("barnabas.spark_connector.roll_forward.reach", overtake)
+    monkeypatch.setattr("barnabas.spark_connector.ledger.roll_forward.reach", overtake)
     assert first.commit(0, messages, "ends of 0", {("source", 0): 1})
     assert second.commit(1, later, "ends of 1", {("source", 0): 2})
     check_all_is_settled(any_broker, new, 2)
@@ -70,7 +70,7 @@ def test_a_sweep_that_is_overtaken_spares_what_was_decided_since(
             Decider(sink, None, query.connected()).commit(0, messages, "ends of 0", {})
         return describe(cluster, transactional_ids)
 
-    monkeypatch.setattr("barnabas.spark_connector.sweep.describe", overtake)
+    monkeypatch.setattr("barnabas.spark_connector.ledger.sweep.describe", overtake)
     assert Decider(sink, "query", query.connected()).recover() == -1
     monkeypatch.undo()
     query.run(1)
@@ -189,7 +189,7 @@ def test_whoever_was_fenced_spares_what_another_was_told_as_well(
             with pytest.raises(Crash):
                 second.commit(*decision)
 
-    monkeypatch.setattr("barnabas.spark_connector.two_phase.reach", overtake)
+    monkeypatch.setattr("barnabas.spark_connector.sinks.two_phase.reach", overtake)
     with pytest.raises(Fenced):
         first.commit(*decision)
     query.run(0)

@@ -12,8 +12,8 @@ from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.client import AdvertisedVersions
 from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
-from barnabas.spark_connector import cluster as cluster_module
-from barnabas.spark_connector.cluster import Cluster
+from barnabas.spark_connector.cluster import cluster as cluster_module
+from barnabas.spark_connector.cluster.cluster import Cluster
 from barnabas.spark_connector.errors import (
     BrokerTooOld,
     BrokerUnreachable,

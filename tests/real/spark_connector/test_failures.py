@@ -7,17 +7,15 @@ import pytest
 
 from barnabas.spark_connector import Pipeline, Sink, Source
 from barnabas.spark_connector.errors import BrokerUnreachable, WrongOption
-from barnabas.spark_connector.failures import (
+from barnabas.spark_connector.failures.raised import Raised, beginning, raising
+from barnabas.spark_connector.refusals import Refusal, WrongUse
+from barnabas.spark_connector.running.failures import (
     OutputClosed,
     QueryFailed,
-    Raised,
-    beginning,
     failures_of,
     failures_of_spark,
-    raising,
 )
-from barnabas.spark_connector.refusals import Refusal, WrongUse
-from barnabas.spark_connector.spark_process import SparkDied, _end_of, has_lost_java
+from barnabas.spark_connector.session.spark_process import SparkDied, _end_of, has_lost_java
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from barnabas.spark_connector import jars, java
 from barnabas.spark_connector.refusals import Refusal
+from barnabas.spark_connector.session import jars, java
 
 JAR = jars.PinnedJar("group", "artifact", "1.0", hashlib.sha256(b"right").hexdigest())
 

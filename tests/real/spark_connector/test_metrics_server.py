@@ -11,11 +11,11 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from barnabas.spark_connector import metrics_server
 from barnabas.spark_connector.errors import WrongOption
-from barnabas.spark_connector.metrics_server import CONTENT_TYPE, MetricsServer
-from barnabas.spark_connector.metrics_text import exposition
-from barnabas.spark_connector.query_metrics import QueryMetrics
+from barnabas.spark_connector.monitoring import metrics_server
+from barnabas.spark_connector.monitoring.metrics_server import CONTENT_TYPE, MetricsServer
+from barnabas.spark_connector.monitoring.metrics_text import exposition
+from barnabas.spark_connector.monitoring.query_metrics import QueryMetrics
 from tests.waiting import wait_until
 
 MANY = QueryMetrics(

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from barnabas.spark_connector.progress import batch_progress
-from barnabas.spark_connector.screen import Screen
+from barnabas.spark_connector.monitoring.progress import batch_progress
+from barnabas.spark_connector.running.screen import Screen
 from tests.spark_connector.test_progress import report
 
 BATCH = batch_progress("a", report(7))
@@ -42,7 +42,7 @@ def test_a_program_finds_nothing_but_json_there(capsys):
 @pytest.mark.parametrize("shown", ["text", "json"])
 def test_a_reader_that_has_gone_is_one_sentence(shown):
     program = (
-        "from barnabas.spark_connector.screen import Screen\n"
+        "from barnabas.spark_connector.running.screen import Screen\n"
         "from barnabas.spark_connector.refusals import Refusal\n"
         "from tests.real.spark_connector.test_screen import BATCH\n"
         f"with Screen({shown!r}) as screen:\n"

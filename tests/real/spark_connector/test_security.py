@@ -11,17 +11,17 @@ from dataclasses import replace
 import pytest
 
 from barnabas.spark_connector import Pipeline, Sink, Source
-from barnabas.spark_connector.broker_view import BrokerView
-from barnabas.spark_connector.checks import check_pipelines
-from barnabas.spark_connector.cluster import Cluster, connected
+from barnabas.spark_connector.cluster.cluster import Cluster, connected
 from barnabas.spark_connector.errors import BrokerUnreachable, NotLetIn, WrongOption
-from barnabas.spark_connector.options import SinkOptions
-from barnabas.spark_connector.preflight import check_brokers
+from barnabas.spark_connector.failures.sentences import sentence_of
+from barnabas.spark_connector.pipelines.checks import check_pipelines
+from barnabas.spark_connector.pipelines.preflight import check_brokers
 from barnabas.spark_connector.refusals import WrongUse
-from barnabas.spark_connector.security import security_of_options
-from barnabas.spark_connector.sentences import sentence_of
-from barnabas.spark_connector.table import decided
-from barnabas.spark_connector.task import borrowed_cluster
+from barnabas.spark_connector.running.broker_view import BrokerView
+from barnabas.spark_connector.settings.options import SinkOptions
+from barnabas.spark_connector.settings.security import security_of_options
+from barnabas.spark_connector.sinks.table import decided
+from barnabas.spark_connector.sinks.task import borrowed_cluster
 from barnabas.testing import Broker
 from tests.checkout import ROOT
 from tests.secured import (

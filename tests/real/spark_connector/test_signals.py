@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from barnabas.spark_connector import Pipeline, Sink, Source
-from barnabas.spark_connector.runner import Running, watch
-from barnabas.spark_connector.stopping import Stop, Stopped
+from barnabas.spark_connector.running.runner import Running, watch
+from barnabas.spark_connector.session.stopping import Stop, Stopped
 from tests.spark_connector.test_command import FakeQuery
 from tests.waiting import wait_until
 

@@ -12,13 +12,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from barnabas.spark_connector import Pipeline, Sink, Source, runner, spark_process
-from barnabas.spark_connector.failures import QueryFailed
-from barnabas.spark_connector.runner import Plan, run
-from barnabas.spark_connector.screen import TEXT, Screen
-from barnabas.spark_connector.spark_log import SparkLog
-from barnabas.spark_connector.spark_process import SparkDied, _ending, _is_shutting_down
-from barnabas.spark_connector.stopping import Stop
+from barnabas.spark_connector import Pipeline, Sink, Source
+from barnabas.spark_connector.running import runner
+from barnabas.spark_connector.running.failures import QueryFailed
+from barnabas.spark_connector.running.runner import Plan, run
+from barnabas.spark_connector.running.screen import TEXT, Screen
+from barnabas.spark_connector.session import spark_process
+from barnabas.spark_connector.session.spark_log import SparkLog
+from barnabas.spark_connector.session.spark_process import SparkDied, _ending, _is_shutting_down
+from barnabas.spark_connector.session.stopping import Stop
 from tests.waiting import WAIT_S
 
 TERMINATED = 128 + signal.SIGTERM

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.spark_connector.quiet import let_the_other_side_leave
-from barnabas.spark_connector.spark_process import unix_sockets
+from barnabas.spark_connector.session.quiet import let_the_other_side_leave
+from barnabas.spark_connector.session.spark_process import unix_sockets
 
 
 class Failing(socketserver.BaseRequestHandler):

@@ -31,7 +31,9 @@ def test_the_command_says_what_is_missing_where_there_is_no_spark(tmp_path):
     program += "def version(name):\n    if name == 'pyspark':\n"
     program += "        raise metadata.PackageNotFoundError\n    return find(name)\n"
     program += "metadata.version = version\n"
-    program += "from barnabas.spark_connector.command import main\nsys.exit(main(sys.argv[1:]))\n"
+    program += (
+        "from barnabas.spark_connector.running.command import main\nsys.exit(main(sys.argv[1:]))\n"
+    )
     pipeline = tmp_path / "pipeline_file.py"
     pipeline.write_text(
         "from barnabas.spark_connector import Pipeline, Sink, Source\n"

@@ -1,0 +1,1 @@
+"""Requests to the brokers, repeated during an outage: metadata, producers, transactions."""

@@ -1,0 +1,1 @@
+"""Sentences about failures of Spark, of its Python workers and of a user's functions."""

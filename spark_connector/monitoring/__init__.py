@@ -1,0 +1,1 @@
+"""Progress and metrics of queries, for the lines of the command and for Prometheus."""

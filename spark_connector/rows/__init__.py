@@ -1,0 +1,1 @@
+"""Rows of Spark as record batches of Kafka: columns, partitions, headers, encoding."""

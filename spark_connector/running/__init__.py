@@ -1,0 +1,1 @@
+"""The command ``python -m barnabas.spark``: run the pipelines of a file, check Spark."""

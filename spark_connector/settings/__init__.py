@@ -1,0 +1,1 @@
+"""Options of sources, sinks and checkpoints, checked."""
